@@ -30,7 +30,7 @@ use highwater::export::{Exported, Format, Value, write};
 use highwater::load::{Capture, Input, Plan, Unwatched, Watch, load, load_planned};
 use highwater::model::{Processes, Trace};
 use highwater::query::{
-    By, Cancel, Forest, Functions, FunctionsRequest, Index, IndexOptions, Mask, ReportFilter, ReportRequest, RowSort,
+    By, Cancel, Fold, Forest, Functions, FunctionsRequest, Index, IndexOptions, Mask, ReportFilter, ReportRequest, RowSort,
     TreeRequest, findings, function_sums, functions, histogram, peaks, report, rows, totals, tree, unmatched_groups,
 };
 use highwater::symbols::Names;
@@ -142,8 +142,14 @@ fn asked(path: &Path) -> String {
     let trace = Arc::new(load(&capture, &mut Unwatched).unwrap());
     let index = Index::build(Arc::clone(&trace), &IndexOptions::default(), &never).unwrap();
     let by = vec![By::Process, By::Heap, By::Stack];
-    let request =
-        ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
+    let request = ReportRequest {
+        interval: trace.span,
+        by,
+        filter: ReportFilter::default(),
+        top: None,
+        fold: Fold::Nothing,
+        sources: false,
+    };
     let groups = report(&index, &request, &never).unwrap().groups.len();
     let totals = totals(&index, trace.span, &never).unwrap();
     let tree = tree(&trace, &totals, &TreeRequest::default(), &never).unwrap();
@@ -159,7 +165,7 @@ fn viewed(path: &Path) -> String {
     let trace = Arc::new(load(&capture, &mut Unwatched).unwrap());
     let index = Index::build(Arc::clone(&trace), &IndexOptions::default(), &never).unwrap();
     let (names, mask) = (Names::default(), Mask::all(&trace));
-    let functions = Functions::of(&trace, &names, true, &never).unwrap();
+    let functions = Functions::of(&trace, &names, Fold::Allocator, &never).unwrap();
     let totals = totals(&index, trace.span, &never).unwrap();
     let sums = function_sums(&trace, &functions, &totals, &mask, &never).unwrap();
     let trees = [Forest::top_down(&functions), Forest::inverted(&functions, &never).unwrap()];
@@ -238,7 +244,7 @@ fn asked_of_function(path: &Path) -> String {
     let capture = Capture::open(&[Input::File(path.to_owned())]).unwrap();
     let trace = Arc::new(load(&capture, &mut Unwatched).unwrap());
     let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
-    let all = Functions::of(&trace, &names, false, &never).unwrap();
+    let all = Functions::of(&trace, &names, Fold::Nothing, &never).unwrap();
     let totals = totals(&index, trace.span, &never).unwrap();
     let request = FunctionsRequest { mask: Mask::all(&trace), of: Some("0x500000".to_owned()), top: None };
     let (groups, _) = functions((&index, &Names::default()), &all, &totals, &request, &never).unwrap();
@@ -263,7 +269,7 @@ fn exported(path: &Path) -> String {
         by: vec![By::Process],
         filter: ReportFilter::default(),
         top: None,
-        fold: false,
+        fold: Fold::Nothing,
         sources: false,
     };
     let exported = Exported::new(&index, &names, &request, &never).unwrap();

@@ -18,7 +18,7 @@ use crate::format;
 use crate::load::Input;
 use crate::model::Trace;
 use crate::paths::Reading;
-use crate::query::{Cancel, Cancelled, Forest, Functions, Index, Totals, totals};
+use crate::query::{Cancel, Cancelled, Fold, Forest, Functions, Index, Totals, totals};
 use crate::stack_rules::StackRules;
 use crate::symbols;
 
@@ -117,7 +117,7 @@ impl Ready {
         &self,
         names: &Arc<symbols::Names>,
         ours: &Arc<Functions>,
-        fold: bool,
+        fold: Fold,
         cancel: &Cancel,
     ) -> Result<Joined, Cancelled> {
         let mut known = self.joined.lock().unwrap_or_else(PoisonError::into_inner);

@@ -146,7 +146,7 @@ impl HighwaterApp {
             Setting::Column(column, shown) => self.settings.show_column(*column, *shown),
             Setting::Arrangement(arrangement) => self.settings.arrangement = *arrangement,
             Setting::MemoryLimit(megabytes) => self.settings.memory_limit_mb = *megabytes,
-            Setting::Allocators(shown) => self.settings.show_allocators = *shown,
+            Setting::AllFrames(shown) => self.settings.show_all_frames = *shown,
             Setting::Chains(fold) => self.settings.open_chains = !fold,
             Setting::WpaWords(wpa) => self.settings.wpa_words = *wpa,
             Setting::Symbols(symbols) => self.settings.symbols = symbols.clone(),
@@ -158,7 +158,7 @@ impl HighwaterApp {
             Setting::TextSize(_) => ctx.set_zoom_factor(f32::from(self.settings.text_size()) / 100.0),
             Setting::Column(..) | Setting::MemoryLimit(_) => {}
             Setting::Arrangement(arrangement) => self.document.iter_mut().for_each(|document| document.arrange(*arrangement)),
-            Setting::Allocators(shown) => self.document.iter_mut().for_each(|document| document.fold_allocators(!shown)),
+            Setting::AllFrames(shown) => self.document.iter_mut().for_each(|document| document.show_all_frames(*shown)),
             Setting::Chains(_) | Setting::WpaWords(_) => {
                 let reading = self.settings.reading();
                 self.document.iter_mut().for_each(|document| document.read_as(reading));

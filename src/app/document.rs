@@ -28,7 +28,7 @@ use super::views::{Pane, ViewId, Views};
 use crate::load::Input;
 use crate::model::Trace;
 use crate::paths;
-use crate::query::{Path, UnmatchedGroup, Words};
+use crate::query::{Fold, Path, UnmatchedGroup, Words};
 use crate::symbols;
 use crate::units::{Interval, Ticks};
 pub use finding::source_of;
@@ -100,8 +100,8 @@ pub struct Document {
     pub providers: Providers,
     /// Names of frames and types, once the trace does not grow any more.
     pub names: Option<Names>,
-    /// Whether frames of the allocator are left out.
-    pub fold: bool,
+    /// Which frames are folded away.
+    pub fold: Fold,
     /// How lines of tables read.
     pub reading: Reading,
     pub views: Views,
@@ -150,7 +150,7 @@ impl Document {
             marked: Vec::new(),
             providers: Providers::default(),
             names: None,
-            fold: true,
+            fold: Fold::Foreign,
             reading: Reading::default(),
             views,
             beside: Beside::default(),
@@ -190,9 +190,9 @@ impl Document {
         short_name(&self.inputs)
     }
 
-    /// Leaves the frames of the allocator out, or shows them.
-    pub fn fold_allocators(&mut self, fold: bool) {
-        self.fold = fold;
+    /// Shows all frames, or folds away what is not the user's own.
+    pub fn show_all_frames(&mut self, all: bool) {
+        self.fold = if all { Fold::Nothing } else { Fold::Foreign };
         self.ask();
     }
 

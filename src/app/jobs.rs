@@ -30,7 +30,7 @@ use super::lanes::Lane;
 use super::views::{AnyAnswer, Ask, ViewId};
 use crate::model::{BuilderId, CounterId, HeapId, Trace};
 use crate::panics::{self, Caught};
-use crate::query::{ByClass, Cancel, Path, Series, UnmatchedGroup};
+use crate::query::{ByClass, Cancel, Fold, Path, Series, UnmatchedGroup};
 use crate::symbols::Names;
 use crate::units::Interval;
 use answer::answer;
@@ -68,7 +68,7 @@ pub struct Query {
     /// What is known of names by now.
     pub names: Arc<Names>,
     /// Whether frames of the allocator are left out.
-    pub fold: bool,
+    pub fold: Fold,
     /// What the graph has lines for, and how they stand.
     pub split: Split,
     pub arrangement: Arrangement,

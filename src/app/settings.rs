@@ -105,8 +105,8 @@ pub struct Settings {
     pub(super) recent: Vec<PathBuf>,
     /// Memory that a trace may use, in MB; without it, three quarters of the machine's.
     pub memory_limit_mb: Option<u64>,
-    /// Whether frames of the allocator are shown.
-    pub show_allocators: bool,
+    /// Whether all frames are shown, not the user's own alone.
+    pub show_all_frames: bool,
     /// Whether each call has a line of its own, also where there is no choice.
     pub open_chains: bool,
     /// Whether lifetime classes are called as in WPA, and nothing else.

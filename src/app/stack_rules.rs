@@ -188,8 +188,8 @@ impl HighwaterApp {
         // What the user folds away shall be folded.
         let folds = matches!(change, RulesChange::Fold(_));
         let changed = self.rules.change(change);
-        if folds && self.settings.show_allocators && matches!(changed, Ok(Some(()))) {
-            self.carry_out(ctx, Command::Set(Setting::Allocators(false)));
+        if folds && self.settings.show_all_frames && matches!(changed, Ok(Some(()))) {
+            self.carry_out(ctx, Command::Set(Setting::AllFrames(false)));
         }
         self.rules_changed(changed);
     }

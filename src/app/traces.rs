@@ -229,7 +229,7 @@ impl HighwaterApp {
         if let Some(document) = &mut self.document {
             // What is the same for all may have changed meanwhile.
             document.set_rules(rules);
-            document.fold_allocators(!settings.show_allocators);
+            document.show_all_frames(settings.show_all_frames);
             document.arrange(settings.arrangement);
             document.read_as(settings.reading());
             document.tab = self.layout.first_in_sight().unwrap_or(document.tab);

@@ -22,7 +22,7 @@ use crate::load::Input;
 use crate::model::Trace;
 use crate::moment::{Moment, split_range};
 use crate::panics;
-use crate::query::{By, Cancel, Compared, DiffSide, Group, Index, Mask, Unnamed, doubts_about, folded_diff};
+use crate::query::{By, Cancel, Compared, DiffSide, Fold, Group, Index, Mask, Unnamed, doubts_about, folded_diff};
 use crate::symbols::Names;
 use crate::units::Interval;
 use markdown::Shown;
@@ -253,7 +253,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
         let Asked { index, interval, mask, names, .. } = &sides[i];
         DiffSide { index, interval: *interval, mask, names, functions: None, totals: None }
     };
-    let compare = |by: &[By], top| folded_diff([side(0), side(1)], by, args.fold, top, &never).map_err(stopped);
+    let compare = |by: &[By], top| folded_diff([side(0), side(1)], by, Fold::allocator(args.fold), top, &never).map_err(stopped);
     // A limit is about all groups, whatever is shown of them.
     let top = if args.fail_over.is_some() || args.markdown { None } else { args.groups.top };
     let mut groups = compare(&args.groups.by, top)?;

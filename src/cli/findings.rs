@@ -13,7 +13,9 @@ use super::{Failure, report_problems, text};
 use crate::format::{self, plain};
 use crate::limits::{Accepted, Baseline};
 use crate::model::Trace;
-use crate::query::{Cancel, Decides, Finding, FindingKind, Index, Mask, Measured, MeasuredRequest, SourceLine, findings, totals};
+use crate::query::{
+    Cancel, Decides, Finding, FindingKind, Fold, Index, Mask, Measured, MeasuredRequest, SourceLine, findings, totals,
+};
 use crate::symbols::Names;
 
 #[derive(Args, Debug)]
@@ -132,7 +134,7 @@ fn held_back(count: usize, known: &Baseline) -> String {
 fn at_exit(index: &Index, loaded: &Loaded, mask: &Mask, names: &Names) -> Result<String, Failure> {
     let (interval, never) = (loaded.interval, Cancel::default());
     let totals = Arc::new(totals(index, interval, &never).map_err(stopped)?);
-    let asked = MeasuredRequest { interval, by: &[], mask, fold: false, growth: false, at_exit: true, totals: &totals };
+    let asked = MeasuredRequest { interval, by: &[], mask, fold: Fold::Nothing, growth: false, at_exit: true, totals: &totals };
     let measured = Measured::of(index, asked, names, &never).map_err(stopped)?;
     let layers = measured.groups.iter().zip(&measured.at_exit).filter_map(|(group, left)| {
         let left = left.filter(|left| left.count > 0)?;

@@ -9,7 +9,7 @@ use super::text::{self, Align, Table};
 use super::{Failure, output, report_problems};
 use crate::format::{self, plain};
 use crate::query::{
-    By, Cancel, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, NeighbourGroup, SourceLine, functions, totals,
+    By, Cancel, Fold, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, NeighbourGroup, SourceLine, functions, totals,
 };
 
 #[derive(Args, Debug)]
@@ -56,7 +56,7 @@ fn answer(args: &FunctionsArgs, loaded: &Loaded) -> Result<(), Failure> {
     let decided = decides(&args.asked.filter(), &[By::Function], args.fold);
     let doubts = loaded.doubts(&args.asked, &index, (&unnamed, decided))?;
     let trace = index.trace();
-    let all = Functions::of(trace, &names, args.fold, &never).map_err(stopped)?;
+    let all = Functions::of(trace, &names, Fold::allocator(args.fold), &never).map_err(stopped)?;
     let of = args.of.as_deref().map(|of| all.meant(of)).transpose().map_err(Failure::BadArguments)?;
     let totals = totals(&index, loaded.interval, &never).map_err(stopped)?;
     let top = args.top.or((!args.json).then_some(SHOWN));

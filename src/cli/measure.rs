@@ -17,7 +17,7 @@ use super::{Failure, open, output};
 use crate::load::{Unwatched, load};
 use crate::model::{HeapId, SiteId, Trace};
 use crate::query::{
-    Cancel, Cancelled, Filter, Index, IndexOptions, Key, SeriesOf, TreeRequest, Trimmed, peaks, series, totals, tree,
+    Cancel, Cancelled, Filter, Fold, Index, IndexOptions, Key, SeriesOf, TreeRequest, Trimmed, peaks, series, totals, tree,
 };
 use crate::synth::Random;
 use crate::units::{Interval, Ticks};
@@ -92,8 +92,8 @@ fn ask(trace: &Arc<Trace>, questions: usize, figures: &mut Figures) -> Result<()
     figures.index_bytes = index.heap_bytes();
     let mut random = Random::new(1);
     let filters = filters(trace, &mut random);
-    let mut request = TreeRequest { fold: true, chains: true, ..TreeRequest::default() }; // as the window asks
-    request.trimmed = Some(Arc::new(Trimmed::of(trace, &request.names, &cancel)?));
+    let mut request = TreeRequest { fold: Fold::Foreign, chains: true, ..TreeRequest::default() }; // as the window asks
+    request.trimmed = Some(Arc::new(Trimmed::of(trace, &request.names, request.fold, &cancel)?));
     for n in 0..questions {
         let interval = interval(trace, &mut random);
         let (kind, filter) = &filters[n % filters.len()];

@@ -10,7 +10,8 @@ use crate::export::{self, Exported};
 use crate::format;
 use crate::model::{Quality, Trace};
 use crate::query::{
-    ActivityEntries, By, Cancel, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, SourceLine, losses, named_report,
+    ActivityEntries, By, Cancel, Fold, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, SourceLine, losses,
+    named_report,
 };
 use crate::units::Interval;
 
@@ -45,7 +46,7 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
         by: args.groups.by.clone(),
         filter: args.asked.filter(),
         top: args.groups.top,
-        fold: args.fold,
+        fold: Fold::allocator(args.fold),
         sources: args.sources,
     };
     let never = Cancel::default();

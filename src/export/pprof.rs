@@ -303,7 +303,7 @@ mod tests {
 
     use super::*;
     use crate::load::{Capture, Input, Unwatched, load};
-    use crate::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
+    use crate::query::{By, Cancel, Fold, Index, ReportFilter, ReportRequest, report};
     use crate::symbols::Names;
     use crate::units::Layer;
 
@@ -319,7 +319,7 @@ mod tests {
                 by: vec![By::Process, By::Stack],
                 filter,
                 top: None,
-                fold: false,
+                fold: Fold::Nothing,
                 sources: false,
             };
             let exported = Exported::new(&index, &names, &request, &never).unwrap();

@@ -77,7 +77,7 @@ pub(super) fn each<'a>(
     let trace = exported.trace();
     let mut called = ProcessNames::new(trace);
     let innermost = if value == Value::Samples { FrameKind::Sampled } else { FrameKind::Innermost };
-    let mut finder = exported.request.fold.then(|| CallerFinder::new(trace, exported.names, innermost));
+    let mut finder = exported.request.fold.is_any().then(|| CallerFinder::new(trace, exported.names, innermost));
     if value == Value::Samples {
         let counts = sample_counts(trace, request.interval, request.filter.process.as_deref());
         for (count, site) in sampled_stacks(trace, &counts) {
@@ -95,7 +95,7 @@ pub(super) fn each<'a>(
     })
 }
 
-/// The stack of a site; `innermost` is what its innermost address is. With a finder it is without the allocator's run.
+/// The stack of a site; `innermost` is what its innermost address is. A finder is there if frames are folded away.
 fn met<'a>(
     exported: &Exported<'a>,
     site: &Site,
@@ -104,10 +104,9 @@ fn met<'a>(
     numbers: GroupNumbers,
 ) -> StackMet<'a> {
     let trace = exported.trace();
-    let end = match finder {
-        Some(finder) => finder.caller(site).behind_run,
-        None => CallerFrame { node: site.stack, level: u16::MAX },
-    };
+    let fold = exported.request.fold;
+    let end = finder.and_then(|finder| fold.innermost(&finder.caller(site)));
+    let end = end.unwrap_or(CallerFrame { node: site.stack, level: u16::MAX });
     let path = trace.stacks.path(end.node);
     let is_recorded = !path.is_empty();
     let &Site { caller, first, stack, .. } = site;
@@ -116,7 +115,7 @@ fn met<'a>(
         (node, Recorded::of_kind(trace, exported.names, node, (caller, first), kind))
     });
     let frames = recorded.flat_map(|(node, recorded)| {
-        let levels = recorded.shown(exported.request.fold);
+        let levels = recorded.shown(fold.is_any());
         levels.map(move |level| (node, FrameMet { recorded, level }))
     });
     let frames = frames.filter(|(node, frame)| *node != end.node || frame.level <= end.level).map(|(_, frame)| frame);

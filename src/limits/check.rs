@@ -9,7 +9,7 @@ use serde::ser::Serializer;
 use super::baseline::{Accepted, Baseline};
 use super::rules::{Limit, Rule};
 use crate::query::{
-    Cancel, Cancelled, Group, Holder, Index, Mask, Measure, Measured, MeasuredRequest, SourceLine, Totals, totals,
+    Cancel, Cancelled, Fold, Group, Holder, Index, Mask, Measure, Measured, MeasuredRequest, SourceLine, Totals, totals,
 };
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
@@ -177,7 +177,7 @@ impl<'a> Judge<'a> {
             interval,
             by: &rule.by,
             mask,
-            fold: rule.fold,
+            fold: Fold::allocator(rule.fold),
             growth: asks(&[Measure::Growth]),
             at_exit: asks(&[Measure::SizeAtExit, Measure::CountAtExit]),
             totals: &totals,

@@ -16,7 +16,9 @@ use super::grouping::{Grouped, Groups, RowKey};
 use super::numbers::{change, change_of_changes, known_or_null};
 use super::report::{describe, first, functions_for, tags_for};
 use super::source_lines::{LineSums, Lines};
-use super::{By, ByClass, Cancel, Cancelled, Functions, Group, GroupNumbers, Index, Mask, SourceLine, Tags, Totals, totals};
+use super::{
+    By, ByClass, Cancel, Cancelled, Fold, Functions, Group, GroupNumbers, Index, Mask, SourceLine, Tags, Totals, totals,
+};
 use crate::model::SiteId;
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
@@ -97,7 +99,7 @@ type Pair = [Option<usize>; 2];
 /// The groups of both sides, by |delta of outstanding_to|, then of allocated_size, both
 /// falling, then by key; at most `top`. Inside one trace all keys match exactly.
 pub fn diff(sides: [DiffSide<'_>; 2], by: &[By], top: Option<usize>, cancel: &Cancel) -> Result<Vec<Group<Compared>>, Cancelled> {
-    folded_diff(sides, by, false, top, cancel)
+    folded_diff(sides, by, Fold::Nothing, top, cancel)
 }
 
 /// The same. With `fold` functions and modules are the innermost ones that are not the
@@ -105,7 +107,7 @@ pub fn diff(sides: [DiffSide<'_>; 2], by: &[By], top: Option<usize>, cancel: &Ca
 pub fn folded_diff(
     sides: [DiffSide<'_>; 2],
     by: &[By],
-    fold: bool,
+    fold: Fold,
     top: Option<usize>,
     cancel: &Cancel,
 ) -> Result<Vec<Group<Compared>>, Cancelled> {
@@ -117,7 +119,7 @@ pub fn folded_diff(
 pub struct CommonGroups {
     by: Vec<By>,
     /// Whether functions are the innermost ones that are not the allocator's.
-    fold: bool,
+    fold: Fold,
     /// If keys ask for them.
     functions: [Option<Arc<Functions>>; 2],
     tags: [Option<Arc<Tags>>; 2],
@@ -129,7 +131,7 @@ pub struct CommonGroups {
 impl CommonGroups {
     /// Of these sides, whatever their intervals are. Cost: a pass over the sites, and of two
     /// traces a look at the frames of all sites if stacks tell groups apart.
-    pub fn of(sides: &[DiffSide<'_>; 2], by: &[By], fold: bool, cancel: &Cancel) -> Result<Self, Cancelled> {
+    pub fn of(sides: &[DiffSide<'_>; 2], by: &[By], fold: Fold, cancel: &Cancel) -> Result<Self, Cancelled> {
         let [a, b] = sides.each_ref().map(|side| side.index.trace());
         let is_one_trace = std::ptr::eq(a, b);
         let is_alike = is_one_trace && std::ptr::eq(sides[0].names, sides[1].names);

@@ -24,6 +24,9 @@ pub enum Key {
     /// A function that was inlined into a frame's own: how many levels inwards. It holds
     /// what the frame holds.
     Inlined(NodeId, u16),
+    /// What is folded away below a frame's function, in one line ([`Fold::Foreign`](super::Fold)). As a choice of rows
+    /// it is the frame.
+    Inside(NodeId, u16),
     /// One allocation.
     Row(RowId),
 }
@@ -86,7 +89,7 @@ impl Key {
     pub fn frame(self) -> Option<(NodeId, u16)> {
         match self {
             Self::Frame(node) => Some((node, 0)),
-            Self::Inlined(node, level) => Some((node, level)),
+            Self::Inlined(node, level) | Self::Inside(node, level) => Some((node, level)),
             _ => None,
         }
     }
@@ -108,7 +111,7 @@ impl Key {
             Self::Process(process) => heap.process == process,
             Self::Layer(layer) => heap.layer == layer,
             Self::Heap(wanted) => id == wanted,
-            Self::Row(_) | Self::Impacting(_) | Self::Class(_) | Self::Frame(_) | Self::Inlined(..) => true,
+            Self::Row(_) | Self::Impacting(_) | Self::Class(_) | Self::Frame(_) | Self::Inlined(..) | Self::Inside(..) => true,
         }
     }
 }

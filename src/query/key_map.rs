@@ -92,6 +92,7 @@ impl Numbers {
             Key::Heap(heap) => Key::Heap(*self.heaps.get(&heap)?),
             Key::Frame(node) => Key::Frame(*self.nodes.get(&node)?),
             Key::Inlined(node, level) => Key::Inlined(*self.nodes.get(&node)?, level),
+            Key::Inside(node, level) => Key::Inside(*self.nodes.get(&node)?, level),
             Key::Layer(_) | Key::Impacting(_) | Key::Class(_) | Key::Row(_) => key,
         })
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::alive::{alive_at, exits};
 use super::growth::slopes;
 use super::report::list_of_sites;
-use super::{Bucket, By, Cancel, Cancelled, Group, Index, Mask, ReportFilter, ReportRequest, Totals};
+use super::{Bucket, By, Cancel, Cancelled, Fold, Group, Index, Mask, ReportFilter, ReportRequest, Totals};
 use crate::symbols::Names;
 use crate::units::{Interval, Ticks};
 
@@ -23,7 +23,7 @@ pub struct MeasuredRequest<'a> {
     /// Which sites; all classes of each.
     pub mask: &'a Mask,
     /// By function and module: whether the allocator's innermost frames are left out.
-    pub fold: bool,
+    pub fold: Fold,
     /// Whether growth is asked for.
     pub growth: bool,
     /// Whether blocks at exit are asked for.

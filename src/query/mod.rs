@@ -78,7 +78,7 @@ pub use activity::{
 };
 pub use buckets::{LifetimeBounds, LifetimeBucket, SizeBucket};
 pub use call_tree::{CallLine, call_tree, call_tree_peaks, heaviest_path, node_name, sort_call_tree_by_peak};
-pub use callers::{Caller, CallerFinder, CallerFrame};
+pub use callers::{Caller, CallerFinder, CallerFrame, Fold};
 pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass, Words};
 pub use coarse::coarse_series;

@@ -131,6 +131,12 @@ impl<'a> Recorded<'a> {
         self.role(level).has(Role::ALLOCATOR)
     }
 
+    /// Whether none of its functions is the user's own: all are passed over on the way to the responsible caller.
+    pub(super) fn is_foreign(&self) -> bool {
+        let is_passed = |level: u16| self.role(level).is_passed();
+        self.shown(false).all(is_passed)
+    }
+
     /// Source file and line of a level's function, if both are known.
     pub fn source(&self, level: u16) -> Option<(&'a str, u32)> {
         let frame = self.function(level)?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::grouping::keys::{Identity, Named, SiteGroups, SiteKeys};
 use super::grouping::{Grouped, Groups, RowKey};
 use super::source_lines::{LineSums, Lines};
-use super::{ByClass, Cancel, Cancelled, Functions, Index, Mask, SourceLine, Tags, Totals, totals};
+use super::{ByClass, Cancel, Cancelled, Fold, Functions, Index, Mask, SourceLine, Tags, Totals, totals};
 use crate::model::{SiteId, Trace};
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -85,7 +85,7 @@ pub struct ReportRequest {
     /// At most so many groups.
     pub top: Option<usize>,
     /// By function and module: whether the allocator's run is left out.
-    pub fold: bool,
+    pub fold: Fold,
     /// By stack: whether the source lines of its frames are told.
     pub sources: bool,
 }
@@ -313,7 +313,7 @@ fn peaks(groups: &Groups<'_>, order: &[usize], cancel: &Cancel) -> Result<Vec<u6
 
 /// The functions of all sites, if a key asks for them.
 pub(super) fn functions_for(trace: &Trace, names: &Names, by: &[By], cancel: &Cancel) -> Result<Option<Functions>, Cancelled> {
-    By::need_functions(by).then(|| Functions::of(trace, names, false, cancel)).transpose()
+    By::need_functions(by).then(|| Functions::of(trace, names, Fold::Nothing, cancel)).transpose()
 }
 
 /// The tags of all sites, if a key asks for them.

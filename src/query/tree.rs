@@ -31,7 +31,7 @@ pub use lines::{Tree, TreeRow};
 pub use peaks::{peaks, sort_by_peak, upper_peaks};
 pub use trim::Trimmed;
 
-use super::{ByClass, Cancel, Cancelled, Filter, LifetimeClass, Mask, Path, Totals, Words};
+use super::{ByClass, Cancel, Cancelled, Filter, Fold, LifetimeClass, Mask, Path, Totals, Words};
 use crate::model::{SiteId, Trace};
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
@@ -56,8 +56,8 @@ pub struct TreeRequest {
     pub sort: Sort,
     /// What frames are called; those of which nothing is known go by their place.
     pub names: Arc<Names>,
-    /// Whether frames of the allocator are left out: what they hold is their caller's.
-    pub fold: bool,
+    /// Which frames are folded away. What is not the user's own is one line then, below the frame that holds it.
+    pub fold: Fold,
     /// The sites as folding orders them, where that is kept from one request with these names to
     /// the next; it is made anew where it is missing.
     pub trimmed: Option<Arc<Trimmed>>,
@@ -96,9 +96,9 @@ pub fn tree(trace: &Trace, totals: &Totals, request: &TreeRequest, cancel: &Canc
     let filtered = Arc::new(filtered);
     let by_heap = by_heap(trace, totals, &filtered, cancel)?;
     let trimmed = match &request.trimmed {
-        _ if !request.fold => None,
+        _ if !request.fold.is_any() => None,
         Some(known) => Some(Arc::clone(known)),
-        None => Some(Arc::new(Trimmed::of(trace, &request.names, cancel)?)),
+        None => Some(Arc::new(Trimmed::of(trace, &request.names, request.fold, cancel)?)),
     };
     let mut question = Question { trace, totals, request, trimmed: trimmed.as_deref(), mask: &filtered, found: None, cancel };
     let mut tree = Tree::new(totals.interval, Arc::clone(&filtered), request);

@@ -25,6 +25,11 @@ impl Role {
     /// A rule leaves it out of stacks.
     pub const FOLDED: Self = Self(1 << 6);
 
+    /// Whether it is passed over on the way to the responsible caller.
+    pub fn is_passed(self) -> bool {
+        self.has(Self::LIBRARY) || self.has(Self::ALLOCATOR)
+    }
+
     /// Whether all facts of `other` are among these.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0

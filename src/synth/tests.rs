@@ -11,7 +11,7 @@ use crate::events::EventCounts;
 use crate::load::{Capture, Unwatched, load};
 use crate::model::{Site, Trace};
 use crate::problem::Problems;
-use crate::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
+use crate::query::{By, Cancel, Fold, Index, ReportFilter, ReportRequest, report};
 use crate::units::{Interval, Ticks};
 
 const SCENARIOS: [Scenario; 3] = [Scenario::Heap, Scenario::Commit, Scenario::Trackers];
@@ -94,7 +94,8 @@ fn allocations(trace: &Trace) -> Vec<(String, u64, u64)> {
     let all = Interval::new(Ticks(i64::MIN + 1), Ticks(i64::MAX - 1));
     let by = vec![By::Process, By::Heap, By::Stack];
     let index = Index::scan(Arc::new(trace.clone()));
-    let request = ReportRequest { interval: all, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
+    let request =
+        ReportRequest { interval: all, by, filter: ReportFilter::default(), top: None, fold: Fold::Nothing, sources: false };
     let groups = report(&index, &request, &Cancel::default()).unwrap().groups;
     let mut all: Vec<_> = groups
         .iter()

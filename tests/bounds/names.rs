@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use highwater::export::{Exported, Format, Value, write};
 use highwater::load::{Capture, Input, Unwatched, load};
-use highwater::query::{By, Cancel, Functions, Index, ReportFilter, ReportRequest, Tags};
+use highwater::query::{By, Cancel, Fold, Functions, Index, ReportFilter, ReportRequest, Tags};
 use highwater::stack_rules::{FoldRule, StackRules, TagRule};
 use highwater::symbols::Names;
 
@@ -51,7 +51,7 @@ fn written_short(path: &Path) -> String {
     let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
     let by = vec![By::Process, By::Heap, By::Stack];
     let filter = ReportFilter { layer: Some(highwater::units::Layer::Heap), ..ReportFilter::default() };
-    let request = ReportRequest { interval: trace.span, by, filter, top: None, fold: false, sources: false };
+    let request = ReportRequest { interval: trace.span, by, filter, top: None, fold: Fold::Nothing, sources: false };
     let exported = Exported::new(&index, &names, &request, &never).unwrap();
     let sizes = [Format::Json, Format::Csv, Format::Firefox, Format::Folded, Format::Speedscope, Format::Pprof].map(|format| {
         let mut out = Counted(0);
@@ -74,8 +74,8 @@ fn ruled(path: &Path) -> String {
     let folds = (0..500).map(|n| FoldRule { frame: pattern(n) }).collect();
     let tags = (500..1_000).map(|n| TagRule { frame: pattern(n), name: format!("t{n}") }).collect();
     let names = Names::default().with_rules(Arc::new(StackRules::new(folds, tags).unwrap()));
-    let folded = Functions::of(&trace, &names, true, &never).unwrap();
-    let functions = Functions::of(&trace, &names, false, &never).unwrap();
+    let folded = Functions::of(&trace, &names, Fold::Allocator, &never).unwrap();
+    let functions = Functions::of(&trace, &names, Fold::Nothing, &never).unwrap();
     let tags = Tags::of(&trace, &functions, &never).unwrap();
     assert!(tags.of_site(highwater::model::SiteId(0)).is_none());
     format!("tags of {} functions, {} folded", functions.len(), folded.len())

@@ -20,8 +20,8 @@ use highwater::export::{Exported, csv};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{CounterId, Trace};
 use highwater::query::{
-    By, Cancel, Column, Filter, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, TreeRequest, counter_series, peaks,
-    report, series, sort_by_peak, spans, totals, tree,
+    By, Cancel, Column, Filter, Fold, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, TreeRequest, counter_series,
+    peaks, report, series, sort_by_peak, spans, totals, tree,
 };
 use highwater::symbols::Names;
 use highwater::synth::Random;
@@ -241,7 +241,8 @@ fn digest(trace: &Trace, seed: u64) -> u64 {
     let middle = Ticks((trace.span.from.0 / 2).saturating_add(trace.span.to.0 / 2).saturating_sub_unsigned(seed % 5));
     for interval in [trace.span, Interval::new(middle, trace.span.to)] {
         let by = vec![By::Process, By::Heap, By::Stack, By::Type, By::Thread];
-        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
+        let request =
+            ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: Fold::Nothing, sources: false };
         let report = report(&index, &request, &Cancel::default()).unwrap();
         serde_json::to_string(&report.groups).unwrap().hash(&mut hash);
     }
@@ -303,7 +304,7 @@ fn check_table(index: &Index) {
         by,
         filter: ReportFilter::default(),
         top: Some(50),
-        fold: false,
+        fold: Fold::Nothing,
         sources: false,
     };
     let mut table = Vec::new();
@@ -320,7 +321,7 @@ fn ask_of(index: &Index, interval: Interval, random: &mut Random) {
     let trace = index.trace();
     let all = [By::Process, By::Heap, By::Stack, By::Type, By::Thread];
     let by = all.into_iter().filter(|_| random.one_in(2)).collect();
-    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
+    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: Fold::Nothing, sources: false };
     for group in report(index, &request, &cancel).unwrap().groups {
         assert!(
             group.numbers.outstanding_from <= group.numbers.peak && group.numbers.outstanding_to <= group.numbers.peak,

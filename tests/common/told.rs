@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use highwater::model::{NodeId, Row, Sample, Trace};
-use highwater::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
+use highwater::query::{By, Cancel, Fold, Index, ReportFilter, ReportRequest, report};
 use highwater::units::Interval;
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ fn frames(trace: &Trace, stack: NodeId) -> Vec<u64> {
 
 /// The groups of a report.
 pub fn groups(trace: &Arc<Trace>, interval: Interval, by: Vec<By>) -> Vec<Value> {
-    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
+    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: Fold::Nothing, sources: false };
     let groups = report(&Index::scan(Arc::clone(trace)), &request, &Cancel::default()).unwrap().groups;
     groups.iter().map(|group| serde_json::to_value(group).unwrap()).collect()
 }

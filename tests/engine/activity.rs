@@ -15,8 +15,8 @@ use highwater::load::{Capture, Input, Processes, Unwatched, load};
 use highwater::model::{Builder, Clock, InputState, IntervalOrigin, ProcessId, Trace};
 use highwater::problem::Problems;
 use highwater::query::{
-    By, Cancel, FrameRequest, FrameSums, Index, Mask, ReportFilter, ReportRequest, frame_sums, main_frames, process_samples,
-    report,
+    By, Cancel, Fold, FrameRequest, FrameSums, Index, Mask, ReportFilter, ReportRequest, frame_sums, main_frames,
+    process_samples, report,
 };
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 use proptest::prelude::*;
@@ -376,8 +376,14 @@ fn groups(trace: Trace) -> Vec<MemoryGroup> {
     let trace = Arc::new(trace);
     let index = Index::scan(Arc::clone(&trace));
     let by = vec![By::Process, By::Stack];
-    let request =
-        ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
+    let request = ReportRequest {
+        interval: trace.span,
+        by,
+        filter: ReportFilter::default(),
+        top: None,
+        fold: Fold::Nothing,
+        sources: false,
+    };
     let groups = report(&index, &request, &Cancel::default()).unwrap().groups;
     groups.into_iter().map(|group| (group.pid, group.stack, group.numbers.count, group.numbers.size)).collect()
 }

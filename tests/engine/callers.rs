@@ -59,13 +59,45 @@ fn run(frames: &[Frame<'_>]) -> usize {
     }
 }
 
+fn is_passed(frame: &Frame<'_>) -> bool {
+    frame.role.has(Role::LIBRARY) || frame.role.has(Role::ALLOCATOR)
+}
+
+/// Where the responsible caller stands. `frames` innermost first.
+fn responsible_at(frames: &[Frame<'_>]) -> usize {
+    let run = run(frames);
+    let own = frames[run..].iter().position(|frame| !is_passed(frame));
+    own.map_or(if run < frames.len() { run } else { 0 }, |behind| run + behind)
+}
+
 /// The responsible caller as it is printed; `None` without a stack.
 pub fn responsible(trace: &Trace, names: &Names, site: &Site) -> Option<String> {
     let mut all = frames(trace, names, site);
     all.reverse();
-    let behind = &all[run(&all)..];
-    let own = behind.iter().find(|frame| !frame.role.has(Role::LIBRARY) && !frame.role.has(Role::ALLOCATOR));
-    own.or(behind.first()).or(all.first()).map(|frame| frame.name.to_string())
+    all.get(responsible_at(&all)).map(|frame| frame.name.to_string())
+}
+
+/// Whether a rule folds the responsible caller.
+pub fn is_responsible_folded(trace: &Trace, names: &Names, site: &Site) -> bool {
+    let mut all = frames(trace, names, site);
+    all.reverse();
+    all.get(responsible_at(&all)).is_some_and(|frame| frame.role.has(Role::FOLDED))
+}
+
+/// What is left down to the responsible caller, without the addresses around it that only start a thread, outermost first.
+pub fn own(trace: &Trace, names: &Names, site: &Site) -> Vec<String> {
+    let mut all = frames(trace, names, site);
+    all.reverse();
+    let mut left = if all.is_empty() { Vec::new() } else { all[responsible_at(&all)..].to_vec() };
+    left.reverse();
+    let Some(last) = left.last().map(|frame| frame.at.0) else { return Vec::new() };
+    while let outermost = left[0].at.0
+        && outermost != last
+        && left.iter().filter(|frame| frame.at.0 == outermost).all(is_passed)
+    {
+        left.retain(|frame| frame.at.0 != outermost);
+    }
+    kept(&left)
 }
 
 /// The frames that are left without the run, outermost first; where all is the run, the outermost function.
@@ -80,9 +112,14 @@ pub fn without_run<'a>(trace: &'a Trace, names: &'a Names, site: &Site) -> Vec<F
 
 /// The same as it is printed without what rules fold, but for an outermost address of which nothing else is left.
 pub fn folded(trace: &Trace, names: &Names, site: &Site) -> Vec<String> {
-    let all = without_run(trace, names, site);
+    kept(&without_run(trace, names, site))
+}
+
+/// Frames as they are printed, but for what rules fold.
+fn kept(all: &[Frame<'_>]) -> Vec<String> {
     let is_kept = |frame: &&Frame<'_>| !frame.role.has(Role::FOLDED);
-    let outermost = all.iter().filter(|frame| frame.at.0 == 0);
+    let begin = all.first().map_or(0, |frame| frame.at.0);
+    let outermost = all.iter().filter(|frame| frame.at.0 == begin);
     let kept_outside = if outermost.clone().any(|frame| is_kept(&frame)) { None } else { outermost.clone().next() };
     let left = kept_outside.into_iter().chain(all.iter().filter(is_kept));
     left.map(|frame| frame.name.to_string()).collect()

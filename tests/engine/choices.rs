@@ -10,7 +10,7 @@ use crate::oracle::scenario::Scenario;
 use crate::oracle::{Replay, Row, strategy};
 use highwater::model::{ProcessId, RowId};
 use highwater::query::{
-    Bounds, By, ByClass, Cancel, Column, Filter, Group, Index, Key, LifetimeBucket, LifetimeClass, NodeKey, ReportFilter,
+    Bounds, By, ByClass, Cancel, Column, Filter, Fold, Group, Index, Key, LifetimeBucket, LifetimeClass, NodeKey, ReportFilter,
     ReportRequest, RowChoice, RowCondition, RowGrouping, RowsAsked, SeriesOf, SizeBucket, Sort, Tree, TreeRequest, coarse_series,
     details, histogram, line_of_rows, report, row_groups, series, spans, totals, tree,
 };
@@ -137,7 +137,7 @@ proptest! {
             let rows = choice.rows(trace, &never).unwrap();
             prop_assert_eq!(rows.as_ref().map_or(trace.rows.len(), |rows| rows.len()), expected.rows.len());
             let index = whole.choosing(rows);
-            let request = ReportRequest { interval: interval(edges), by: by.clone(), filter: ReportFilter::default(), top: None, fold: false , sources: false};
+            let request = ReportRequest { interval: interval(edges), by: by.clone(), filter: ReportFilter::default(), top: None, fold: Fold::Nothing , sources: false};
             prop_assert_eq!(&lines(&report(&index, &request, &never).unwrap().groups), &groups);
 
             let totals = totals(&index, interval(edges), &never).unwrap();

@@ -10,7 +10,7 @@ use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Builder, Clock, Counter, CounterKind, CounterOwner, InputState, ProcessId, Trace};
 use highwater::problem::{ProblemKind, Problems};
 use highwater::query::{
-    By, Cancel, Earlier, Index, LatestCommit, ReportFilter, ReportRequest, counter_groups, counter_label, counter_series,
+    By, Cancel, Earlier, Fold, Index, LatestCommit, ReportFilter, ReportRequest, counter_groups, counter_label, counter_series,
     default_counter, report,
 };
 use highwater::synth::{Options, Scenario, generate};
@@ -208,8 +208,14 @@ fn heap_options(counters: bool) -> Options {
 fn counters_change_none_of_the_numbers() {
     let groups = |trace: &Trace| {
         let by = vec![By::Process, By::Heap, By::Stack];
-        let request =
-            ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
+        let request = ReportRequest {
+            interval: trace.span,
+            by,
+            filter: ReportFilter::default(),
+            top: None,
+            fold: Fold::Nothing,
+            sources: false,
+        };
         let index = Index::scan(Arc::new(trace.clone()));
         let groups = report(&index, &request, &Cancel::default()).unwrap().groups;
         let line = |g: &highwater::query::Group| {

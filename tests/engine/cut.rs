@@ -15,7 +15,7 @@ use highwater::export::cut::{Request, cut};
 use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Processes, Trace};
 use highwater::problem::{ProblemKind, Problems};
-use highwater::query::{By, Cancel, Group, Index, ReportFilter, ReportRequest, report};
+use highwater::query::{By, Cancel, Fold, Group, Index, ReportFilter, ReportRequest, report};
 use highwater::units::{Interval, Pid};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -147,7 +147,7 @@ fn freed(trace: &Trace, interval: Interval, process: Option<u32>) -> Vec<String>
 
 fn asked(index: &Index, interval: Interval, process: Option<u32>, by: Vec<By>) -> Vec<Group> {
     let filter = ReportFilter { process: process.map(|pid| pid.to_string()), ..ReportFilter::default() };
-    report(index, &ReportRequest { interval, by, filter, top: None, fold: false, sources: false }, &Cancel::default())
+    report(index, &ReportRequest { interval, by, filter, top: None, fold: Fold::Nothing, sources: false }, &Cancel::default())
         .unwrap()
         .groups
 }

@@ -11,8 +11,8 @@ use crate::oracle::{Replay, strategy};
 use highwater::events::Event;
 use highwater::model::{Builder, Clock, InputState, Trace};
 use highwater::query::{
-    By, Cancel, Compared, DiffSide, Filter, FlameWeights, Forest, Functions, Group, GroupNumbers, Index, NodeKey, ReportFilter,
-    diff, node_name, totals,
+    By, Cancel, Compared, DiffSide, Filter, FlameWeights, Fold, Forest, Functions, Group, GroupNumbers, Index, NodeKey,
+    ReportFilter, diff, node_name, totals,
 };
 use highwater::symbols::Names;
 use highwater::units::{Interval, Layer};
@@ -119,7 +119,7 @@ proptest! {
         let sides = [interval(edges(&scenario, a, b)), interval(edges(&scenario, c, d))];
         for index in ways(replay(&scenario), &options) {
             let trace = index.trace();
-            let functions = Functions::of(trace, &Names::default(), false, &never).unwrap();
+            let functions = Functions::of(trace, &Names::default(), Fold::Nothing, &never).unwrap();
             let forest = Forest::by_function(&functions);
             let sums = sides.map(|side| totals(&index, side, &never).unwrap());
             let groups = compare((&index, sides[0]), (&index, sides[1]), &[By::Responsible]);
@@ -150,7 +150,7 @@ proptest! {
         let names = Names::default();
         let scenarios = [Scenario::of(&ops), Scenario::of(&others)];
         let indexes = [0, 1].map(|i| Index::scan(replay(&scenarios[i]).into()));
-        let functions = [0, 1].map(|i| Functions::of(indexes[i].trace(), &names, false, &never).unwrap());
+        let functions = [0, 1].map(|i| Functions::of(indexes[i].trace(), &names, Fold::Nothing, &never).unwrap());
         let sums = [0, 1].map(|i| totals(&indexes[i], interval(edges(&scenarios[i], a, b)), &never).unwrap());
         let joined = Functions::joined([&functions[0], &functions[1]], &never).unwrap();
         let forest = if inverted { Forest::inverted(&joined, &never).unwrap() } else { Forest::top_down(&joined) };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::common::json;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::query::{
-    By, Cancel, Group, ImpactingType, Index, IndexOptions, Key, ReportFilter, ReportRequest, TreeRequest, TreeRow, named_report,
-    totals, tree,
+    By, Cancel, Fold, Group, ImpactingType, Index, IndexOptions, Key, ReportFilter, ReportRequest, TreeRequest, TreeRow,
+    named_report, totals, tree,
 };
 use highwater::symbols::{Names, Options, Sources, Symbols};
 use highwater::synth::demo::{APP_PID, LEAK_SIZE, LEAKS_A_SECOND, LOOP_END, LOOP_START, SPIKE_TICKS, SPIKES, STEP, symbols};
@@ -55,7 +55,7 @@ impl Demo {
             heap: heap.map(Into::into),
             ..ReportFilter::default()
         };
-        let request = ReportRequest { interval, by: keys.collect(), filter, top: None, fold: false, sources: false };
+        let request = ReportRequest { interval, by: keys.collect(), filter, top: None, fold: Fold::Nothing, sources: false };
         let groups = named_report(&self.0, &request, &self.1, &Cancel::default()).unwrap().groups;
 
         let seconds = |t: Ticks| format!("{}.{:07}", t.0 / SECOND, t.0 % SECOND);

@@ -5,7 +5,7 @@ use crate::oracle::question::{OPS, edges, interval, options, place, replay, ways
 use crate::oracle::scenario::Scenario;
 use crate::oracle::{Replay, strategy};
 use highwater::export::{ExportError, Exported, Value, firefox, folded, speedscope};
-use highwater::query::{By, Cancel, GroupNumbers, ReportFilter, ReportRequest};
+use highwater::query::{By, Cancel, Fold, GroupNumbers, ReportFilter, ReportRequest};
 use highwater::symbols::Names;
 use highwater::units::Layer;
 use proptest::prelude::*;
@@ -53,7 +53,7 @@ proptest! {
         let by = vec![By::Process, By::Stack];
         let expected = Replay::of(&scenario.steps).report(edges, &by, &filter);
         let expected: i128 = expected.iter().map(|group| weight(&group.numbers, value)).sum();
-        let request = ReportRequest { interval: interval(edges), by, filter, top: None, fold: false , sources: false};
+        let request = ReportRequest { interval: interval(edges), by, filter, top: None, fold: Fold::Nothing , sources: false};
         let (names, never) = (Names::default(), Cancel::default());
         for index in &ways(replay(&scenario), &options) {
             let exported = Exported::new(index, &names, &request, &never).unwrap();

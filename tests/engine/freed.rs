@@ -10,7 +10,7 @@ use crate::oracle::{Replay, Row, strategy};
 use highwater::events::{Event, FrameRange, PageRange, Record, StackPart, mem};
 use highwater::model::{Builder, CHUNK, InputState, NodeId, Scope, Trace, WhenFull};
 use highwater::query::{
-    Bounds, Cancel, Forest, Functions, Index, LifetimeClass, Mask, RowChoice, RowCondition, freed_sums, node_name,
+    Bounds, Cancel, Fold, Forest, Functions, Index, LifetimeClass, Mask, RowChoice, RowCondition, freed_sums, node_name,
 };
 use highwater::symbols::Names;
 use highwater::units::{Layer, Pid, Ticks, Tid};
@@ -116,7 +116,7 @@ proptest! {
 /// Each node has what died in the interval with a stack that leads there.
 fn check_forests(index: &Index, mask: &Mask, layer: Layer, rows: &[&Row], edges: Edges) {
     let (trace, never) = (index.trace(), Cancel::default());
-    let functions = Functions::of_frees(trace, &Names::default(), false, &never).unwrap();
+    let functions = Functions::of_frees(trace, &Names::default(), Fold::Nothing, &never).unwrap();
     let sums = freed_sums(index, interval(edges), mask, layer, &never).unwrap();
     let forests = [
         (Forest::top_down(&functions), true),

@@ -18,7 +18,7 @@ use highwater::events::{Event, ImageChange, ImageInfo, Record};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{NodeId, RowId, Site, SiteId, Trace};
 use highwater::query::{
-    CallLine, Cancel, Column, FlameBoxes, FlameWeight, FlameWeights, Forest, FunctionGroup, FunctionId, FunctionNodes,
+    CallLine, Cancel, Column, FlameBoxes, FlameWeight, FlameWeights, Fold, Forest, FunctionGroup, FunctionId, FunctionNodes,
     FunctionPlaces, Functions, FunctionsRequest, GroupNumbers, Index, LifetimeClass, Mask, NeighbourGroup, NodeKey, Numbers,
     PathId, Sort, call_tree, call_tree_peaks, flame_boxes, function_sums, functions, heaviest_path, node_name,
     sort_call_tree_by_peak, stack_labels, totals,
@@ -187,7 +187,7 @@ proptest! {
         let of = ["0x10", "0x20", "0xffff800000000010"][of];
         let expected = lines(&naive(&rows, edges, FREQUENCY, Some(of)));
         for index in &ways(replay(&scenario), &options) {
-            let all = Functions::of(index.trace(), &Names::default(), false, &Cancel::default()).unwrap();
+            let all = Functions::of(index.trace(), &Names::default(), Fold::Nothing, &Cancel::default()).unwrap();
             let groups = ask(index, &all, edges, Some(of), None);
             prop_assert_eq!(&lines(&groups), &expected);
             let first = lines(&ask(index, &all, edges, None, Some(2)));
@@ -456,9 +456,9 @@ fn check_order_by_peak(lines: &[CallLine], peaks: &[u64]) {
 
 fn check_both(index: &Index, names: &Names, edges: Edges, of: Option<&str>) {
     let (trace, never) = (index.trace(), Cancel::default());
-    let all = Functions::of(trace, names, false, &never).unwrap();
+    let all = Functions::of(trace, names, Fold::Nothing, &never).unwrap();
     check(index, (&all, names), |site| stack_labels(trace, names, site), edges, of);
-    let without = Functions::of(trace, names, true, &never).unwrap();
+    let without = Functions::of(trace, names, Fold::Allocator, &never).unwrap();
     check(index, (&without, names), |site| callers::folded(trace, names, site), edges, of);
     for (id, site) in (0..).map(SiteId).zip(&trace.sites).filter(|(_, site)| site.stack != NodeId::ROOT) {
         let name = |path| all.function(path).map(|function| all.name(function).to_string());
@@ -512,7 +512,7 @@ fn one_frame_is_a_function_of_each_module_that_was_there() {
     std::fs::write(&path, file(session(false), &records)).unwrap();
     let trace = Arc::new(load(&Capture::open(&[Input::File(path)]).unwrap(), &mut Unwatched).unwrap());
     let index = Index::scan(Arc::clone(&trace));
-    let all = Functions::of(&trace, &Names::default(), false, &Cancel::default()).unwrap();
+    let all = Functions::of(&trace, &Names::default(), Fold::Nothing, &Cancel::default()).unwrap();
     let edges = (trace.span.from.0, trace.span.to.0);
     let groups = ask(&index, &all, edges, Some("a.dll!+0x10"), None);
     let told: Vec<_> = groups.iter().map(|g| (g.function.as_str(), g.own.count, g.total.count)).collect();
@@ -553,7 +553,7 @@ fn functions_of_the_demo_have_names_and_add_up() {
     let names = symbols.names().1;
     let never = Cancel::default();
     let index = Index::build(Arc::clone(&trace), &Default::default(), &never).unwrap();
-    let all = Functions::of(&trace, &names, false, &never).unwrap();
+    let all = Functions::of(&trace, &names, Fold::Nothing, &never).unwrap();
     let edges = (trace.span.from.0, trace.span.to.0);
     let of = "MemoryTestApp.exe!Main";
     let groups = ask(&index, &all, edges, Some(of), None);

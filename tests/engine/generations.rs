@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::oracle::question::{OPS, edges, options, place, replay, ways};
 use crate::oracle::scenario::Scenario;
 use crate::oracle::{Replay, strategy};
-use highwater::query::{Cancel, Functions, GenerationsRequest, Mask, generations};
+use highwater::query::{Cancel, Fold, Functions, GenerationsRequest, Mask, generations};
 use highwater::symbols::Names;
 use highwater::units::{Layer, Ticks};
 use proptest::prelude::*;
@@ -44,7 +44,7 @@ proptest! {
         for index in &ways(replay(&scenario), &options) {
             let trace = index.trace();
             let never = Cancel::default();
-            let functions = Functions::of(trace, &Names::default(), false, &never).unwrap();
+            let functions = Functions::of(trace, &Names::default(), Fold::Nothing, &never).unwrap();
             for layer in Layer::ALL {
                 let request = GenerationsRequest { edges: at.iter().copied().map(Ticks).collect(), end: Ticks(end), layer };
                 let groups = generations(index, &request, &Mask::all(trace), &functions, &never).unwrap();

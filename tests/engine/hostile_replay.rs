@@ -14,8 +14,8 @@ use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{Module, NodeId, Processes, Trace};
 use highwater::problem::Problems;
 use highwater::query::{
-    By, Cancel, Functions, FunctionsRequest, Index, IndexOptions, Mask, ReportFilter, ReportRequest, findings, functions, totals,
-    unmatched_groups,
+    By, Cancel, Fold, Functions, FunctionsRequest, Index, IndexOptions, Mask, ReportFilter, ReportRequest, findings, functions,
+    totals, unmatched_groups,
 };
 use highwater::symbols::Names;
 use highwater::units::{Interval, Ticks};
@@ -81,8 +81,14 @@ fn answers(capture: &Capture) -> Vec<(String, Vec<u8>)> {
     let interval = Interval { from: Ticks(trace.span.to.0 / 3), to: trace.span.to };
     let mut all: Vec<(String, Vec<u8>)> = Vec::new();
     for by in [vec![By::Process], vec![By::Heap, By::Stack], vec![By::Thread, By::Type], vec![By::Function, By::Module]] {
-        let request =
-            ReportRequest { interval, by: by.clone(), filter: ReportFilter::default(), top: None, fold: false, sources: false };
+        let request = ReportRequest {
+            interval,
+            by: by.clone(),
+            filter: ReportFilter::default(),
+            top: None,
+            fold: Fold::Nothing,
+            sources: false,
+        };
         let exported = Exported::new(&index, &names, &request, &never).unwrap();
         for format in Format::ALL.into_iter().filter(|format| *format != Format::Parquet) {
             let mut bytes = Vec::new();
@@ -90,7 +96,7 @@ fn answers(capture: &Capture) -> Vec<(String, Vec<u8>)> {
             all.push((format!("{by:?} as {format:?}: {is_written}"), bytes));
         }
     }
-    let functions_of = Functions::of(&trace, &names, true, &never).unwrap();
+    let functions_of = Functions::of(&trace, &names, Fold::Allocator, &never).unwrap();
     let sums = totals(&index, interval, &never).unwrap();
     let request = FunctionsRequest { mask: Mask::all(&trace), of: None, top: None };
     let (groups, _) = functions((&index, &Names::default()), &functions_of, &sums, &request, &never).unwrap();

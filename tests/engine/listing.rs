@@ -6,8 +6,8 @@ use std::sync::Arc;
 use highwater::events::{Event, FrameRange, Record, StackPart};
 use highwater::model::{Builder, Clock, InputState, Row, RowId, Trace};
 use highwater::query::{
-    Cancel, Column, Functions, GenerationsRequest, Index, Key, LifetimeBucket, LifetimeClass, MAX_FOUND_FRAMES, Mask, RowColumn,
-    RowSort, Sort, Tree, TreeRequest, generations, histogram, rows, totals, tree,
+    Cancel, Column, Fold, Functions, GenerationsRequest, Index, Key, LifetimeBucket, LifetimeClass, MAX_FOUND_FRAMES, Mask,
+    RowColumn, RowSort, Sort, Tree, TreeRequest, generations, histogram, rows, totals, tree,
 };
 use highwater::symbols::Names;
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
@@ -204,7 +204,7 @@ fn of_many_rows_those_that_come_first_are_listed_and_all_are_counted() {
         }
         let endless = taking_part.iter().filter(|(_, row)| row.death == Ticks::NEVER).count() as u64;
         assert_eq!(all_of_it.by_lifetime[LifetimeBucket::ENDLESS.index()].numbers().count, endless);
-        let functions = Functions::of(&trace, &Names::default(), false, &never).unwrap();
+        let functions = Functions::of(&trace, &Names::default(), Fold::Nothing, &never).unwrap();
         let edges = vec![interval.from, Ticks((from + to) / 2), interval.to];
         let request = GenerationsRequest { edges: edges.clone(), end: interval.to, layer: Layer::Heap };
         let left = generations(&index, &request, &mask, &functions, &never).unwrap();

@@ -9,7 +9,7 @@ use crate::oracle::question::{FAR, OPS, builder, edges, input, interval, options
 use crate::oracle::scenario::Scenario;
 use crate::oracle::{Replay, Row, strategy};
 use highwater::query::{
-    By, ByClass, Cancel, Cancelled, Filter, Group, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, each_group,
+    By, ByClass, Cancel, Cancelled, Filter, Fold, Group, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, each_group,
     report, series, spans, totals,
 };
 use highwater::symbols::Names;
@@ -33,15 +33,27 @@ fn filter() -> impl Strategy<Value = ReportFilter> {
 }
 
 fn ask(index: &Index, edges: Edges, by: &[By], filter: &ReportFilter, top: Option<usize>) -> Vec<Group> {
-    let request =
-        ReportRequest { interval: interval(edges), by: by.to_vec(), filter: filter.clone(), top, fold: false, sources: false };
+    let request = ReportRequest {
+        interval: interval(edges),
+        by: by.to_vec(),
+        filter: filter.clone(),
+        top,
+        fold: Fold::Nothing,
+        sources: false,
+    };
     report(index, &request, &Cancel::default()).unwrap().groups
 }
 
 /// The same, told one by one.
 fn told(index: &Index, edges: Edges, by: &[By], filter: &ReportFilter, top: Option<usize>) -> Vec<Group> {
-    let request =
-        ReportRequest { interval: interval(edges), by: by.to_vec(), filter: filter.clone(), top, fold: false, sources: false };
+    let request = ReportRequest {
+        interval: interval(edges),
+        by: by.to_vec(),
+        filter: filter.clone(),
+        top,
+        fold: Fold::Nothing,
+        sources: false,
+    };
     let mut groups = Vec::new();
     let take = |group| {
         groups.push(group);

@@ -7,7 +7,7 @@ use highwater::events::{
     CommittedRegion, Event, FrameRange, ImageChange, ImageInfo, PageRange, ProcessChange, ProcessInfo, Record, StackPart, mem,
 };
 use highwater::model::{Builder, Clock, InputState, Trace};
-use highwater::query::{By, Cancel, Group, Index, ReportFilter, ReportRequest, heap_label, report, unmatched_groups};
+use highwater::query::{By, Cancel, Fold, Group, Index, ReportFilter, ReportRequest, heap_label, report, unmatched_groups};
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 
 const SECOND: i64 = 10_000_000;
@@ -91,8 +91,14 @@ fn range(owner: u32, base: u64, pages: u64, flags: u32) -> PageRange {
 fn groups(trace: &Trace, by: &[By]) -> Vec<Group> {
     let interval = Interval { from: Ticks(i64::MIN + 1), to: Ticks(i64::MAX - 1) };
     let index = Index::scan(Arc::new(trace.clone()));
-    let request =
-        ReportRequest { interval, by: by.to_vec(), filter: ReportFilter::default(), top: None, fold: false, sources: false };
+    let request = ReportRequest {
+        interval,
+        by: by.to_vec(),
+        filter: ReportFilter::default(),
+        top: None,
+        fold: Fold::Nothing,
+        sources: false,
+    };
     report(&index, &request, &Cancel::default()).unwrap().groups
 }
 

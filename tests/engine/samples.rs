@@ -6,7 +6,8 @@ use highwater::events::{Event, FrameRange, Record, StackPart};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{ProcessId, Trace};
 use highwater::query::{
-    Cancel, FlameWeights, Forest, FrameName, Functions, Index, Mask, flame_boxes, node_name, process_samples, sample_sums, totals,
+    Cancel, FlameWeights, Fold, Forest, FrameName, Functions, Index, Mask, flame_boxes, node_name, process_samples, sample_sums,
+    totals,
 };
 use highwater::symbols::Names;
 use highwater::units::{Interval, Pid, Ticks, Tid};
@@ -119,7 +120,7 @@ proptest! {
             *expected.entry(one.pid).or_default() += u64::from(one.count);
         }
         prop_assert_eq!(by_process, expected);
-        let functions = Functions::of_samples(&trace, &Names::default(), false, &never).unwrap();
+        let functions = Functions::of_samples(&trace, &Names::default(), Fold::Nothing, &never).unwrap();
         let trees: [(Forest, Way); 3] = [
             (Forest::top_down(&functions), as_it_is),
             (Forest::inverted(&functions, &never).unwrap(), reversed),
@@ -165,7 +166,7 @@ fn a_sample_of_no_known_process_is_counted_and_breaks_nothing() {
     let whole = Interval { from: Ticks(0), to: Ticks(1_000) };
     let of = process_samples(&unknown, whole);
     assert_eq!(of.iter().map(|of| (of.process, of.count)).collect::<Vec<_>>(), [(None, 3)]);
-    let functions = Functions::of_samples(&unknown, &Names::default(), false, &Cancel::default()).unwrap();
+    let functions = Functions::of_samples(&unknown, &Names::default(), Fold::Nothing, &Cancel::default()).unwrap();
     let forest = Forest::top_down(&functions);
     assert_eq!(told(&forest, &functions, &sample_sums(&unknown, whole, None)).values().max(), Some(&3));
 }

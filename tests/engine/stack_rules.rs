@@ -16,8 +16,8 @@ use highwater::events::{Event, ImageChange, ImageInfo, Record};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{HeapId, NodeId, RowId, Site, SiteId, Trace};
 use highwater::query::{
-    Bucket, By, Cancel, DiffSide, FrameName, Functions, Index, IndexOptions, Key, LifetimeClass, Mask, Recorded, ReportFilter,
-    ReportRequest, Tags, TreeRequest, TreeRow, findings, folded_diff, named_report, totals, tree,
+    Bucket, By, Cancel, DiffSide, Fold, FrameName, Functions, Index, IndexOptions, Key, LifetimeClass, Mask, Recorded,
+    ReportFilter, ReportRequest, Tags, TreeRequest, TreeRow, findings, folded_diff, named_report, totals, tree,
 };
 use highwater::stack_rules::{FoldRule, NO_TAG, StackRules, TagRule};
 use highwater::symbols::{Names, Options, Sources, Symbols};
@@ -92,13 +92,17 @@ fn rules(folds: &[&str], tags: &[(&str, &str)]) -> Arc<StackRules> {
 /// All that follows from rules by function and tag equals what the oracle says.
 fn check(index: &Index, names: &Names, edges: Edges) {
     let (trace, never, rules) = (index.trace(), Cancel::default(), &**names.rules());
-    let folded = Functions::of(trace, names, true, &never).unwrap();
-    let all = Functions::of(trace, names, false, &never).unwrap();
+    let folded = Functions::of(trace, names, Fold::Allocator, &never).unwrap();
+    let own = Functions::of(trace, names, Fold::Foreign, &never).unwrap();
+    let all = Functions::of(trace, names, Fold::Nothing, &never).unwrap();
     let tags = Tags::of(trace, &all, &never).unwrap();
     for (id, site) in (0..).map(SiteId).zip(&trace.sites) {
-        let chain: Vec<String> = folded.chain(folded.path(id)).map(|function| folded.name(function).to_string()).collect();
-        let expected = folded_stack(trace, names, site);
-        assert!(chain.iter().rev().eq(expected.iter()), "{chain:?} is not {expected:?} reversed");
+        let stacks = [(&folded, folded_stack(trace, names, site)), (&own, callers::own(trace, names, site))];
+        for (functions, expected) in stacks {
+            let name = |function| functions.name(function).to_string();
+            let chain: Vec<String> = functions.chain(functions.path(id)).map(name).collect();
+            assert!(chain.iter().rev().eq(expected.iter()), "{chain:?} is not {expected:?} reversed");
+        }
         let responsible = all.function(all.responsible(id)).map(|function| all.name(function).to_string());
         assert_eq!(responsible, callers::responsible(trace, names, site), "{:?}", recorded(trace, names, site));
         let tag = tags.of_site(id).map_or(NO_TAG, |tag| rules.name(tag));
@@ -110,7 +114,7 @@ fn check(index: &Index, names: &Names, edges: Edges) {
             by: vec![by],
             filter: ReportFilter::default(),
             top: None,
-            fold: true,
+            fold: Fold::Allocator,
             sources: false,
         };
         let report = named_report(index, &request, names, &never).unwrap();
@@ -178,8 +182,10 @@ proptest! {
         with_images(&mut scenario, &changes);
         let tags: Vec<(&str, &str)> = tags.into_iter().zip(["A", "B", "A"]).collect();
         let names = Names::default().with_rules(rules(&folds, &tags));
+        let names = Arc::new(names);
         for index in &ways(replay(&scenario), &options) {
             check(index, &names, edges);
+            check_own_lines(index.trace(), index, &names);
         }
     }
 }
@@ -200,7 +206,7 @@ static DEMO: LazyLock<Demo> = LazyLock::new(|| {
     symbols.wait();
     let names = symbols.names().1;
     let index = Index::build(Arc::clone(&trace), &IndexOptions::default(), &Cancel::default()).unwrap();
-    let all = Functions::of(&trace, &names, false, &Cancel::default()).unwrap();
+    let all = Functions::of(&trace, &names, Fold::Nothing, &Cancel::default()).unwrap();
     let functions = (0..all.len() as u32).map(|id| all.name(highwater::query::FunctionId(id)).to_string()).collect();
     Demo { trace, names, index, functions }
 });
@@ -219,21 +225,66 @@ fn disguised(name: &str, how: usize) -> String {
     }
 }
 
+/// All lines of the whole trace with everything open.
+fn open_lines(trace: &Trace, index: &Index, mut request: TreeRequest) -> Vec<TreeRow> {
+    let never = Cancel::default();
+    let totals = totals(index, trace.span, &never).unwrap();
+    loop {
+        let lines: Vec<TreeRow> = tree(trace, &totals, &request, &never).unwrap().rows(trace).collect();
+        let closed = lines.iter().filter(|line| line.has_children && !line.is_open).map(|line| (line.path.clone(), true));
+        let closed: Vec<_> = closed.collect();
+        if closed.is_empty() {
+            return lines;
+        }
+        Arc::make_mut(&mut request.toggled).extend(closed);
+    }
+}
+
+/// Where only the user's own frames are shown, each allocation stands below its responsible caller, what is folded away
+/// is below one line there, and a frame holds no more than where all are shown: what a module had called it when it was
+/// not mapped yet can stand elsewhere. (In debug builds a tree checks
+/// that what is below a line adds up to it.)
+fn check_own_lines(trace: &Trace, index: &Index, names: &Arc<Names>) {
+    for chains in [false, true] {
+        let request = |fold| TreeRequest { names: Arc::clone(names), fold, chains, ..TreeRequest::default() };
+        let [all, own] = [Fold::Nothing, Fold::Foreign].map(|fold| open_lines(trace, index, request(fold)));
+        let allocations = |lines: &[TreeRow]| {
+            let way = |line: &TreeRow| format!("{:?}", line.path.iter().filter(|key| key.frame().is_none()).collect::<Vec<_>>());
+            let mut ways: Vec<_> = lines.iter().filter(|line| line.allocation.is_some()).map(way).collect();
+            ways.sort();
+            ways
+        };
+        assert_eq!(allocations(&own), allocations(&all));
+        let numbers: BTreeMap<String, _> = all.iter().map(|line| (format!("{:?}", line.path), line.numbers)).collect();
+        let mut way: Vec<&TreeRow> = Vec::new();
+        for line in &own {
+            way.truncate(line.depth);
+            if let Some((_, row)) = line.allocation {
+                let inside = way.iter().position(|line| matches!(line.path.last(), Some(Key::Inside(..))));
+                let holder = inside.map_or(way[way.len() - 1], |at| way[at]);
+                let (node, level) = holder.path.last().unwrap().frame().unwrap();
+                let site = trace.site(row.site);
+                let frame = (node != NodeId::ROOT).then(|| {
+                    Recorded::of(trace, names, node, site.caller, site.first, node == site.stack).name(level).to_string()
+                });
+                // Where all is the allocator's a rule can fold the responsible caller itself away.
+                if !callers::is_responsible_folded(trace, names, site) {
+                    assert_eq!(frame, callers::responsible(trace, names, site), "{:?}", recorded(trace, names, site));
+                }
+            } else if !chains && let Some(known) = numbers.get(&format!("{:?}", line.path)) {
+                assert!(line.numbers.count <= known.count && line.numbers.size <= known.size, "{line:?}");
+            }
+            way.push(line);
+        }
+    }
+}
+
 /// All lines with everything open, single allocations apart: by heap and class the names on
 /// the way to each.
 fn tree_ways(names: &Arc<Names>) -> BTreeMap<(String, Vec<String>), Bucket> {
     let Demo { trace, index, .. } = &*DEMO;
-    let totals = totals(index, trace.span, &Cancel::default()).unwrap();
-    let mut request = TreeRequest { names: Arc::clone(names), fold: true, ..TreeRequest::default() };
-    let lines: Vec<TreeRow> = loop {
-        let lines: Vec<TreeRow> = tree(trace, &totals, &request, &Cancel::default()).unwrap().rows(trace).collect();
-        let closed: Vec<_> =
-            lines.iter().filter(|line| line.has_children && !line.is_open).map(|line| line.path.clone()).collect();
-        if closed.is_empty() {
-            break lines;
-        }
-        Arc::make_mut(&mut request.toggled).extend(closed.into_iter().map(|path| (path, true)));
-    };
+    let request = TreeRequest { names: Arc::clone(names), fold: Fold::Allocator, ..TreeRequest::default() };
+    let lines = open_lines(trace, index, request);
     let mut out: BTreeMap<_, Bucket> = BTreeMap::new();
     let mut way: Vec<String> = Vec::new();
     for line in lines.iter().filter(|line| line.allocation.is_none()) {
@@ -295,6 +346,7 @@ proptest! {
         let rules = Arc::new(StackRules::new(folds, tags.collect()).unwrap());
         let names = Arc::new(names.with_rules(rules));
         check(index, &names, (trace.span.from.0, trace.span.to.0));
+        check_own_lines(trace, index, &names);
         let (told, expected) = (tree_ways(&names), naive_tree_ways(&names));
         let differs = told.iter().find(|(way, sum)| expected.get(*way) != Some(*sum));
         prop_assert_eq!(differs, None);
@@ -325,7 +377,7 @@ fn tags_are_the_same_on_both_sides_of_a_comparison() {
     let names = names.with_rules(rules(&[], &[("InnerLoop*", "Leak"), ("main", "Main")]));
     let mask = Mask::all(trace);
     let side = DiffSide { index, interval: trace.span, mask: &mask, names: &names, functions: None, totals: None };
-    let groups = folded_diff([side, side], &[By::Tag], true, None, &Cancel::default()).unwrap();
+    let groups = folded_diff([side, side], &[By::Tag], Fold::Allocator, None, &Cancel::default()).unwrap();
     let mut tags: Vec<_> = groups.iter().map(|group| (group.layer, group.tag.as_deref().unwrap())).collect();
     tags.sort();
     assert!(tags.contains(&("heap", "Leak")) && tags.contains(&("heap", "Main")) && tags.contains(&("heap", NO_TAG)), "{tags:?}");

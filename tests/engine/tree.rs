@@ -268,7 +268,7 @@ fn describe(trace: &Trace, row: &TreeRow, peak: u64) -> String {
                 let frames: Vec<u64> = trace.stacks.path(*node).into_iter().map(|n| trace.stacks.address(n)).collect();
                 format!("/{frames:x?}")
             }
-            Key::Inlined(..) => unreachable!("no names were given"),
+            Key::Inlined(..) | Key::Inside(..) => unreachable!("no names were given, and nothing is folded"),
             Key::Row(id) => {
                 let row = trace.rows.get(*id);
                 format!("/{:x} {:?} {:?}", row.address, row.birth.0, Some(row.death.0).filter(|_| row.death != Ticks::NEVER))

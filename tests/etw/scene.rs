@@ -10,7 +10,7 @@ use highwater::capture::{CaptureError, Request, Summary, Target};
 use highwater::etl::TraceFile;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::Trace;
-use highwater::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
+use highwater::query::{By, Cancel, Fold, Index, ReportFilter, ReportRequest, report};
 use highwater::synth::{Options, Scenario, generate};
 use tempfile::TempDir;
 
@@ -131,7 +131,7 @@ pub fn poll_until_quiet(running: &mut LocalRecording) {
 pub fn groups(trace: Trace) -> Vec<String> {
     let interval = trace.span;
     let by = vec![By::Process, By::Heap, By::Stack, By::Thread];
-    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
+    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: Fold::Nothing, sources: false };
     let mut report = report(&Index::scan(Arc::new(trace)), &request, &Cancel::default()).unwrap();
     report.groups.iter_mut().for_each(|group| group.process_start_s = None);
     let mut groups: Vec<String> = report.groups.iter().map(|group| format!("{group:?}")).collect();

@@ -13,8 +13,8 @@ use highwater::load::{Capture, Input, Unwatched, Watch, load};
 use highwater::model::Trace;
 use highwater::problem::{ProblemKind, Problems};
 use highwater::query::{
-    By, Cancel, Filter, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, TreeRequest, peaks, report, series, spans,
-    totals, tree,
+    By, Cancel, Filter, Fold, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, TreeRequest, peaks, report, series,
+    spans, totals, tree,
 };
 use highwater::units::{Interval, Ticks};
 use proptest::prelude::*;
@@ -152,7 +152,8 @@ fn ask_all(trace: &Trace) {
         Interval { from: Ticks(i64::MIN + 1), to: Ticks(i64::MAX - 1) },
     ] {
         let by = vec![By::Process, By::Heap, By::Stack, By::Type, By::Thread];
-        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
+        let request =
+            ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: Fold::Nothing, sources: false };
         let groups = report(index, &request, &cancel).unwrap().groups;
         serde_json::to_string(&groups).unwrap();
         let totals = totals(index, interval, &cancel).unwrap();

@@ -10,7 +10,7 @@ use highwater::etl::compression::Algorithm;
 use highwater::load::{Capture, Estimate, Input, Plan, Processes, Scope, Unwatched, WhenFull, load, load_planned};
 use highwater::model::{ProcessId, Trace};
 use highwater::problem::ProblemKind;
-use highwater::query::{By, Cancel, Index, IndexOptions, ReportFilter, ReportRequest, report};
+use highwater::query::{By, Cancel, Fold, Index, IndexOptions, ReportFilter, ReportRequest, report};
 use highwater::synth::{Options, Scenario, StackForm, generate};
 use highwater::units::{Interval, Layer, Pid, Ticks};
 use serde_json::Value;
@@ -91,7 +91,8 @@ fn numbers(trace: &Trace, interval: Interval) -> Value {
     let prepared = Index::build(Arc::clone(&trace), &IndexOptions::default(), &Cancel::default()).unwrap();
     let by = [By::Process, By::Heap, By::Stack];
     let ask = |index: &Index, by: Vec<By>| {
-        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
+        let request =
+            ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: Fold::Nothing, sources: false };
         report(index, &request, &Cancel::default()).unwrap().groups
     };
     let mut groups = ask(&prepared, by.to_vec());

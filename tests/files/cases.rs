@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::common::skip;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::Trace;
-use highwater::query::{By, Cancel, Group, Index, ReportFilter, ReportRequest, doubts, report};
+use highwater::query::{By, Cancel, Fold, Group, Index, ReportFilter, ReportRequest, doubts, report};
 use serde_json::{Value, json};
 
 /// The trace of a case; `None` where the cases are missing.
@@ -23,8 +23,14 @@ fn case(name: &str) -> Option<Trace> {
 
 fn groups(trace: &Trace, process: Option<&str>) -> Vec<Group> {
     let filter = ReportFilter { process: process.map(str::to_owned), ..ReportFilter::default() };
-    let request =
-        ReportRequest { interval: trace.span, by: vec![By::Process, By::Heap], filter, top: None, fold: false, sources: false };
+    let request = ReportRequest {
+        interval: trace.span,
+        by: vec![By::Process, By::Heap],
+        filter,
+        top: None,
+        fold: Fold::Nothing,
+        sources: false,
+    };
     report(&Index::scan(Arc::new(trace.clone())), &request, &Cancel::default()).unwrap().groups
 }
 

@@ -15,7 +15,7 @@ use highwater::events::{Event, FrameRange, Merge, Record, StackPart};
 use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Builder, Clock, InputState, Trace};
 use highwater::problem::{ProblemKind, Problems};
-use highwater::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
+use highwater::query::{By, Cancel, Fold, Index, ReportFilter, ReportRequest, report};
 use highwater::synth::{Options, StackForm, generate};
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 use proptest::prelude::*;
@@ -104,7 +104,8 @@ fn everything(trace: &Trace) -> (Vec<String>, u64, u64) {
     for edge in [i64::MIN + 1, 1, 10_000] {
         let interval = Interval { from: Ticks(edge), to: Ticks(i64::MAX - 1) };
         let by = vec![By::Process, By::Heap, By::Stack, By::FreedStack, By::Thread];
-        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
+        let request =
+            ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: Fold::Nothing, sources: false };
         let groups = report(&index, &request, &Cancel::default()).unwrap().groups;
         lines.extend(groups.iter().map(|group| serde_json::to_string(group).unwrap()));
     }

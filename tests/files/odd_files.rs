@@ -12,7 +12,7 @@ use highwater::events::{Event, Record, survey};
 use highwater::load::{Capture, Unwatched, load};
 use highwater::model::Trace;
 use highwater::problem::{Problem, ProblemKind, Problems};
-use highwater::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
+use highwater::query::{By, Cancel, Fold, Index, ReportFilter, ReportRequest, report};
 
 fn file(bytes: Vec<u8>) -> TraceFile {
     TraceFile::from_source(Source::Memory(bytes.leak()), "odd.etl".to_owned()).unwrap()
@@ -30,8 +30,14 @@ fn read(bytes: Vec<u8>) -> Trace {
 /// All numbers of all groups.
 fn numbers(trace: &Trace) -> serde_json::Value {
     let by = vec![By::Process, By::Heap, By::Stack, By::Thread];
-    let request =
-        ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
+    let request = ReportRequest {
+        interval: trace.span,
+        by,
+        filter: ReportFilter::default(),
+        top: None,
+        fold: Fold::Nothing,
+        sources: false,
+    };
     let index = Index::scan(std::sync::Arc::new(trace.clone()));
     serde_json::to_value(report(&index, &request, &Cancel::default()).unwrap().groups).unwrap()
 }

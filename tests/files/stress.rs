@@ -12,7 +12,7 @@ use highwater::events::{Event, PageRange, ProcessChange, hook, mem};
 use highwater::load::Input;
 use highwater::model::{Quality, Trace};
 use highwater::problem::ProblemKind;
-use highwater::query::{By, Cancel, Group, Index, ReportFilter, ReportRequest, report};
+use highwater::query::{By, Cancel, Fold, Group, Index, ReportFilter, ReportRequest, report};
 use highwater::units::{Interval, Layer, Pid, PointerSize, Ticks};
 
 fn groups_in(trace: &Trace, interval: Interval) -> Vec<Group> {
@@ -21,7 +21,7 @@ fn groups_in(trace: &Trace, interval: Interval) -> Vec<Group> {
         by: vec![By::Process, By::Heap],
         filter: ReportFilter::default(),
         top: None,
-        fold: false,
+        fold: Fold::Nothing,
         sources: false,
     };
     let index = Index::scan(Arc::new(trace.clone()));

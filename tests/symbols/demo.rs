@@ -9,7 +9,7 @@ use std::sync::Arc;
 use highwater::events::{Event, FrameRange, ImageChange, ImageId, ImageInfo, Record, StackPart};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{SiteId, Trace};
-use highwater::query::{Cancel, Functions};
+use highwater::query::{Cancel, Fold, Functions};
 use highwater::symbols::{
     FrameKind, Locator, ModuleState, Options, PdbFile, PdbKey, Request, Sources, Stop, SymbolPath, Symbols, Wanted, identify,
     resolve,
@@ -165,7 +165,7 @@ fn a_sample_in_the_first_byte_of_a_function_is_in_that_function() {
     let symbols = Symbols::start(Arc::clone(&trace), options, |_| true, || {});
     symbols.wait();
     let (names, never) = (symbols.names().1, Cancel::default());
-    let functions = Functions::of_samples(&trace, &names, false, &never).unwrap();
+    let functions = Functions::of_samples(&trace, &names, Fold::Nothing, &never).unwrap();
     let samples = &trace.activity.samples;
     assert_eq!(samples.list.len(), APP.functions.len());
     for (sample, function) in samples.list.iter().zip(APP.functions) {
@@ -173,7 +173,7 @@ fn a_sample_in_the_first_byte_of_a_function_is_in_that_function() {
         assert_eq!(functions.name(in_image).to_string(), format!("{}!{}", APP.file, function.name));
     }
     // What returns there was called by what is before it.
-    let allocating = Functions::of(&trace, &names, false, &never).unwrap();
+    let allocating = Functions::of(&trace, &names, Fold::Nothing, &never).unwrap();
     let called = |site: u32| allocating.chain(allocating.path(SiteId(site))).last().map(|f| allocating.name(f).to_string());
     let alike = (0..trace.sites.len() as u32)
         .zip(APP.functions)

@@ -12,7 +12,7 @@ use crate::common::trace::{session, trace};
 use highwater::events::Record;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{Module, Trace};
-use highwater::query::{Cancel, Index, Key, Numbers, Totals, TreeRequest, TreeRow, frames_of_stack, totals, tree};
+use highwater::query::{Cancel, Fold, Index, Key, Numbers, Totals, TreeRequest, TreeRow, frames_of_stack, totals, tree};
 use highwater::stack_rules::{FrameFacts, Role, StackRules};
 use highwater::symbols::{FrameKind, ModuleKey, ModuleState, Names, Options, Sources, SymbolPath, Symbols};
 use serde_json::Value;
@@ -320,7 +320,7 @@ fn folding_hides_the_allocator_and_changes_no_number() {
     let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
     let totals = totals(&index, trace.span, &never).unwrap();
     let lines = |fold| open_lines(&trace, &totals, &TreeRequest { names: Arc::clone(&names), fold, ..TreeRequest::default() });
-    let (all, folded) = (lines(false), lines(true));
+    let (all, folded) = (lines(Fold::Nothing), lines(Fold::Allocator));
     let function = |row: &TreeRow| row.label.split_once('!').map_or("", |(_, function)| function).to_owned();
     let is_allocator = |function: &str| {
         let facts = FrameFacts { address: 0, module: None, path: None, rva: 0, function: Some(function), file: None };
@@ -375,12 +375,12 @@ fn inlined_functions_are_lines_in_the_tree_that_filter_and_are_found() {
         let at = lines.iter().position(|row| row.label == assign).unwrap();
         lines[at..].iter().take_while(|row| row.allocation.is_none()).map(|row| row.label.clone()).collect::<Vec<_>>()
     };
-    let all = open_lines(&trace, &totals, &request(false));
+    let all = open_lines(&trace, &totals, &request(Fold::Nothing));
     let expected =
         [assign, &place("_Reallocate_for"), "crash.dll!std::allocator<wchar_t>::deallocate", "crash.dll!std::_Deallocate"];
     assert_eq!(from(&all), expected);
     // Around them is another function that frees, so that they are its guests.
-    let folded = open_lines(&trace, &totals, &request(true));
+    let folded = open_lines(&trace, &totals, &request(Fold::Allocator));
     assert!(!folded.iter().any(|row| row.label == assign));
     // Each holds what the frame holds, also as a filter.
     let at = all.iter().position(|row| row.label == assign).unwrap();
@@ -388,19 +388,20 @@ fn inlined_functions_are_lines_in_the_tree_that_filter_and_are_found() {
     assert!(matches!(inlined.path.last(), Some(Key::Inlined(_, 1))));
     assert_eq!(inlined.numbers, all[at].numbers);
     let filter = highwater::query::Filter::under(Arc::clone(&inlined.path));
-    let filtered = open_lines(&trace, &totals, &TreeRequest { filter, ..request(false) });
+    let filtered = open_lines(&trace, &totals, &TreeRequest { filter, ..request(Fold::Nothing) });
     assert_eq!(filtered.iter().filter(|row| row.allocation.is_some()).count(), 1, "of one lifetime class");
     // They are found; what is folded is not.
     let found = |text: &str, fold| {
         let request = TreeRequest { search: text.to_owned(), ..request(fold) };
         tree(&trace, &totals, &request, &never).unwrap().rows(&trace).map(|row| row.label).collect::<Vec<_>>()
     };
-    assert!(found("_reallocate_for", false).contains(&place("_Reallocate_for")));
-    assert!(found("_deallocate", false).contains(&"crash.dll!std::_Deallocate".to_owned()));
-    assert!(!found("operator new", true).iter().any(|label| label.contains("operator new")));
-    assert!(found("operator new", false).contains(&"CrashWithException.exe!operator new".to_owned()));
+    assert!(found("_reallocate_for", Fold::Nothing).contains(&place("_Reallocate_for")));
+    assert!(found("_deallocate", Fold::Nothing).contains(&"crash.dll!std::_Deallocate".to_owned()));
+    assert!(!found("operator new", Fold::Allocator).iter().any(|label| label.contains("operator new")));
+    assert!(found("operator new", Fold::Nothing).contains(&"CrashWithException.exe!operator new".to_owned()));
     // And each tells its place in the sources.
-    let tree = tree(&trace, &totals, &TreeRequest { search: "_Reallocate_for".to_owned(), ..request(false) }, &never).unwrap();
+    let tree =
+        tree(&trace, &totals, &TreeRequest { search: "_Reallocate_for".to_owned(), ..request(Fold::Nothing) }, &never).unwrap();
     let line = tree.rows(&trace).position(|row| row.label == place("_Reallocate_for")).unwrap();
     let (frame, level) = tree.frame(&trace, line).unwrap();
     let function = frame.function(level).unwrap();

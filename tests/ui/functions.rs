@@ -10,8 +10,8 @@ use highwater::app::{Options, Settings};
 use highwater::format;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::query::{
-    By, Cancel, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, Index, IndexOptions, Mask, ReportFilter, ReportRequest,
-    functions, report, totals,
+    By, Cancel, Fold, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, Index, IndexOptions, Mask, ReportFilter,
+    ReportRequest, functions, report, totals,
 };
 use highwater::symbols::{Options as SymbolOptions, Sources, Symbols};
 use highwater::synth::demo;
@@ -42,7 +42,7 @@ fn told(name: &str) -> FunctionGroup {
     symbols.wait();
     let never = Cancel::default();
     let index = Index::build(Arc::clone(&trace), &IndexOptions::default(), &never).unwrap();
-    let all = Functions::of(&trace, &symbols.names().1, true, &never).unwrap();
+    let all = Functions::of(&trace, &symbols.names().1, Fold::Allocator, &never).unwrap();
     let mask = Mask::of_sites(&trace, |_, site| trace.heap(site.heap).handle == demo::LEAKING_HEAP);
     let request = FunctionsRequest { mask, of: Some(name.to_owned()), top: None };
     let totals = totals(&index, trace.span, &never).unwrap();
@@ -226,7 +226,7 @@ fn who_freed_is_a_tree_of_its_own() {
     let trace = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
     let (interval, by) = (trace.span, vec![By::FreedStack]);
     let filter = ReportFilter { layer: Some(Layer::Tracker), ..ReportFilter::default() };
-    let request = ReportRequest { interval, by, filter, top: None, fold: false, sources: false };
+    let request = ReportRequest { interval, by, filter, top: None, fold: Fold::Nothing, sources: false };
     let groups = report(&Index::scan(trace), &request, &Cancel::default()).unwrap().groups;
     let freed = |has_stack: bool| {
         let groups = || groups.iter().filter(|group| group.freed_stack.as_deref().unwrap().is_empty() != has_stack);

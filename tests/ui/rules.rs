@@ -64,7 +64,7 @@ fn told(by: By, rules: &str, of: &str) -> Vec<String> {
         heap: Some(format!("{:#x}", demo::LEAKING_HEAP)),
         ..ReportFilter::default()
     };
-    let request = ReportRequest { interval: trace.span, by: vec![by], filter, top: None, fold: true, sources: false };
+    let request = ReportRequest { interval: trace.span, by: vec![by], filter, top: None, fold: Fold::Allocator, sources: false };
     let report = named_report(&index, &request, &names, &Cancel::default()).unwrap();
     let is_it = |group: &&Group| [&group.function, &group.tag].into_iter().flatten().any(|key| key == of);
     let Some(group) = report.groups.iter().find(is_it) else { return Vec::new() };

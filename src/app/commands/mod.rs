@@ -163,8 +163,8 @@ pub enum Setting {
     Arrangement(Arrangement),
     /// Megabytes that a trace may use; `None` leaves it to the machine's memory.
     MemoryLimit(Option<u64>),
-    /// Whether the frames of the allocator are shown, or folded away.
-    Allocators(bool),
+    /// Whether all frames are shown, or the user's own alone.
+    AllFrames(bool),
     /// Whether calls without choice share a line.
     Chains(bool),
     /// Whether lifetime classes are called as WPA does, or in plain words.

@@ -378,13 +378,13 @@ pub fn columns_shown(app: &HighwaterApp) -> Vec<Entry> {
 }
 
 fn stacks(app: &HighwaterApp) -> Vec<Entry> {
-    let shown = app.settings.show_allocators;
+    let shown = app.settings.show_all_frames;
     let (chains, wpa) = (app.settings.open_chains, app.settings.wpa_words);
     let asks = app.settings.symbols.network == Some(true);
     let symbols = SymbolSettings { network: Some(!asks), ..app.settings.symbols.clone() };
     vec![
-        Entry::new("Allocator frames", Command::Set(Setting::Allocators(!shown)))
-            .hint("Show the frames of the allocator itself, and those that your rules fold")
+        Entry::new("All frames", Command::Set(Setting::AllFrames(!shown)))
+            .hint("Show also the frames of the allocator and of libraries, what starts a thread, and what your rules fold")
             .switch(shown),
         Entry::new("Calls without choice in one line", Command::Set(Setting::Chains(chains)))
             .hint("A call that makes one other call and nothing else shares its line: a \u{203a} b \u{203a} c")

@@ -8,7 +8,7 @@ use super::kept::{ForestKind, GroupsOf, Kept};
 use crate::app::filters::{Chip, Filters, Known};
 use crate::model::Trace;
 use crate::query::{
-    By, Cancel, Cancelled, CommonGroups, DiffSide, Forest, Functions, Index, Mask, RowSet, Tags, Totals, Trimmed, Types,
+    By, Cancel, Cancelled, CommonGroups, DiffSide, Fold, Forest, Functions, Index, Mask, RowSet, Tags, Totals, Trimmed, Types,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -92,8 +92,8 @@ impl<'a> Ground<'a> {
         &self.query.names
     }
 
-    /// Whether frames of the allocator are left out.
-    pub fn folds(&self) -> bool {
+    /// Which frames are folded away.
+    pub fn folds(&self) -> Fold {
         self.query.fold
     }
 
@@ -152,16 +152,17 @@ impl<'a> Ground<'a> {
 
     /// The sites as folding orders them, if the user wants that.
     pub fn trimmed(&mut self) -> Result<Option<Arc<Trimmed>>, Cancelled> {
-        let wants = self.folds().then(|| self.kept.trimmed(&self.query.trace, &self.query.names, self.cancel));
+        let fold = self.folds();
+        let wants = fold.is_any().then(|| self.kept.trimmed(&self.query.trace, &self.query.names, fold, self.cancel));
         wants.transpose()
     }
 
     /// The functions of all sites, none folded away.
     pub fn functions(&mut self) -> Result<Arc<Functions>, Cancelled> {
-        self.kept.functions(&self.query.trace, &self.query.names, false, self.cancel)
+        self.kept.functions(&self.query.trace, &self.query.names, Fold::Nothing, self.cancel)
     }
 
-    /// The same, with those of the allocator folded away if the user wants that.
+    /// The same, with what is not the user's own folded away if that is wanted.
     pub fn folded_functions(&mut self) -> Result<Arc<Functions>, Cancelled> {
         self.kept.functions(&self.query.trace, &self.query.names, self.folds(), self.cancel)
     }

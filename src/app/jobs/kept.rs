@@ -13,8 +13,8 @@ use crate::app::lanes::Lane;
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics;
 use crate::query::{
-    By, Cancel, Cancelled, CommonGroups, DiffSide, Forest, FrameLine, Functions, Index, IndexOptions, Mask, RowSet, Tags, Totals,
-    Trimmed, Types, totals,
+    By, Cancel, Cancelled, CommonGroups, DiffSide, Fold, Forest, FrameLine, Functions, Index, IndexOptions, Mask, RowSet, Tags,
+    Totals, Trimmed, Types, totals,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -39,11 +39,11 @@ pub struct Kept {
     /// Sites as folding orders them, and the names that they follow from.
     trimmed: Follows<Names, Trimmed>,
     /// Functions, with folding and without, and the names that they follow from.
-    functions: Vec<(Arc<Names>, bool, Arc<Functions>)>,
+    functions: Vec<(Arc<Names>, Fold, Arc<Functions>)>,
     /// Tags, and the functions that they follow from.
     tags: Follows<Functions, Tags>,
     /// Those of who freed.
-    freeing: Option<(Arc<Names>, bool, Arc<Functions>)>,
+    freeing: Option<(Arc<Names>, Fold, Arc<Functions>)>,
     /// Those of processor samples.
     sampled: Follows<Names, Functions>,
     /// Groups of a comparison, and what they follow from.
@@ -106,7 +106,7 @@ pub struct GroupsOf {
     pub theirs: Option<(Weak<Trace>, Weak<Names>)>,
     pub mask: Mask,
     pub by: &'static [By],
-    pub fold: bool,
+    pub fold: Fold,
 }
 
 impl GroupsOf {
@@ -235,9 +235,15 @@ impl Kept {
         self.types.get(names, || Types::of(trace, names, cancel))
     }
 
-    /// The sites as folding orders them, as far as the names go.
-    pub(super) fn trimmed(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<Trimmed>, Cancelled> {
-        self.trimmed.get(names, || Trimmed::of(trace, names, cancel))
+    /// The sites as folding orders them, as far as the names go. A document folds in one way, or not at all.
+    pub(super) fn trimmed(
+        &mut self,
+        trace: &Trace,
+        names: &Arc<Names>,
+        fold: Fold,
+        cancel: &Cancel,
+    ) -> Result<Arc<Trimmed>, Cancelled> {
+        self.trimmed.get(names, || Trimmed::of(trace, names, fold, cancel))
     }
 
     /// A number that changes with the names.
@@ -255,7 +261,7 @@ impl Kept {
         &mut self,
         trace: &Trace,
         names: &Arc<Names>,
-        fold: bool,
+        fold: Fold,
         cancel: &Cancel,
     ) -> Result<Arc<Functions>, Cancelled> {
         self.functions.retain(|(of, ..)| Arc::ptr_eq(of, names));
@@ -269,7 +275,7 @@ impl Kept {
 
     /// The names that rules give to the stacks of all sites.
     pub(super) fn tags(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<Tags>, Cancelled> {
-        let functions = self.functions(trace, names, false, cancel)?;
+        let functions = self.functions(trace, names, Fold::Nothing, cancel)?;
         self.tags.get(&functions, || Tags::of(trace, &functions, cancel))
     }
 
@@ -278,7 +284,7 @@ impl Kept {
         &mut self,
         trace: &Trace,
         names: &Arc<Names>,
-        fold: bool,
+        fold: Fold,
         cancel: &Cancel,
     ) -> Result<Arc<Functions>, Cancelled> {
         if let Some((of, folded, functions)) = &self.freeing
@@ -299,7 +305,7 @@ impl Kept {
         names: &Arc<Names>,
         cancel: &Cancel,
     ) -> Result<Arc<Functions>, Cancelled> {
-        self.sampled.get(names, || Functions::of_samples(trace, names, false, cancel))
+        self.sampled.get(names, || Functions::of_samples(trace, names, Fold::Nothing, cancel))
     }
 
     /// The groups that two sides have in common.

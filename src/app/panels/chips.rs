@@ -77,9 +77,9 @@ fn node(document: &Document, path: &Path) -> String {
             (Words::Plain, _) => class.impacting().words(0).to_owned(),
         },
         Key::Frame(NodeId::ROOT) => "(no stack recorded)".to_owned(),
-        Key::Frame(node) | Key::Inlined(node, _) => {
+        Key::Frame(node) | Key::Inlined(node, _) | Key::Inside(node, _) => {
             let process = path.iter().find_map(|k| if let Key::Process(id) = k { Some(*id) } else { None });
-            let level = if let Key::Inlined(_, level) = key { *level } else { 0 };
+            let level = key.frame().map_or(0, |(_, level)| level);
             let frame = |process| Recorded::of(trace, names, node, process, trace.span.to, false);
             process.map_or_else(|| format!("{:#x}", trace.stacks.address(node)), |p| frame(p).name(level).to_string())
         }

@@ -68,13 +68,13 @@ pub fn line(ui: &mut Ui, frame: &Recorded<'_>, level: u16, commands: &mut Comman
     }
 }
 
-/// What the switch for the frames of the allocator is called.
-const SWITCH: &str = "Allocator frames";
+/// What the switch for the frames that are not the user's own is called.
+const SWITCH: &str = "All frames";
 
-/// A switch for the frames of the allocator; in a narrow place without its name.
+/// A switch for the frames that are not the user's own; in a narrow place without its name.
 pub fn switch(ui: &mut Ui, shown: bool, is_narrow: bool) -> Option<bool> {
     let mut shown = shown;
-    let hint = "Show the frames of the allocator itself (RtlAllocateHeap, operator new, malloc, \u{2026}) and those that your rules fold; folded away, what they hold is their caller's";
+    let hint = "Show also the frames of the allocator (RtlAllocateHeap, operator new, malloc, \u{2026}) and of libraries, what starts a thread, and what your rules fold; without them a stack begins where your own code wanted the memory";
     let response = ui.add(egui::Checkbox::new(&mut shown, if is_narrow { "" } else { SWITCH }));
     response.widget_info(|| egui::WidgetInfo::selected(egui::Role::CheckBox, true, shown, SWITCH));
     response.on_hover_text(hint).clicked().then_some(shown)

@@ -45,7 +45,7 @@ fn innermost(document: &Document, names: &Names, group: &UnmatchedGroup) -> Stri
     let trace = &document.trace;
     let first =
         |fold| trace.stacks.chain(group.stack).find_map(|node| labels(trace, names, group, node, fold).into_iter().next());
-    first(document.fold).or_else(|| first(false)).unwrap_or_else(|| "no stack recorded".to_owned())
+    first(document.fold.is_any()).or_else(|| first(false)).unwrap_or_else(|| "no stack recorded".to_owned())
 }
 
 fn frames(trace: &Trace, names: &Names, group: &UnmatchedGroup, ui: &mut Ui) {

@@ -13,7 +13,7 @@ use crate::cli::{Failure, symbols};
 use crate::format;
 use crate::model::{ProcessId, SiteId, Trace};
 use crate::query::{
-    Cancel, Functions, ProcessorEntries, SampleNumbers, SampledFunction, has_samples, processor_entries, sample_counts,
+    Cancel, Fold, Functions, ProcessorEntries, SampleNumbers, SampledFunction, has_samples, processor_entries, sample_counts,
     sampled_functions, sampled_labels, sampled_stacks,
 };
 use crate::stack_rules::StackRules;
@@ -166,7 +166,7 @@ fn functions(
     (counts, names): (&[u32], &Names),
 ) -> Result<Vec<FunctionEntry>, Failure> {
     let never = Cancel::default();
-    let functions = Functions::of_samples(trace, names, args.fold, &never).map_err(stopped)?;
+    let functions = Functions::of_samples(trace, names, Fold::allocator(args.fold), &never).map_err(stopped)?;
     let sums = sampled_functions(trace, &functions, counts, &never).map_err(stopped)?;
     let entry = |of: SampledFunction| {
         let (process, pid, process_start_s) = life(trace, of.process);

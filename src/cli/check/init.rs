@@ -10,7 +10,7 @@ use super::super::{Failure, output, report_other_problems};
 use super::{CheckArgs, capture_name};
 use crate::limits::{StartedFrom, starter};
 use crate::paths::{self, Existing, Refusal};
-use crate::query::{By, Cancel, Measured, MeasuredRequest, ReportRequest, doubts, named_report, totals};
+use crate::query::{By, Cancel, Fold, Measured, MeasuredRequest, ReportRequest, doubts, named_report, totals};
 use crate::symbols::Names;
 
 /// Writes rules to begin with.
@@ -52,10 +52,18 @@ fn starting_rules(args: &CheckArgs, loaded: &Loaded) -> Result<String, Failure> 
     let interval = known_part(&loaded.trace, loaded.interval).unwrap_or(loaded.interval);
     let mask = filter.named_mask(&loaded.trace, &names, &never).map_err(stopped)?;
     let totals = Arc::new(totals(&index, interval, &never).map_err(stopped)?);
-    let request =
-        MeasuredRequest { interval, by: &[By::Process], mask: &mask, fold: false, growth: true, at_exit: true, totals: &totals };
+    let request = MeasuredRequest {
+        interval,
+        by: &[By::Process],
+        mask: &mask,
+        fold: Fold::Nothing,
+        growth: true,
+        at_exit: true,
+        totals: &totals,
+    };
     let processes = Measured::of(&index, request, &names, &never).map_err(stopped)?;
-    let request = ReportRequest { interval, by: vec![By::Process, By::Heap], filter, top: None, fold: false, sources: false };
+    let request =
+        ReportRequest { interval, by: vec![By::Process, By::Heap], filter, top: None, fold: Fold::Nothing, sources: false };
     let heaps = named_report(&index, &request, &names, &never).map_err(stopped)?.groups;
     let edges = args.asked.edges();
     let (from, to) = (edges.from.as_ref(), edges.to.as_ref());

@@ -16,7 +16,7 @@ use super::progress::Quiet;
 use super::{Failure, output, report_problems};
 use crate::export::{self, ExportError, Exported, Format, Value};
 use crate::paths::{self, Existing};
-use crate::query::{By, Cancel, ReportRequest, Unnamed, has_samples};
+use crate::query::{By, Cancel, Fold, ReportRequest, Unnamed, has_samples};
 use crate::symbols::Names;
 
 #[derive(Args, Debug)]
@@ -95,7 +95,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         by: if args.by.is_empty() { vec![By::Process, By::Heap] } else { args.by.clone() },
         filter: args.asked.filter(),
         top: args.top,
-        fold: args.fold,
+        fold: Fold::allocator(args.fold),
         sources: false,
     };
     let value = args.value.unwrap_or_default();

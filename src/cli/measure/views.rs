@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::{interval, milliseconds};
 use crate::query::{
-    Bounds, By, Cancel, Cancelled, CommonGroups, DiffSide, FlameWeight, FlameWeights, Forest, FunctionNodes, FunctionPlaces,
-    Functions, GenerationsRequest, Index, Mask, RowChoice, RowCondition, RowSort, SeriesOf, Sort, Types, call_tree,
-    coarse_series, findings, flame_boxes, function_sums, generations, histogram, rows, series, totals,
+    Bounds, By, Cancel, Cancelled, CommonGroups, DiffSide, FlameWeight, FlameWeights, Fold, Forest, FunctionNodes,
+    FunctionPlaces, Functions, GenerationsRequest, Index, Mask, RowChoice, RowCondition, RowSort, SeriesOf, Sort, Types,
+    call_tree, coarse_series, findings, flame_boxes, function_sums, generations, histogram, rows, series, totals,
 };
 use crate::symbols::Names;
 use crate::synth::Random;
@@ -46,7 +46,7 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
     let trace = index.trace();
     let mask = Mask::all(trace);
     let names = Names::default();
-    let functions = Arc::new(Functions::of(trace, &names, true, cancel)?);
+    let functions = Arc::new(Functions::of(trace, &names, Fold::Foreign, cancel)?);
     let forests = [
         ("top-down", Forest::top_down(&functions)),
         ("bottom-up", Forest::inverted(&functions, cancel)?),
@@ -59,7 +59,8 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
     // The largest, which is around nearly everything.
     let of = all.iter().filter(|of| of.layer == layer).max_by_key(|of| of.total.numbers().size).map(|of| of.function);
     let side = |interval| DiffSide { index, interval, mask: &mask, names: &names, functions: Some(&functions), totals: None };
-    let groups = timed(&mut views, "compare, once", || CommonGroups::of(&[side(trace.span); 2], &[By::Function], true, cancel))?;
+    let groups =
+        timed(&mut views, "compare, once", || CommonGroups::of(&[side(trace.span); 2], &[By::Function], Fold::Foreign, cancel))?;
     for _ in 0..count {
         let interval = interval(trace, random);
         timed(&mut views, "totals", || totals(index, interval, cancel))?;
@@ -137,7 +138,7 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
 /// What is made once for a trace, or for each state of the names.
 fn once(index: &Index, views: &mut Views, cancel: &Cancel) -> Result<(), Cancelled> {
     let (trace, names) = (index.trace(), Names::default());
-    let functions = timed(views, "functions, once", || Functions::of(trace, &names, true, cancel))?;
+    let functions = timed(views, "functions, once", || Functions::of(trace, &names, Fold::Foreign, cancel))?;
     timed(views, "top-down, once", || Ok(Forest::top_down(&functions)))?;
     timed(views, "bottom-up, once", || Forest::inverted(&functions, cancel))?;
     timed(views, "findings, once", || findings(index, trace.span, &Mask::all(trace), &names, cancel))?;

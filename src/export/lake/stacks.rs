@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::file::{Cell, TableFile};
 use crate::model::{NodeId, Site, SiteId, Trace};
-use crate::query::{Cancel, Cancelled, FrameName, Functions, Mask, NO_STACK_KEY, PathId, Recorded};
+use crate::query::{Cancel, Cancelled, Fold, FrameName, Functions, Mask, NO_STACK_KEY, PathId, Recorded};
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
 
@@ -44,7 +44,7 @@ impl StackList {
     /// Of the sites that a mask wants, and of those that freed in their heaps.
     pub(super) fn of(trace: &Trace, names: &Names, mask: &Mask, cancel: &Cancel) -> Result<Self, Cancelled> {
         let sites: Vec<Site> = trace.sites.iter().chain(&trace.free_sites).copied().collect();
-        let functions = Functions::of_sites(trace, &sites, names, false, cancel)?;
+        let functions = Functions::of_sites(trace, &sites, names, Fold::Nothing, cancel)?;
         let keys = keys(&functions);
         let mut is_wanted_heap = vec![false; trace.heaps.len()];
         let is_wanted = |site: usize| mask.classes(SiteId(site as u32)) != 0;

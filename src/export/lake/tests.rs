@@ -12,7 +12,7 @@ use super::file::GROUP_ROWS;
 use super::*;
 use crate::load::{Capture, Input, Unwatched, load};
 use crate::model::Trace;
-use crate::query::{By, ReportFilter, ReportRequest, report};
+use crate::query::{By, Fold, ReportFilter, ReportRequest, report};
 use crate::synth::{Options, Scenario, StackForm, generate};
 use crate::units::Ticks;
 
@@ -74,7 +74,7 @@ fn allocations_read_again_come_to_what_a_report_says() {
         by: Vec::<By>::new(),
         filter: ReportFilter::default(),
         top: None,
-        fold: false,
+        fold: Fold::Nothing,
         sources: false,
     };
     let expected: BTreeMap<String, (u64, u64, u64)> = report(&index, &request, &never)

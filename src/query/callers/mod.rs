@@ -5,7 +5,7 @@
 //! function for some memory asks here.
 //!
 //! Cost: a look at each address of a process, and for each site a step for each frame up to its responsible caller;
-//! on all workers. 20 bytes a site.
+//! on all workers. 16 bytes a site.
 
 mod rule;
 
@@ -28,6 +28,41 @@ pub struct CallerFrame {
     pub level: u16,
 }
 
+/// Which frames are folded away: what they hold is their caller's. Other than [`Fold::Nothing`] also those that rules
+/// fold.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Fold {
+    /// All frames are there.
+    #[default]
+    Nothing,
+    /// The allocator's run.
+    Allocator,
+    /// All that is not the user's own: the allocator's run, the libraries behind it down to the responsible caller, and
+    /// at the outer end what starts a thread.
+    Foreign,
+}
+
+impl Fold {
+    /// The allocator's run, if that is wanted.
+    pub fn allocator(is_wanted: bool) -> Self {
+        if is_wanted { Self::Allocator } else { Self::Nothing }
+    }
+
+    /// Whether anything is folded away.
+    pub fn is_any(self) -> bool {
+        self != Self::Nothing
+    }
+
+    /// The innermost frame of a site's stack that is left; `None`: all are.
+    pub fn innermost(self, caller: &Caller) -> Option<CallerFrame> {
+        match self {
+            Self::Nothing => None,
+            Self::Allocator => Some(caller.behind_run),
+            Self::Foreign => Some(caller.responsible),
+        }
+    }
+}
+
 /// Where the stack of a site divides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Caller {
@@ -35,8 +70,6 @@ pub struct Caller {
     pub behind_run: CallerFrame,
     /// The responsible caller.
     pub responsible: CallerFrame,
-    /// Addresses of the stack inside of that of `behind_run`.
-    pub run: u32,
 }
 
 impl CallerFrame {
@@ -50,7 +83,7 @@ impl Caller {
     /// Of a site without a stack.
     const NOBODY: Self = {
         let frame = CallerFrame { node: NodeId::ROOT, level: 0 };
-        Self { behind_run: frame, responsible: frame, run: 0 }
+        Self { behind_run: frame, responsible: frame }
     };
 }
 
@@ -130,8 +163,7 @@ impl<'a> CallerFinder<'a> {
             Some(_) => at(run),
             None => self.stack.last().map_or_else(|| at(0), |(node, _)| CallerFrame { node: *node, level: 0 }),
         };
-        let inside = self.trace.stacks.chain(site.stack).take_while(|&node| node != behind_run.node).count();
-        Caller { behind_run, responsible: at(responsible), run: inside as u32 }
+        Caller { behind_run, responsible: at(responsible) }
     }
 
     /// The frames of an address, innermost first.

@@ -33,10 +33,9 @@ pub(super) struct Division {
 /// Divides a stack of at least one frame.
 pub(super) fn divide(frames: &mut impl Frames) -> Division {
     let run = run(frames);
-    let is_passed = |role: Role| role.has(Role::LIBRARY) || role.has(Role::ALLOCATOR);
     let mut behind = run;
     while let Some(role) = frames.role(behind) {
-        if !is_passed(role) {
+        if !role.is_passed() {
             return Division { run, responsible: behind };
         }
         behind += 1;

@@ -14,7 +14,7 @@ use super::table::{FunctionId, ModuleName};
 use super::trie::Trie;
 use crate::model::preorder::{Children, Preorder, distribute, range};
 use crate::model::{HeapId, ProcessId, SiteId};
-use crate::query::{Cancel, Cancelled, LifetimeBucket, SizeBucket, Tags};
+use crate::query::{Cancel, Cancelled, Fold, LifetimeBucket, SizeBucket, Tags};
 use crate::stack_rules::TagId;
 use crate::tables::KeyedMap;
 use crate::units::Tid;
@@ -238,7 +238,11 @@ impl Forest {
     }
 }
 
-/// The function that a site's memory is accounted to: the innermost, or with `fold` the first behind the allocator's run.
-pub(in crate::query) fn innermost(functions: &Functions, site: SiteId, fold: bool) -> Option<FunctionId> {
-    functions.function(if fold { functions.behind_run(site) } else { functions.path(site) })
+/// The function that a site's memory is accounted to: the innermost that is left.
+pub(in crate::query) fn innermost(functions: &Functions, site: SiteId, fold: Fold) -> Option<FunctionId> {
+    functions.function(match fold {
+        Fold::Nothing => functions.path(site),
+        Fold::Allocator => functions.behind_run(site),
+        Fold::Foreign => functions.responsible(site),
+    })
 }

@@ -10,13 +10,13 @@
 use super::Functions;
 use crate::model::{HeapId, NodeId, ProcessId, Site, Trace};
 use crate::query::scan::{SiteSums, WorkerSums};
-use crate::query::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask};
+use crate::query::{ByClass, Cancel, Cancelled, Fold, Index, LifetimeClass, Mask};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer, Ticks};
 
 impl Functions {
     /// The functions of all who freed, and of nobody behind them; see [`freed_sums`].
-    pub fn of_frees(trace: &Trace, names: &Names, fold: bool, cancel: &Cancel) -> Result<Self, Cancelled> {
+    pub fn of_frees(trace: &Trace, names: &Names, fold: Fold, cancel: &Cancel) -> Result<Self, Cancelled> {
         let nobody = Site { heap: HeapId(0), stack: NodeId::ROOT, caller: ProcessId(0), first: Ticks(0) };
         let sites: Vec<Site> = trace.free_sites.iter().copied().chain([nobody]).collect();
         Self::of_sites(trace, &sites, names, fold, cancel)

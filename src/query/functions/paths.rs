@@ -22,7 +22,7 @@ use crate::model::preorder::Preorder;
 use crate::model::{HeapId, NodeId, ProcessId, Site, SiteId, Trace};
 use crate::nearest::no_such;
 use crate::query::callers::{Caller, CallerFrame, callers};
-use crate::query::{Cancel, Cancelled, FrameName, Recorded};
+use crate::query::{Cancel, Cancelled, Fold, FrameName, Recorded};
 use crate::stack_rules::StackRules;
 use crate::symbols::{FrameKind, Names};
 use crate::tables::KeyedMap;
@@ -65,14 +65,14 @@ pub struct Functions {
 const MOST_TOLD: usize = 20;
 
 impl Functions {
-    /// Looks up the functions of all sites. `fold`: the allocator's run and frames that rules
-    /// fold are left out of their stacks, but not an outermost frame that has nothing else.
-    pub fn of(trace: &Trace, names: &Names, fold: bool, cancel: &Cancel) -> Result<Self, Cancelled> {
+    /// Looks up the functions of all sites. What is folded away is left out of their
+    /// stacks, but not an outermost frame that has nothing else.
+    pub fn of(trace: &Trace, names: &Names, fold: Fold, cancel: &Cancel) -> Result<Self, Cancelled> {
         Self::of_sites(trace, &trace.sites, names, fold, cancel)
     }
 
     /// The same of other sites with stacks of the trace.
-    pub fn of_sites(trace: &Trace, sites: &[Site], names: &Names, fold: bool, cancel: &Cancel) -> Result<Self, Cancelled> {
+    pub fn of_sites(trace: &Trace, sites: &[Site], names: &Names, fold: Fold, cancel: &Cancel) -> Result<Self, Cancelled> {
         Self::of_stacks(trace, sites, (names, fold), FrameKind::Innermost, cancel)
     }
 
@@ -80,7 +80,7 @@ impl Functions {
     pub(super) fn of_stacks(
         trace: &Trace,
         sites: &[Site],
-        (names, fold): (&Names, bool),
+        (names, fold): (&Names, Fold),
         innermost: FrameKind,
         cancel: &Cancel,
     ) -> Result<Self, Cancelled> {
@@ -266,6 +266,8 @@ struct Look {
     until: Ticks,
     /// Of [`PathWalk::frames`].
     frames: Range<usize>,
+    /// Whether none of them is the user's own, where that matters.
+    is_foreign: bool,
 }
 
 /// A function at an address.
@@ -284,7 +286,7 @@ type Place = (u64, FrameKind, bool);
 struct PathWalk<'a> {
     trace: &'a Trace,
     names: &'a Names,
-    fold: bool,
+    fold: Fold,
     innermost: FrameKind,
     table: FunctionTable,
     paths: Trie,
@@ -306,7 +308,7 @@ const NOBODY: ProcessId = ProcessId(u32::MAX);
 const FRAMES: usize = 1 << 22;
 
 impl<'a> PathWalk<'a> {
-    fn new(trace: &'a Trace, names: &'a Names, fold: bool, innermost: FrameKind) -> Self {
+    fn new(trace: &'a Trace, names: &'a Names, fold: Fold, innermost: FrameKind) -> Self {
         let nodes = trace.stacks.len();
         let none = Known { process: NOBODY, until: Ticks::BEFORE_TRACE, path: 0 };
         let most = nodes.saturating_mul(8).saturating_add(1 << 20).min(u32::MAX as usize / 2);
@@ -334,12 +336,10 @@ impl<'a> PathWalk<'a> {
             (self.process, self.looks) = (site.caller, KeyedMap::default());
             self.frames.clear();
         }
-        let behind_run = self.path_to(site, caller.behind_run);
-        let whole = match self.fold {
-            true => behind_run,
-            false => self.path_to(site, CallerFrame { node: site.stack, level: u16::MAX }),
-        };
-        SitePaths { whole, behind_run, responsible: self.path_to(site, caller.responsible) }
+        let innermost = self.fold.innermost(caller).unwrap_or(CallerFrame { node: site.stack, level: u16::MAX });
+        let [whole, behind_run, responsible] =
+            [innermost, caller.behind_run, caller.responsible].map(|frame| self.path_to(site, frame));
+        SitePaths { whole, behind_run, responsible }
     }
 
     /// The path down to a frame of a site's stack.
@@ -365,16 +365,28 @@ impl<'a> PathWalk<'a> {
             next = stacks.parent(next);
         };
         while let Some(node) = self.todo.pop() {
-            let (inside, valid) = self.inside(path, CallerFrame { node, level: u16::MAX }, at, FrameKind::Caller);
+            let (inside, valid) = self.caller(path, node, at);
             (path, until) = (inside, until.min(valid));
             self.known[node.0 as usize] = Known { process: self.process, until, path };
         }
         path
     }
 
+    /// The path of a node that called something, inside of `outer`: the same as that if it is what starts a thread and
+    /// that is folded away.
+    fn caller(&mut self, outer: u32, node: NodeId, at: Ticks) -> (u32, Ticks) {
+        if self.fold == Fold::Foreign && outer == 0 {
+            let look = self.look(node, at, FrameKind::Caller);
+            if look.is_foreign {
+                return (0, look.until);
+            }
+        }
+        self.inside(outer, CallerFrame { node, level: u16::MAX }, at, FrameKind::Caller)
+    }
+
     /// The path of the functions at a frame's address, down to it, inside `outer`, and until when they are those.
     fn inside(&mut self, outer: u32, frame: CallerFrame, at: Ticks, kind: FrameKind) -> (u32, Ticks) {
-        let Look { until, frames } = self.look(frame.node, at, kind);
+        let Look { until, frames, .. } = self.look(frame.node, at, kind);
         let Self { paths, frames: all, .. } = self;
         let at = &all[frames];
         let down_to = at.iter().filter(|of| of.level <= frame.level && of.is_shown);
@@ -396,13 +408,14 @@ impl<'a> PathWalk<'a> {
         let mapped = self.trace.mapped_at(self.process, address, at);
         let frame = Recorded::at(self.names, mapped, address, kind, is_outermost);
         let from = self.frames.len();
-        let shown: Vec<u16> = frame.shown(self.fold).collect();
+        let shown: Vec<u16> = frame.shown(self.fold.is_any()).collect();
         self.frames.extend(frame.shown(false).map(|level| FunctionAt {
             function: self.table.intern(frame.name(level)),
             level,
             is_shown: shown.contains(&level),
         }));
-        let look = Look { until: mapped.during.to, frames: from..self.frames.len() };
+        let is_foreign = self.fold == Fold::Foreign && frame.is_foreign();
+        let look = Look { until: mapped.during.to, frames: from..self.frames.len(), is_foreign };
         self.looks.insert(place, look.clone());
         look
     }

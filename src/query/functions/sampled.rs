@@ -10,14 +10,14 @@
 
 use super::{Forest, FunctionId, Functions, NodeSums, PathId};
 use crate::model::{NodeId, ProcessId, Site, SiteId, Trace};
-use crate::query::{Cancel, Cancelled};
+use crate::query::{Cancel, Cancelled, Fold};
 use crate::symbols::{FrameKind, Names};
 use crate::tables::KeyedMap;
 
 impl Functions {
     /// The functions of all places where samples found a process. Without `fold` time in the allocator is
     /// what it is: time.
-    pub fn of_samples(trace: &Trace, names: &Names, fold: bool, cancel: &Cancel) -> Result<Self, Cancelled> {
+    pub fn of_samples(trace: &Trace, names: &Names, fold: Fold, cancel: &Cancel) -> Result<Self, Cancelled> {
         Self::of_stacks(trace, &sampled_sites(trace), (names, fold), FrameKind::Sampled, cancel)
     }
 }

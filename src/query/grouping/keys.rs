@@ -11,7 +11,7 @@ use crate::model::{Module, NodeId, Site, SiteId, Trace};
 use crate::query::functions::innermost;
 use crate::query::naming::{NO_STACK_KEY, UNKNOWN_TYPE, allocated_type};
 use crate::query::source_lines::Lines;
-use crate::query::{By, Cancel, Cancelled, FrameName, FunctionId, Functions, Mask, ModuleName, Recorded, Tags};
+use crate::query::{By, Cancel, Cancelled, Fold, FrameName, FunctionId, Functions, Mask, ModuleName, Recorded, Tags};
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
 use crate::units::Layer;
@@ -23,7 +23,7 @@ pub(in crate::query) struct Named<'a> {
     pub(in crate::query) names: &'a Names,
     pub(in crate::query) by: &'a [By],
     /// If a key asks for them, and whether the allocator's innermost frames are left out.
-    pub(in crate::query) functions: Option<(&'a Functions, bool)>,
+    pub(in crate::query) functions: Option<(&'a Functions, Fold)>,
     /// If a key asks for them.
     pub(in crate::query) tags: Option<&'a Tags>,
     /// Stacks of frees, once they have numbers.

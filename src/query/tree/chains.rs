@@ -2,9 +2,14 @@
 //! and what the line is called.
 
 use super::Words;
-use super::lines::{At, Line, Tree, frame_name, label};
+use super::lines::{At, Line, Tree, frame_name, frames_inside, label};
 use crate::model::{NodeId, Trace};
-use crate::query::{Key, LifetimeClass, Recorded, shared_label};
+use crate::query::{FrameName, Key, LifetimeClass, Recorded, SHARED, shared_label};
+
+/// What stands for frames that are not the user's own.
+const FOLDED: &str = "\u{22ef}";
+/// Modules of them that are named.
+const MODULES: usize = 3;
 
 impl Tree {
     /// Whether a node shares a line with what is below it.
@@ -29,13 +34,14 @@ impl Tree {
         else {
             return if line.head == line.key { vec![line.key] } else { vec![line.head, line.key] };
         };
+        let folds = self.fold.is_any() && !self.is_below_folded(line);
         let mut keys = Vec::new();
         let around = std::iter::successors(Some(last), |&node| (node != head).then(|| trace.stacks.parent(node)));
         for node in around.take_while(|&node| node != NodeId::ROOT || head == NodeId::ROOT) {
             let is_between = |level: &u16| (node != head || *level >= from) && (node != last || *level <= to);
             let levels = match node {
                 NodeId::ROOT => vec![0],
-                node => Recorded::in_tree(trace, &self.names, node, site).shown(self.fold).filter(is_between).collect(),
+                node => Recorded::in_tree(trace, &self.names, node, site).shown(folds).filter(is_between).collect(),
             };
             keys.extend(levels.into_iter().rev().map(|level| Key::of_frame(node, level)));
         }
@@ -43,12 +49,36 @@ impl Tree {
         keys
     }
 
-    /// The frames that share the line of one, each by itself, outermost first.
+    /// The frames that share the line of one, or stand behind a line for what is folded away, each by itself, outermost
+    /// first. Where such a line stands for several stacks they are those of one of them.
     pub fn shared_frames(&self, trace: &Trace, index: usize) -> Vec<String> {
         let Some(At::Node(line)) = self.at(index) else { return Vec::new() };
         let line = &self.lines[line as usize];
         let Some(site) = trace.sites.get(line.site.0 as usize).filter(|_| line.key.frame().is_some()) else { return Vec::new() };
-        self.chain(trace, line).into_iter().map(|key| label(trace, &self.names, key, Some(site))).collect()
+        match line.key {
+            Key::Inside(..) => self.inside(trace, line).iter().map(FrameName::to_string).collect(),
+            _ => self.chain(trace, line).into_iter().map(|key| label(trace, &self.names, key, Some(site))).collect(),
+        }
+    }
+
+    /// Whether a line is a frame of what is folded away.
+    fn is_below_folded(&self, line: &Line) -> bool {
+        let above = |line: &Line| self.lines.get(line.parent as usize);
+        std::iter::successors(above(line), |&line| above(line)).any(|line| matches!(line.key, Key::Inside(..)))
+    }
+
+    /// Whether a line stands only for frames that are not the user's own.
+    pub(super) fn is_foreign(&self, trace: &Trace, line: &Line) -> bool {
+        matches!(line.key, Key::Inside(..)) || (line.folded > 0 && self.chain(trace, line).len() == line.folded as usize)
+    }
+
+    /// The frames behind a line for what is folded away, outermost first.
+    fn inside<'a>(&'a self, trace: &'a Trace, line: &Line) -> Vec<FrameName<'a>> {
+        let (Some(outer), Some(site)) = (line.key.frame(), trace.sites.get(line.site.0 as usize)) else { return Vec::new() };
+        let frames = frames_inside(trace, &self.names, outer, site);
+        let mut names: Vec<_> = frames.map(|(frame, level)| frame.name(level)).collect();
+        names.reverse();
+        names
     }
 
     /// What a line is called.
@@ -56,14 +86,58 @@ impl Tree {
         let site = trace.sites.get(line.site.0 as usize);
         let change = line.numbers.impacting;
         match (self.words, line.head, line.key) {
+            (.., Key::Inside(..)) => folded_label(&self.inside(trace, line), line.folded as usize),
+            _ if line.folded > 0 => self.started_label(trace, line),
             (Words::Plain, Key::Impacting(_), Key::Class(LifetimeClass::Aofi)) => "Given back (Impacting)".to_owned(),
             (Words::Plain, Key::Impacting(kind), _) => kind.words(change).to_owned(),
             (Words::Plain, _, Key::Class(class)) => class.words().to_owned(),
             (_, head, key) if head == key => label(trace, &self.names, key, site),
-            (..) => shared_label(self.chain(trace, line).into_iter().map(|key| {
-                let frame = key.frame().map(|(node, level)| frame_name(trace, &self.names, node, level, site));
-                (frame, move || label(trace, &self.names, key, site))
-            })),
+            (..) => self.chain_label(trace, line, &self.chain(trace, line)),
         }
     }
+
+    fn chain_label(&self, trace: &Trace, line: &Line, chain: &[Key]) -> String {
+        let site = trace.sites.get(line.site.0 as usize);
+        shared_label(chain.iter().map(|&key| (self.frame_name(trace, line, key), move || label(trace, &self.names, key, site))))
+    }
+
+    fn frame_name<'a>(&'a self, trace: &'a Trace, line: &Line, key: Key) -> Option<FrameName<'a>> {
+        let site = trace.sites.get(line.site.0 as usize);
+        key.frame().map(|(node, level)| frame_name(trace, &self.names, node, level, site))
+    }
+
+    /// What a line is called whose outermost frames start a thread.
+    fn started_label(&self, trace: &Trace, line: &Line) -> String {
+        let chain = self.chain(trace, line);
+        let (starts, rest) = chain.split_at((line.folded as usize).min(chain.len()));
+        match rest {
+            [] => {
+                let names: Vec<_> = starts.iter().filter_map(|&key| self.frame_name(trace, line, key)).collect();
+                folded_label(&names, starts.len())
+            }
+            rest => format!("{FOLDED}{SHARED}{}", self.chain_label(trace, line, rest)),
+        }
+    }
+}
+
+/// What stands for so many frames that are folded away; 0: for several stacks, of which these are one's.
+fn folded_label(frames: &[FrameName<'_>], count: usize) -> String {
+    let mut modules: Vec<&str> = Vec::new();
+    for module in frames.iter().filter_map(|frame| frame.module()) {
+        let name = module.rsplit_once('.').map_or(module, |(name, _)| name);
+        if !modules.contains(&name) {
+            modules.push(name);
+        }
+    }
+    let are_all = count > 0 && modules.len() <= MODULES;
+    let mut of = modules[..modules.len().min(MODULES)].join(", ");
+    if !are_all {
+        of.push_str(", \u{2026}");
+    }
+    let frames = match count {
+        0 => "frames".to_owned(),
+        1 => "1 frame".to_owned(),
+        _ => format!("{count} frames"),
+    };
+    if modules.is_empty() { format!("{FOLDED} {frames}") } else { format!("{FOLDED} {frames} of {of}") }
 }

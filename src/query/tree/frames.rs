@@ -5,25 +5,30 @@
 //!
 //! A frame with inlined functions is a line for each of them, one in the other, that
 //! hold the same. What a folded frame holds is its caller's: its own sites and its
-//! children are. Where the innermost frames of a stack are folded without having names, its site
-//! stands at the place of the frame that is left ([`super::Trimmed`]). Frames that have one child and nothing of
+//! children are. Where the innermost frames of a stack are folded, its site stands at the place of the frame that is
+//! left ([`super::Trimmed`]); of all that is not the user's own ([`Fold::Foreign`]) there is one line below that frame,
+//! and below the line the frames as they are. Frames that have one child and nothing of
 //! their own can share its line. So whatever is folded, what is below a node adds up to it.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::column::sort_lines;
-use super::lines::{Line, frame_name};
+use super::lines::{Line, frame_name, frames_inside};
 use super::upper::OpenType;
 use super::{PIECE, Question, classes};
 use crate::model::{HeapId, NodeId, Outline, SiteId};
-use crate::query::{Bucket, ByClass, Cancelled, Key, LifetimeClass, Numbers, Recorded};
+use crate::query::{Bucket, ByClass, Cancelled, Fold, Key, LifetimeClass, Numbers, Recorded};
 
 /// The sites of one heap in which rows of one class take part.
 #[derive(Default)]
 pub(super) struct Section {
+    /// Of what is left of the sites' stacks.
     places: Vec<u32>,
+    /// Of their whole stacks, once somebody looks below what is left.
+    whole: OnceCell<Vec<u32>>,
     sites: Vec<SiteId>,
     /// Sums over the sites before each, and over all.
     counts: Vec<u64>,
@@ -98,6 +103,7 @@ impl Section {
         let count = parts.clone().map(Vec::len).sum();
         let mut section = Self {
             places: Vec::with_capacity(count),
+            whole: OnceCell::new(),
             sites: Vec::with_capacity(count),
             counts: Vec::with_capacity(count + 1),
             sizes: Vec::with_capacity(count + 1),
@@ -119,11 +125,6 @@ impl Section {
     fn bucket(&self, range: &Range<usize>) -> Bucket {
         let bytes = self.sizes[range.end] - self.sizes[range.start];
         Bucket { count: self.counts[range.end] - self.counts[range.start], size: u64::try_from(bytes).unwrap_or(u64::MAX) }
-    }
-
-    /// Where the sites with places before `place` end, in a range.
-    fn before(&self, range: &Range<usize>, place: u32) -> usize {
-        range.start + gallop(&self.places[range.clone()], place)
     }
 }
 
@@ -157,8 +158,20 @@ pub(super) struct OwnRows {
     pub(super) ranges: Vec<Range<usize>>,
 }
 
+/// What a line is, where frames are folded away.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// A frame of what is left.
+    Left,
+    /// All that is folded away below a frame.
+    Folded,
+    /// A frame of that.
+    Inside,
+}
+
 /// One node below another.
 struct Child {
+    part: Part,
     place: u32,
     /// Number of frames from the outermost to this.
     height: u32,
@@ -176,10 +189,26 @@ struct Below {
     children: Vec<Child>,
 }
 
+impl Below {
+    /// Whether only frames come next.
+    fn are_left(&self) -> bool {
+        self.own.is_empty() && self.children.iter().all(|child| child.part != Part::Folded)
+    }
+}
+
 /// What is still to be done, the next at the end.
 enum Step {
-    Line { child: Child, parent: u32, depth: u32, is_only: bool },
+    Line { child: Child, above: Above, is_only: bool },
     Own { line: u32, ranges: Vec<Range<usize>> },
+}
+
+/// The line above another.
+#[derive(Clone, Copy)]
+struct Above {
+    line: u32,
+    depth: u32,
+    /// Whether all frames down to it are of what starts a thread.
+    is_start: bool,
 }
 
 /// Walks down the open nodes of a section. Not recursive: stacks can be deep.
@@ -214,15 +243,15 @@ impl<'a> Walk<'a> {
     /// Makes the lines; what the search found opens nodes for at most so many of them.
     pub(super) fn run(mut self, most: usize) -> Result<Frames, Cancelled> {
         let mut top = Below::default();
-        self.add_called(0, 0, 0..self.section.sites.len(), &mut top);
-        self.plan(top, 0, 1);
+        self.add_called(Part::Left, 0, 0, 0..self.section.sites.len(), &mut top);
+        self.plan(top, Above { line: 0, depth: 0, is_start: self.question.request.fold == Fold::Foreign });
         while let Some(step) = self.todo.pop() {
             match step {
-                Step::Line { child, parent, depth, is_only } => {
+                Step::Line { child, above, is_only } => {
                     if self.out.lines.len() >= most {
                         self.hits = None;
                     }
-                    self.line(child, parent, depth, is_only);
+                    self.line(child, above, is_only);
                 }
                 Step::Own { line, ranges } => {
                     self.out.leaves.push(OwnRows { line, after: self.out.lines.len() as u32, ranges });
@@ -236,22 +265,24 @@ impl<'a> Walk<'a> {
         Ok(self.out)
     }
 
-    fn line(&mut self, child: Child, parent: u32, depth: u32, is_only: bool) {
+    fn line(&mut self, child: Child, above: Above, is_only: bool) {
         let line = self.out.lines.len() as u32 + 1;
-        let (child, chain) = self.chain(child);
-        let node = self.outline.node(child.place);
-        let key = Key::of_frame(node, child.level);
+        let depth = above.depth + 1;
+        let (child, chain, starts) = self.chain(child, above.is_start);
+        let key = self.key(&child);
         let wish = self.wish(&chain, &child);
-        // An only child opens by itself unless single allocations would come next.
-        let below = wish.unwrap_or(is_only).then(|| self.below(&child));
-        let below = below.filter(|below| wish.is_some() || below.own.is_empty());
+        // An only child opens by itself unless single allocations or folded frames would come next.
+        let opens = is_only && child.part != Part::Folded;
+        let below = wish.unwrap_or(opens).then(|| self.below(&child));
+        let below = below.filter(|below| wish.is_some() || below.are_left());
         self.out.lines.push(Line {
             head: chain.first().copied().unwrap_or(key),
             key,
-            parent,
+            parent: above.line,
             group: 0,
             depth,
             site: self.section.sites[child.range.start],
+            folded: if child.part == Part::Folded { self.frames_inside(&child) } else { starts },
             is_open: below.is_some(),
             mixes_layers: false,
             numbers: child.numbers,
@@ -260,16 +291,16 @@ impl<'a> Walk<'a> {
             None => self.out.deepest[child.range].fill(line),
             Some(below) => {
                 below.own.iter().for_each(|own| self.out.deepest[own.clone()].fill(line));
-                self.plan(below, line, depth + 1);
+                self.plan(below, Above { line, depth, is_start: starts as usize == chain.len() });
             }
         }
     }
 
     /// Plans the lines of what is below one.
-    fn plan(&mut self, below: Below, line: u32, depth: u32) {
+    fn plan(&mut self, below: Below, above: Above) {
         let Below { own, mut children } = below;
         if !own.is_empty() {
-            self.todo.push(Step::Own { line, ranges: own });
+            self.todo.push(Step::Own { line: above.line, ranges: own });
         }
         let Question { trace, request, .. } = self.question;
         let name = |child: &Child| {
@@ -278,27 +309,26 @@ impl<'a> Walk<'a> {
         };
         sort_lines(&mut children, request.sort, |child| child.numbers, name);
         let is_only = children.len() == 1;
-        let step = |child| Step::Line { child, parent: line, depth, is_only };
+        let step = |child| Step::Line { child, above, is_only };
         self.todo.extend(children.into_iter().rev().map(step));
     }
 
     /// What is below a line: the function inlined there, or what the frame called.
     fn below(&self, child: &Child) -> Below {
+        let part = if child.part == Part::Left { Part::Left } else { Part::Inside };
         let mut below = Below::default();
-        if let Some(level) = self.shown_from(child.place, &child.range, child.level + 1) {
-            below.children.push(Child { level, range: child.range.clone(), ..*child });
+        if let Some(level) = self.shown_from(part, child.place, &child.range, child.level + 1) {
+            below.children.push(Child { part, level, range: child.range.clone(), ..*child });
             return below;
         }
         // Frames that are folded, and so what they hold is this one's.
         let mut open = vec![(child.place, child.height, child.range.clone())];
         while let Some((place, height, range)) = open.pop() {
-            let own = range.start..self.section.before(&range, place + 1);
+            let own = range.start..self.before(part, &range, place + 1);
             let called = own.end..range.end;
-            if !own.is_empty() {
-                below.own.push(own);
-            }
+            self.add_own(Child { place, range: own, ..*child }, &mut below);
             let first = below.children.len();
-            self.add_called(place, height, called, &mut below);
+            self.add_called(part, place, height, called, &mut below);
             let is_folded = |child: &mut Child| child.level == FOLDED;
             let folded = below.children.extract_if(first.., is_folded);
             open.extend(folded.map(|child| (child.place, child.height, child.range)));
@@ -306,13 +336,30 @@ impl<'a> Walk<'a> {
         below
     }
 
+    /// Adds what is a frame's own: single allocations, and those made by frames that have a line in common.
+    fn add_own(&self, own: Child, below: &mut Below) {
+        let has_line = own.part == Part::Left && self.question.request.fold == Fold::Foreign;
+        let stops_here = |site: &SiteId| self.outline.place(self.question.trace.site(*site).stack) <= own.place;
+        let direct = match has_line {
+            true => self.section.sites[own.range.clone()].partition_point(stops_here),
+            false => own.range.len(),
+        };
+        let (direct, folded) = (own.range.start..own.range.start + direct, own.range.start + direct..own.range.end);
+        if !direct.is_empty() {
+            below.own.push(direct);
+        }
+        if !folded.is_empty() {
+            below.children.push(Child { part: Part::Folded, numbers: self.numbers(&folded), range: folded, ..own });
+        }
+    }
+
     /// Adds what the node at `place` called, which is in `range`; at the top what has
     /// no stack, too.
-    fn add_called(&self, place: u32, height: u32, range: Range<usize>, below: &mut Below) {
+    fn add_called(&self, part: Part, place: u32, height: u32, range: Range<usize>, below: &mut Below) {
         let mut called = self.outline.children(place);
         let mut from = range.start;
         while from < range.end {
-            let (child, end) = match self.section.places[from] {
+            let (child, end) = match self.places(part)[from] {
                 0 => (0, 1), // no stack
                 below => {
                     // The last child that does not begin behind it; those before have no sites.
@@ -320,27 +367,66 @@ impl<'a> Walk<'a> {
                     (called[0], self.outline.end(called[0]))
                 }
             };
-            let range = from..self.section.before(&(from..range.end), end);
+            let range = from..self.before(part, &(from..range.end), end);
             from = range.end;
-            let level = self.shown_from(child, &range, 0).unwrap_or(FOLDED);
-            below.children.push(Child { place: child, height: height + 1, level, numbers: self.numbers(&range), range });
+            let level = self.shown_from(part, child, &range, 0).unwrap_or(FOLDED);
+            below.children.push(Child { part, place: child, height: height + 1, level, numbers: self.numbers(&range), range });
         }
     }
 
+    /// Where the sites stand: at the innermost frame that is left of their stacks, or at their innermost.
+    fn places(&self, part: Part) -> &[u32] {
+        let whole = || {
+            let place = |&site: &SiteId| self.outline.place(self.question.trace.site(site).stack);
+            self.section.sites.iter().map(place).collect()
+        };
+        if part == Part::Left { &self.section.places } else { self.section.whole.get_or_init(whole) }
+    }
+
+    /// Where the sites with places before `place` end, in a range.
+    fn before(&self, part: Part, range: &Range<usize>, place: u32) -> usize {
+        range.start + gallop(&self.places(part)[range.clone()], place)
+    }
+
     /// The next of a frame's functions that has a line.
-    fn shown_from(&self, place: u32, range: &Range<usize>, level: u16) -> Option<u16> {
+    fn shown_from(&self, part: Part, place: u32, range: &Range<usize>, level: u16) -> Option<u16> {
         let Question { trace, request, .. } = self.question;
         if place == 0 || (request.names.is_empty() && request.names.rules().folds().is_empty()) {
             return (level == 0).then_some(0);
         }
         let first = self.section.sites[range.start];
-        let frame = Recorded::in_tree(trace, &request.names, self.outline.node(place), trace.site(first));
-        // Where no stack goes further, what was inlined behind the run's end is the allocator's.
+        let frame = self.frame(place, range);
+        if part == Part::Inside {
+            return frame.shown_from(level, false);
+        }
+        // Where no stack goes further, what was inlined behind the last that is left is folded away.
         let innermost = self.question.trimmed.filter(|_| self.section.places[range.end - 1] == place);
         let is_left = |level: &u16| innermost.is_none_or(|trimmed| *level <= trimmed.level(first));
         let is_outermost = || trace.stacks.parent(self.outline.node(place)) == NodeId::ROOT;
         // Something has to stand for the stack.
-        frame.shown_from(level, request.fold).filter(is_left).or_else(|| (level == 0 && is_outermost()).then_some(0))
+        frame.shown_from(level, request.fold.is_any()).filter(is_left).or_else(|| (level == 0 && is_outermost()).then_some(0))
+    }
+
+    /// A frame of the sites in `range`.
+    fn frame(&self, place: u32, range: &Range<usize>) -> Recorded<'a> {
+        let Question { trace, request, .. } = *self.question;
+        Recorded::in_tree(trace, &request.names, self.outline.node(place), trace.site(self.section.sites[range.start]))
+    }
+
+    fn key(&self, child: &Child) -> Key {
+        let node = self.outline.node(child.place);
+        if child.part == Part::Folded { Key::Inside(node, child.level) } else { Key::of_frame(node, child.level) }
+    }
+
+    /// How many frames a line stands for that are folded away; 0 if that differs from stack to stack.
+    fn frames_inside(&self, child: &Child) -> u32 {
+        let Question { trace, request, .. } = self.question;
+        let [first, last] = [child.range.start, child.range.end - 1].map(|at| trace.site(self.section.sites[at]));
+        // In the order of places: all between them have the same stack, too.
+        if first.stack != last.stack {
+            return 0;
+        }
+        frames_inside(trace, &request.names, (self.outline.node(child.place), child.level), first).count() as u32
     }
 
     fn numbers(&self, range: &Range<usize>) -> Numbers {
@@ -350,41 +436,48 @@ impl<'a> Walk<'a> {
     }
 
     /// The frames that share the line of a node, and the innermost of them, which is what the
-    /// line stands for.
-    fn chain(&self, child: Child) -> (Child, Vec<Key>) {
-        let key = |child: &Child| Key::of_frame(self.outline.node(child.place), child.level);
-        let (mut last, mut chain) = (child, Vec::new());
-        chain.push(key(&last));
-        while self.question.request.chains
-            && chain.len() < MOST_SHARING
-            && let Some(next) = self.only_child(&last)
-        {
-            last = next;
-            chain.push(key(&last));
+    /// line stands for. And how many of them, from the outermost on, start a thread, if that is folded away and
+    /// `is_start` says that nothing else is around them.
+    fn chain(&self, child: Child, is_start: bool) -> (Child, Vec<Key>, u32) {
+        let (mut last, mut chain, mut starts) = (child, Vec::new(), 0);
+        loop {
+            starts += u32::from(is_start && starts as usize == chain.len() && self.starts_a_thread(&last));
+            chain.push(self.key(&last));
+            let shares = self.question.request.chains && last.part != Part::Folded && chain.len() < MOST_SHARING;
+            match shares.then(|| self.only_child(&last)).flatten() {
+                Some(next) => last = next,
+                None => return (last, chain, starts),
+            }
         }
-        (last, chain)
+    }
+
+    /// Whether a frame is none of the user's own and has nothing that it is responsible for.
+    fn starts_a_thread(&self, child: &Child) -> bool {
+        let has_own = || self.section.places[child.range.start] <= child.place;
+        child.part == Part::Left && child.place != 0 && !has_own() && self.frame(child.place, &child.range).is_foreign()
     }
 
     /// What is below a line, if that is one other line and nothing else.
     fn only_child(&self, child: &Child) -> Option<Child> {
-        if let Some(level) = self.shown_from(child.place, &child.range, child.level + 1) {
+        let part = child.part;
+        if let Some(level) = self.shown_from(part, child.place, &child.range, child.level + 1) {
             return Some(Child { level, range: child.range.clone(), ..*child });
         }
         let (mut place, mut height, range) = (child.place, child.height, &child.range);
         loop {
-            let first = *self.section.places.get(range.start)?;
+            let first = *self.places(part).get(range.start)?;
             if first <= place {
                 return None; // it has something of its own
             }
             let called = self.outline.children(place);
             let called = called[gallop(called, first + 1) - 1];
-            if self.section.before(range, self.outline.end(called)) < range.end {
+            if self.before(part, range, self.outline.end(called)) < range.end {
                 return None;
             }
             (place, height) = (called, height + 1);
             // A folded frame has the same for its caller.
-            if let Some(level) = self.shown_from(called, range, 0) {
-                return Some(Child { place, height, level, range: range.clone(), numbers: child.numbers });
+            if let Some(level) = self.shown_from(part, called, range, 0) {
+                return Some(Child { part, place, height, level, range: range.clone(), numbers: child.numbers });
             }
         }
     }
@@ -402,8 +495,8 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        let hits = self.hits?;
-        let is_inlined = self.shown_from(child.place, &child.range, child.level + 1).is_some();
+        let hits = self.hits.filter(|_| child.part == Part::Left)?;
+        let is_inlined = self.shown_from(child.part, child.place, &child.range, child.level + 1).is_some();
         let height = child.height + u32::from(!is_inlined);
         self.section.sites[child.range.clone()].iter().any(|site| hits[site.0 as usize] >= height).then_some(true)
     }

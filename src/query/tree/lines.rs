@@ -8,7 +8,7 @@ use super::{TreeRequest, Words};
 use crate::model::{NodeId, Row, RowId, Site, SiteId, Trace};
 use crate::query::naming::FrameName;
 use crate::query::nest::NOBODY;
-use crate::query::{ByClass, ImpactingType, Key, LifetimeClass, Mask, Numbers, Path, Recorded, heap_label, layer_label};
+use crate::query::{ByClass, Fold, ImpactingType, Key, LifetimeClass, Mask, Numbers, Path, Recorded, heap_label, layer_label};
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer};
@@ -32,6 +32,8 @@ pub struct TreeRow {
     /// Its numbers; of a process with several layers those of the layer that leads
     /// in the sorted column, for the order only.
     pub numbers: Numbers,
+    /// Whether it stands only for frames that are not the user's own.
+    pub is_foreign: bool,
     /// Whether the node holds several layers. Layers nest, so it has no numbers of its own.
     pub mixes_layers: bool,
     /// The allocation, if it is a single one.
@@ -44,7 +46,7 @@ pub struct Tree {
     pub(super) interval: Interval,
     pub(super) names: Arc<Names>,
     /// Whether frames are folded.
-    pub(super) fold: bool,
+    pub(super) fold: Fold,
     pub(super) words: Words,
     /// Nodes from top to bottom.
     pub(super) lines: Vec<Line>,
@@ -74,6 +76,9 @@ pub(super) struct Line {
     pub(super) depth: u32,
     /// Of a frame: a site under it, for its name.
     pub(super) site: SiteId,
+    /// How many frames are not the user's own: of those that share the line the outermost that start a thread; of a line
+    /// for folded frames all, or 0 if that differs from stack to stack.
+    pub(super) folded: u32,
     pub(super) is_open: bool,
     pub(super) mixes_layers: bool,
     pub(super) numbers: Numbers,
@@ -184,7 +189,8 @@ impl Tree {
     pub fn frame<'a>(&'a self, trace: &'a Trace, index: usize) -> Option<(Recorded<'a>, u16)> {
         let At::Node(line) = self.at(index)? else { return None };
         let line = &self.lines[line as usize];
-        let (node, level) = line.key.frame().filter(|(node, _)| *node != NodeId::ROOT)?;
+        let frame = line.key.frame().filter(|_| !matches!(line.key, Key::Inside(..)));
+        let (node, level) = frame.filter(|(node, _)| *node != NodeId::ROOT)?;
         let site = trace.sites.get(line.site.0 as usize)?;
         Some((Recorded::in_tree(trace, &self.names, node, site), level))
     }
@@ -283,6 +289,7 @@ impl Tree {
             label: self.line_label(trace, &line),
             has_children: true,
             is_open: line.is_open,
+            is_foreign: self.is_foreign(trace, &line),
             numbers: line.numbers,
             mixes_layers: line.mixes_layers,
             allocation: None,
@@ -301,6 +308,7 @@ impl Tree {
             label: label(trace, &self.names, Key::Row(id), None),
             has_children: false,
             is_open: false,
+            is_foreign: false,
             numbers: sums.numbers(),
             mixes_layers: false,
             allocation: Some((id, row)),
@@ -334,9 +342,26 @@ pub(super) fn label(trace: &Trace, names: &Names, key: Key, site: Option<&Site>)
         Key::Impacting(kind) => ImpactingType::name(kind).to_owned(),
         Key::Class(class) => class.name().to_owned(),
         Key::Frame(node) => frame_name(trace, names, node, 0, site).to_string(),
-        Key::Inlined(node, level) => frame_name(trace, names, node, level, site).to_string(),
+        Key::Inlined(node, level) | Key::Inside(node, level) => frame_name(trace, names, node, level, site).to_string(),
         Key::Row(row) => format!("{:#x}", trace.rows.get(row).address),
     }
+}
+
+/// The frames of a site's stack inside of a function of it, innermost first.
+pub(super) fn frames_inside<'a>(
+    trace: &'a Trace,
+    names: &'a Names,
+    (outer, level): (NodeId, u16),
+    site: &'a Site,
+) -> impl Iterator<Item = (Recorded<'a>, u16)> {
+    let mut is_over = false;
+    let nodes = trace.stacks.chain(site.stack).take_while(move |&node| !std::mem::replace(&mut is_over, node == outer));
+    nodes.flat_map(move |node| {
+        let frame = Recorded::in_tree(trace, names, node, site);
+        let mut levels: Vec<u16> = frame.shown(false).filter(|&at| node != outer || at > level).collect();
+        levels.reverse();
+        levels.into_iter().map(move |level| (frame, level))
+    })
 }
 
 /// Name of a frame; `site` is any site under it.

@@ -178,7 +178,7 @@ impl<'a> Frames<'a> {
         Self {
             trace,
             names: &question.request.names,
-            fold: question.request.fold,
+            fold: question.request.fold.is_any(),
             outline: trace.outline(),
             text,
             caller: None,

@@ -1,11 +1,11 @@
-//! Stacks without the allocator's run: what is left of them begins where the memory was wanted. It needs no names, for
-//! modules of the system tell what their frames are for.
+//! Stacks without their innermost frames: the allocator's run, and for some also the libraries behind it. What is left
+//! begins where the memory was wanted. It needs no names, for modules of the system tell what their frames are for.
 
 use rayon::prelude::*;
 
 use crate::model::{HeapId, SiteId, Trace};
 use crate::query::callers::callers;
-use crate::query::{Cancel, Cancelled};
+use crate::query::{CallerFrame, Cancel, Cancelled, Fold};
 use crate::symbols::{FrameKind, Names};
 
 /// The sites as the frames that are left order them. It follows from a trace and names.
@@ -25,16 +25,19 @@ pub struct Trimmed {
 
 impl Trimmed {
     /// Looks at all stacks.
-    pub fn of(trace: &Trace, names: &Names, cancel: &Cancel) -> Result<Self, Cancelled> {
+    pub fn of(trace: &Trace, names: &Names, fold: Fold, cancel: &Cancel) -> Result<Self, Cancelled> {
         let outline = trace.outline();
         let sites = outline.sites().par_iter().map(|&site| trace.site(site));
         let callers = callers(trace, sites, names, FrameKind::Innermost, cancel)?;
         let mut left_out = vec![0; trace.sites.len()].into_boxed_slice();
         let mut level = vec![0; trace.sites.len()].into_boxed_slice();
         let standing = outline.sites().iter().zip(callers).map(|(&site, caller)| {
-            left_out[site.0 as usize] = caller.run;
-            level[site.0 as usize] = caller.behind_run.level;
-            (outline.place(caller.behind_run.node), site)
+            let stack = trace.site(site).stack;
+            let innermost = fold.innermost(&caller).unwrap_or(CallerFrame { node: stack, level: u16::MAX });
+            let inside = trace.stacks.chain(stack).take_while(|&node| node != innermost.node);
+            left_out[site.0 as usize] = inside.count() as u32;
+            level[site.0 as usize] = innermost.level;
+            (outline.place(innermost.node), site)
         });
         let mut standing: Vec<(u32, SiteId)> = standing.collect();
         for heap in (0..trace.heaps.len() as u32).map(HeapId) {

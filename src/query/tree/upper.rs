@@ -122,6 +122,7 @@ impl Builder<'_> {
                 group: NONE,
                 depth: self.upper.lines.get(parent as usize).map_or(0, |parent| parent.depth + 1),
                 site: SiteId(u32::MAX),
+                folded: 0,
                 is_open,
                 mixes_layers: child.mixes_layers,
                 numbers: child.numbers,

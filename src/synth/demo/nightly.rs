@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
     use crate::load::{Capture, Input, Unwatched, load};
-    use crate::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
+    use crate::query::{By, Cancel, Fold, Index, ReportFilter, ReportRequest, report};
     use std::sync::Arc;
 
     #[test]
@@ -170,8 +170,14 @@ mod tests {
         let never = Cancel::default();
         let index = Index::for_one_question(Arc::new(trace), &never).unwrap();
         let filter = ReportFilter { process: Some(APP_PID.to_string()), ..ReportFilter::default() };
-        let request =
-            ReportRequest { interval: index.trace().span, by: vec![By::Process], filter, top: None, fold: false, sources: false };
+        let request = ReportRequest {
+            interval: index.trace().span,
+            by: vec![By::Process],
+            filter,
+            top: None,
+            fold: Fold::Nothing,
+            sources: false,
+        };
         let groups = report(&index, &request, &never).unwrap().groups;
         let numbers = |layer: &str| {
             let group = groups.iter().find(|group| group.layer == layer).unwrap();

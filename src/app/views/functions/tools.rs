@@ -74,7 +74,7 @@ fn all<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<'_>, 
         *view.wish.opened_mut() = Default::default();
         around.ask();
     }
-    if let Some(shown) = frames::switch(ui, !around.document.fold, false) {
-        around.commands.push(Command::Set(Setting::Allocators(shown)));
+    if let Some(shown) = frames::switch(ui, !around.document.fold.is_any(), false) {
+        around.commands.push(Command::Set(Setting::AllFrames(shown)));
     }
 }

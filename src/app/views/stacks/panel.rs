@@ -71,8 +71,8 @@ pub fn tools(view: &mut Stacks, around: &mut Around<'_>, ui: &mut Ui) {
         view.wants_details = Some(!is_shown);
         around.ask();
     }
-    if let Some(shown) = frames::switch(ui, !around.document.fold, false) {
-        around.commands.push(Command::Set(Setting::Allocators(shown)));
+    if let Some(shown) = frames::switch(ui, !around.document.fold.is_any(), false) {
+        around.commands.push(Command::Set(Setting::AllFrames(shown)));
     }
 }
 
@@ -257,6 +257,7 @@ impl Lines<'_, '_> {
         }
         let style = match row.path.last() {
             Some(Key::Frame(NodeId::ROOT)) => Style::Weak,
+            _ if row.is_foreign => Style::Weak,
             Some(Key::Frame(_) | Key::Inlined(..)) => Style::Frame,
             Some(Key::Row(_)) => Style::Code,
             _ if row.depth == 0 => Style::Strong,
@@ -269,6 +270,10 @@ impl Lines<'_, '_> {
         }
         if let Some(meaning) = meaning(row) {
             label.on_hover_text(meaning);
+        } else if matches!(row.path.last(), Some(Key::Inside(..))) {
+            label.on_hover_ui(|ui| {
+                self.table.tree.shared_frames(&self.table.trace, index).iter().for_each(|name| _ = ui.weak(name));
+            });
         } else if let Some((frame, level)) = self.table.tree.frame(&self.table.trace, index) {
             label.on_hover_ui(|ui| {
                 let shared = self.table.tree.shared_frames(&self.table.trace, index);

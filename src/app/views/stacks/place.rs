@@ -23,7 +23,7 @@ pub fn open(view: &mut Stacks, finding: &Finding, document: &Document) {
     let names = document.known_names();
     for node in trace.stacks.path(finding.node).into_iter().filter(|&node| node != NodeId::ROOT) {
         let frame = Recorded::of(trace, &names, node, site.caller, site.first, false);
-        for level in frame.shown(document.fold) {
+        for level in frame.shown(document.fold.is_any()) {
             let path: Path = group.iter().copied().chain([Key::of_frame(node, level)]).collect();
             // What is below the place is for the user to open.
             if node != finding.node {
