@@ -21,7 +21,7 @@ use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Builder, InputState, Trace};
 use highwater::problem::Problems;
 use highwater::query::{
-    By, Cancel, Column, Filter, Index, IndexOptions, Key, ReportFilter, ReportRequest, SeriesOf, Sort, Totals, TreeRequest,
+    By, Cancel, Column, Filter, Fold, Index, IndexOptions, Key, ReportFilter, ReportRequest, SeriesOf, Sort, Totals, TreeRequest,
     TreeRow, report, series, totals, tree,
 };
 use highwater::synth::{Options, generate};
@@ -227,7 +227,7 @@ fn queries(c: &mut Criterion) {
             by,
             filter: ReportFilter::default(),
             top: Some(20),
-            fold: false,
+            fold: Fold::Nothing,
             sources: false,
         };
         group.bench_function(name, |b| b.iter(|| report(index, &request, &cancel).unwrap()));

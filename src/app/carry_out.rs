@@ -17,6 +17,13 @@ use super::{HighwaterApp, panels, picture};
 use crate::load::Input;
 
 impl HighwaterApp {
+    /// Says what went wrong, unless it is on the screen already.
+    pub(super) fn tell_once(&mut self, text: String) {
+        if self.errors.iter().all(|shown| shown.text != text) {
+            self.errors.push(Failure::expected(text));
+        }
+    }
+
     pub(super) fn carry_out(&mut self, ctx: &egui::Context, command: Command) {
         match command {
             Command::Open(inputs) => self.open(ctx, inputs, Pace::AtOnce),
@@ -66,6 +73,8 @@ impl HighwaterApp {
                 }
             }
             Command::ChangeSources(sources) => self.settings.sources = sources,
+            Command::OfferToAccept(finding) => self.offer_to_accept(finding.map(|finding| *finding)),
+            Command::ChangeAccepted(change) => self.change_accepted(ctx, change),
             Command::ShowRules(shown) => self.rules.is_shown = shown,
             Command::ChangeRules(change) => self.change_rules(ctx, change),
             Command::NameStacks(naming) => self.rules.name_stacks(naming),

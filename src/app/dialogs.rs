@@ -123,7 +123,7 @@ impl FileDialog {
                     dialog.pick_file().map(|file| vec![file])
                 }
                 Purpose::Rules => {
-                    let dialog = dialog.add_filter("Rules", &["toml"]);
+                    let dialog = dialog.add_filter("Rules, and stack tags of WPA", &["toml", "stacktags"]);
                     dialog.add_filter("All files", &["*"]).pick_files()
                 }
                 _ => {

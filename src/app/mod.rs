@@ -6,8 +6,10 @@
 //! Panels only read the state and push [`Command`]s; commands are carried out in
 //! one place, `carry_out`.
 
+mod accepted;
 mod answers;
 mod apart;
+mod aside;
 mod attach;
 mod beside;
 mod by_hand;
@@ -65,6 +67,7 @@ use crate::capture::Recorder;
 use crate::load::Input;
 use crate::panics;
 use crate::paths::Existing;
+use accepted::AcceptedFindings;
 use attach::Attach;
 use commands::{Command, Commands, keys};
 use dialogs::{Chosen, Purpose, TypedPath};
@@ -92,6 +95,7 @@ pub struct HighwaterApp {
     settings: Settings,
     rules: RuleBook,
     source_files: SourceFiles,
+    accepted: AcceptedFindings,
     document: Option<Document>,
     loading: Option<LoadJob>,
     /// The choice that the load waits for, if its trace needs too much memory.
@@ -149,10 +153,14 @@ impl HighwaterApp {
         let recents = Recents::load(options.recent.or_else(|| settings.beside("recent.toml")), &settings.recent);
         let layout = Layout::new(settings.layout.as_ref(), settings.sources_width, views::Views::default().titles());
         let form = attach::Form::with(&settings.recording);
+        let usual = || settings.beside("accepted.json");
+        let mut accepted = AcceptedFindings::of(settings.accepted.clone().or_else(usual));
+        accepted.read(ctx);
         let mut app = Self {
             settings,
             rules,
             source_files: SourceFiles::default(),
+            accepted,
             document: None,
             loading: None,
             offer: None,
@@ -212,6 +220,7 @@ impl HighwaterApp {
             || self.queries.is_busy()
             || self.rules.is_at_work()
             || self.source_files.is_at_work()
+            || self.accepted.is_at_work()
             || self.exports.is_busy()
             || self.document.as_ref().is_some_and(|document| document.providers.is_busy())
             || self.recents.is_at_work()
@@ -301,7 +310,8 @@ impl HighwaterApp {
             self.file_dialog.show(ctx, Purpose::Picture(picture));
         }
         let dropped: Vec<PathBuf> = ctx.input(|i| i.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect());
-        let is_rules = |path: &PathBuf| path.extension().is_some_and(|kind| kind.eq_ignore_ascii_case("toml"));
+        let kinds = ["toml", "stacktags"];
+        let is_rules = |path: &PathBuf| path.extension().is_some_and(|is| kinds.iter().any(|kind| is.eq_ignore_ascii_case(kind)));
         let (rules, dropped): (Vec<PathBuf>, Vec<PathBuf>) = dropped.into_iter().partition(is_rules);
         rules.into_iter().for_each(|file| self.commands.push(Command::ReadRules(file)));
         if !dropped.is_empty() {
@@ -316,6 +326,7 @@ impl HighwaterApp {
         self.drain_apart(ctx);
         self.drain_rules();
         self.drain_source_files();
+        self.drain_accepted();
         self.drain_exports(ctx);
         self.drain_providers();
         self.drain_names(ctx);

@@ -103,6 +103,8 @@ pub struct Settings {
     /// Files opened before, as earlier versions kept them; now they are [`Recents`](super::recent).
     #[serde(skip_serializing)]
     pub(super) recent: Vec<PathBuf>,
+    /// The file of accepted findings, if it is another one than beside this.
+    pub accepted: Option<PathBuf>,
     /// Memory that a trace may use, in MB; without it, three quarters of the machine's.
     pub memory_limit_mb: Option<u64>,
     /// Whether all frames are shown, not the user's own alone.

@@ -1,11 +1,9 @@
 //! Opens lines of source files in the user's editor. Looking for a file can take long, so a thread of its own does it.
 
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
-
 use eframe::egui;
 
 use super::HighwaterApp;
-use super::failure::Failure;
+use super::aside::Aside;
 use crate::editor;
 use crate::query::SourceLine;
 
@@ -14,41 +12,28 @@ use crate::query::SourceLine;
 pub struct SourceFiles {
     /// Whether the user is to say how files are opened.
     pub is_shown: bool,
-    at_work: Vec<Receiver<Result<(), String>>>,
+    at_work: Aside<Result<(), String>>,
 }
 
 impl SourceFiles {
     /// Whether a file is looked for.
     pub fn is_at_work(&self) -> bool {
-        !self.at_work.is_empty()
+        self.at_work.is_at_work()
     }
 }
 
 impl HighwaterApp {
     /// Opens a line, once its file is found.
     pub(super) fn open_source(&mut self, ctx: &egui::Context, line: &SourceLine) {
-        let (send, done) = channel();
-        self.source_files.at_work.push(done);
-        let (settings, SourceLine { file, line }, ctx) = (self.settings.sources.clone(), line.clone(), ctx.clone());
-        std::thread::spawn(move || {
-            let opened = editor::find(&file, &settings.folders).and_then(|path| editor::open(&settings, &path, line));
-            let _ = send.send(opened); // the window may be gone by now
-            ctx.request_repaint();
-        });
+        let (settings, SourceLine { file, line }) = (self.settings.sources.clone(), line.clone());
+        self.source_files
+            .at_work
+            .start(ctx, move || editor::find(&file, &settings.folders).and_then(|path| editor::open(&settings, &path, line)));
     }
 
     /// Says what was not found, or not opened.
     pub(super) fn drain_source_files(&mut self) {
-        let Self { source_files, errors, .. } = self;
-        source_files.at_work.retain(|done| match done.try_recv() {
-            Ok(Ok(())) => false,
-            Ok(Err(text)) => {
-                if errors.iter().all(|shown| shown.text != text) {
-                    errors.push(Failure::expected(text));
-                }
-                false
-            }
-            Err(reason) => reason == TryRecvError::Empty,
-        });
+        let failed = self.source_files.at_work.done().into_iter().filter_map(Result::err);
+        failed.for_each(|text| self.tell_once(text));
     }
 }

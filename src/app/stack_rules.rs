@@ -5,16 +5,15 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use eframe::egui;
 
 use super::HighwaterApp;
+use super::aside::Aside;
 use super::commands::{Command, Setting};
 use super::document::Document;
-use super::failure::Failure;
 use crate::paths::Existing;
-use crate::stack_rules::{FoldRule, StackRules, TagRule};
+use crate::stack_rules::{FoldRule, StackRules, TagRule, WrittenOrigins};
 
 /// A change of the rules.
 #[derive(Clone, Debug)]
@@ -43,7 +42,7 @@ pub struct RuleBook {
     /// Why that file is not written: what stands in it could not be read, and is not lost.
     pub unread: Option<String>,
     /// Files that are being read or written.
-    at_work: Vec<Receiver<Result<Option<StackRules>, String>>>,
+    at_work: Aside<Result<Option<StackRules>, String>>,
     /// Whether the rules are on the screen, and the dialog that names stacks.
     pub is_shown: bool,
     naming: Option<TagRule>,
@@ -98,7 +97,7 @@ impl RuleBook {
     }
 
     pub fn is_at_work(&self) -> bool {
-        !self.at_work.is_empty()
+        self.at_work.is_at_work()
     }
 
     /// Makes other rules of them; `None` if they stay, or a sentence why that cannot be.
@@ -123,7 +122,8 @@ impl RuleBook {
             RulesChange::RemoveAll => (folds, tags) = (Vec::new(), Vec::new()),
             RulesChange::RemoveFold(_) | RulesChange::RemoveTag(_) | RulesChange::RaiseTag(_) => return Ok(None),
         }
-        self.put(folds, tags)
+        let origins = self.now.origins().clone();
+        self.put(folds, tags, origins)
     }
 
     /// Adds the rules of others, behind those that are there.
@@ -131,11 +131,15 @@ impl RuleBook {
         let (mut folds, mut tags) = (self.now.folds().to_vec(), self.now.tags().to_vec());
         folds.extend(others.folds().iter().filter(|rule| !self.now.folds().contains(rule)).cloned());
         tags.extend(others.tags().iter().filter(|rule| !self.now.tags().contains(rule)).cloned());
-        self.put(folds, tags)
+        let mut origins = self.now.origins().clone();
+        origins.add(others.origins());
+        self.put(folds, tags, origins)
     }
 
-    fn put(&mut self, folds: Vec<FoldRule>, tags: Vec<TagRule>) -> Result<Option<()>, String> {
-        let new = StackRules::new(folds, tags).map_err(|refusal| format!("That is no rule: {refusal}."))?;
+    /// What says where code comes from is in files alone; it stays, whatever is changed here.
+    fn put(&mut self, folds: Vec<FoldRule>, tags: Vec<TagRule>, origins: WrittenOrigins) -> Result<Option<()>, String> {
+        let new = StackRules::new(folds, tags).and_then(|rules| rules.with_origins(origins));
+        let new = new.map_err(|refusal| format!("That is no rule: {refusal}."))?;
         if new == *self.now {
             return Ok(None);
         }
@@ -150,30 +154,6 @@ impl RuleBook {
             Some(file) if self.unread.is_none() => self.now.write(file),
             _ => Ok(()),
         }
-    }
-
-    /// Does something with a file without waiting for it.
-    fn work(&mut self, ctx: &egui::Context, work: impl FnOnce() -> Result<Option<StackRules>, String> + Send + 'static) {
-        let (send, done) = channel();
-        self.at_work.push(done);
-        let ctx = ctx.clone();
-        std::thread::spawn(move || {
-            let _ = send.send(work()); // the window may be gone by now
-            ctx.request_repaint();
-        });
-    }
-
-    /// What has come of files.
-    fn drain(&mut self) -> Vec<Result<Option<StackRules>, String>> {
-        let mut come = Vec::new();
-        self.at_work.retain(|done| match done.try_recv() {
-            Ok(result) => {
-                come.push(result);
-                false
-            }
-            Err(reason) => reason == TryRecvError::Empty,
-        });
-        come
     }
 }
 
@@ -196,7 +176,7 @@ impl HighwaterApp {
 
     /// Adds the rules of a file, once it is read.
     pub(super) fn read_rules(&mut self, ctx: &egui::Context, file: PathBuf) {
-        self.rules.work(ctx, move || StackRules::read(&file).map(Some));
+        self.rules.at_work.start(ctx, move || StackRules::read(&file).map(Some));
     }
 
     /// Writes the rules to a file.
@@ -205,12 +185,12 @@ impl HighwaterApp {
             self.rules.unread = None; // the user wants what stands there replaced
         }
         let rules = Arc::clone(&self.rules.now);
-        self.rules.work(ctx, move || rules.write_to(&file, existing).map(|()| None));
+        self.rules.at_work.start(ctx, move || rules.write_to(&file, existing).map(|()| None));
     }
 
     /// Takes what has come of files.
     pub(super) fn drain_rules(&mut self) {
-        for result in self.rules.drain() {
+        for result in self.rules.at_work.done() {
             let changed = match result {
                 Ok(Some(others)) => {
                     self.rules.is_shown = true;
@@ -235,10 +215,8 @@ impl HighwaterApp {
                 self.rules.save().map_err(|reason| format!("{reason}."))
             }
         };
-        if let Err(text) = saved
-            && self.errors.iter().all(|shown| shown.text != text)
-        {
-            self.errors.push(Failure::expected(text));
+        if let Err(text) = saved {
+            self.tell_once(text);
         }
     }
 }
@@ -282,6 +260,22 @@ mod tests {
         assert_eq!(book.now().tags()[0], rule("b", "B"));
         book.change(RulesChange::RemoveFold(0)).unwrap();
         assert!(!book.can_redo());
+    }
+
+    #[test]
+    fn what_a_file_says_of_where_code_comes_from_stays_whatever_is_changed() {
+        let text = "[[own]]\nsource = 'C:\\game\\'\n[[library]]\nmodule = 'engine.dll'\n[[tag]]\nframe = 'a'\nname = 'A'\n";
+        let mut book = RuleBook { now: Arc::new(StackRules::parse(text).unwrap()), ..RuleBook::default() };
+        let origins = book.now().origins().clone();
+        assert_eq!((origins.own.len(), origins.library.len()), (1, 1));
+        for change in [RulesChange::Fold("b".to_owned()), RulesChange::RemoveTag(0), RulesChange::RemoveAll] {
+            assert_eq!(book.change(change), Ok(Some(())));
+            assert_eq!(*book.now().origins(), origins);
+        }
+        let others = StackRules::parse("[[own]]\nmodule = 'mine.dll'\n[[library]]\nmodule = 'engine.dll'\n").unwrap();
+        assert_eq!(book.add(&others), Ok(Some(())));
+        assert_eq!((book.now().origins().own.len(), book.now().origins().library.len()), (2, 1));
+        assert_eq!(book.add(&others), Ok(None));
     }
 
     #[test]

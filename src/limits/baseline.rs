@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::check::{Amount, GroupCheck};
 use crate::format::plain;
 use crate::model::Trace;
+use crate::paths;
 use crate::query::Finding;
 use crate::toml_file::text_of;
 
@@ -91,6 +92,12 @@ impl Accepted {
     }
 }
 
+impl Default for Baseline {
+    fn default() -> Self {
+        Self::of([])
+    }
+}
+
 impl Baseline {
     /// One that accepts all of these, each place with the most that it holds.
     pub fn of(all: impl IntoIterator<Item = Accepted>) -> Self {
@@ -99,12 +106,27 @@ impl Baseline {
         baseline
     }
 
-    /// Accepts one more, or more of the same.
-    fn accept(&mut self, one: Accepted) {
+    /// Accepts one more, or more of the same. A reason replaces that of before.
+    pub fn accept(&mut self, one: Accepted) {
         match self.accepted.iter_mut().find(|known| known.is_about(&one)) {
-            Some(known) => known.most_bytes = known.most_bytes.max(one.most_bytes),
+            Some(known) => {
+                known.most_bytes = known.most_bytes.max(one.most_bytes);
+                if !one.reason.is_empty() {
+                    known.reason = one.reason;
+                }
+            }
             None => self.accepted.push(one),
         }
+    }
+
+    /// Accepts nothing of this any more, however much it holds.
+    pub fn forget(&mut self, one: &Accepted) {
+        self.accepted.retain(|known| !known.is_about(one));
+    }
+
+    /// The entry that accepts something, if any does.
+    pub fn entry_of(&self, one: &Accepted) -> Option<&Accepted> {
+        self.accepted.iter().find(|known| known.is_about(one) && one.most_bytes <= known.most_bytes)
     }
 
     /// Reads a file. Errors are a line with the file's name.
@@ -120,8 +142,17 @@ impl Baseline {
 
     /// Writes the text of a file.
     pub fn write(&self, file: &mut File) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *file, self)?;
-        file.write_all(b"\n")
+        file.write_all(self.text()?.as_bytes())
+    }
+
+    fn text(&self) -> io::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// Keeps it in a file; the old one stays whole if that fails. Errors are a line with the file's name.
+    pub fn keep(&self, path: &Path) -> Result<(), String> {
+        let kept = self.text().and_then(|text| paths::keep(path, &text, MAX_FILE));
+        kept.map_err(|reason| format!("{} cannot be written: {reason}", path.display()))
     }
 
     /// Whether something is accepted: an entry fits it, and it holds no more. Remembers which entries fitted.

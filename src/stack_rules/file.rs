@@ -1,4 +1,5 @@
-//! Rules as a file, which a team can share: TOML with `[[fold]]`, `[[tag]]`, `[[allocator]]`, `[[library]]` and `[[own]]`.
+//! Rules as a file, which a team can share: TOML with `[[fold]]`, `[[tag]]`, `[[allocator]]`, `[[library]]` and `[[own]]`,
+//! or [WPA's stack tags](super::stack_tags).
 //!
 //! Whoever wrote it may have meant harm: it is read as [`crate::toml_file`] does, and what it
 //! says is checked as every rule is.
@@ -9,6 +10,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::stack_tags;
 use super::{FoldRule, MAX_RULES, OriginRule, Refusal, StackRules, TagRule, WrittenOrigins, check_frame, check_name};
 use crate::paths::{self, Existing};
 use crate::toml_file::{self, BadText as BadRules, text_of};
@@ -117,8 +119,11 @@ const HEADER: &str = "\
 ";
 
 impl StackRules {
-    /// From the text of a file.
+    /// From the text of a file; WPA's stack tags give names to stacks.
     pub fn parse(text: &str) -> Result<Self, BadRules> {
+        if stack_tags::is_xml(text) {
+            return stack_tags::parse(text);
+        }
         let written: Written = toml_file::parse(text)?;
         let refuse = |at: &Spanned<String>, refusal: Refusal| BadRules::at(text, &at.span(), refusal.to_string());
         let frames = written.fold.iter().map(|rule| &rule.frame).chain(written.tag.iter().map(|rule| &rule.frame));
@@ -181,9 +186,11 @@ impl StackRules {
         kept.map_err(|reason| format!("{} cannot be written: {reason}", path.display()))
     }
 
-    /// Writes them to a file that somebody named.
+    /// Writes them to a file that somebody named: all, or where it is to be one of WPA's stack tags those that give names.
     pub fn write_to(&self, path: &Path, existing: Existing) -> Result<(), String> {
-        let written = paths::write(path, existing, |draft| draft.write_all(self.to_text().as_bytes()));
+        let is_of_wpa = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("stacktags"));
+        let text = if is_of_wpa { stack_tags::text(self.tags()) } else { self.to_text() };
+        let written = paths::write(path, existing, |draft| draft.write_all(text.as_bytes()));
         written.map_err(|reason| format!("{} cannot be written: {reason}", path.display()))
     }
 }

@@ -18,6 +18,7 @@ mod memo;
 mod origins;
 mod plain_name;
 mod role;
+mod stack_tags;
 
 use std::fmt;
 use std::sync::Arc;

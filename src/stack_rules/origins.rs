@@ -55,6 +55,16 @@ impl WrittenOrigins {
         self.allocator.iter().chain(&self.library).chain(&self.own)
     }
 
+    /// Adds the rules of others, behind those that are there.
+    pub fn add(&mut self, others: &Self) {
+        let lists =
+            [(&mut self.allocator, &others.allocator), (&mut self.library, &others.library), (&mut self.own, &others.own)];
+        for (ours, theirs) in lists {
+            let new: Vec<_> = theirs.iter().filter(|rule| !ours.contains(rule)).cloned().collect();
+            ours.extend(new);
+        }
+    }
+
     /// Number of patterns.
     pub(super) fn len(&self) -> usize {
         self.rules().map(|rule| rule.patterns().count()).sum()

@@ -1,7 +1,10 @@
 //! What stands out, on the first screen: a click goes there, and Back comes back.
 
-use crate::driver::{Window, demo, has_containing, settle};
+use crate::common::highwater;
+use crate::driver::{Window, click, demo, has_containing, settle, window_set};
 use egui_kittest::kittest::Queryable;
+use highwater::app::{Options, Settings};
+use highwater::load::Input;
 
 /// What the status bar says of the selected line.
 fn selected(window: &Window) -> String {
@@ -92,4 +95,57 @@ fn chips_turn_round_and_go_away() {
     window.get_by_label("Back").click();
     settle(&mut window);
     assert_eq!((telemetry(&window), tests(&window)), (0, 1), "that can be undone as well");
+}
+
+/// The demo, with a file of accepted findings.
+fn with_accepted(file: &std::path::Path) -> Window {
+    let mut settings = Settings::default();
+    settings.accepted = Some(file.to_owned());
+    window_set(Options { inputs: vec![Input::Demo], ..Options::default() }, settings)
+}
+
+#[test]
+fn an_accepted_finding_is_not_told_again_and_says_why_until_it_is_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("known.json");
+    let leak = "MemoryTestApp.exe: steady growth of 1.25 KB/s in InnerLoopOperation";
+    let is_told = |window: &Window| has_containing(window, &format!("Finding {leak}"));
+    let mut window = with_accepted(&file);
+    assert!(is_told(&window));
+    click(&mut window, "Findings");
+    window.query_all_by_label_contains(&format!("Accept {leak}")).next().unwrap().click();
+    settle(&mut window);
+    assert!(has_containing(&window, "until it holds more than"));
+    window.get_by_label("Reason").focus();
+    window.step();
+    window.get_by_label("Reason").type_text("a list for the replay");
+    settle(&mut window);
+    click(&mut window, "Accept");
+    assert!(!is_told(&window) && has_containing(&window, "Finding MemoryTestApp.exe: step"));
+    // The command line takes the same file.
+    let run = highwater(["findings", "demo:", "--json", "--baseline", file.to_str().unwrap()]);
+    assert!(run.code == Some(0) && !run.out.contains(leak) && run.out.contains("MemoryTestApp.exe: step"), "{run:?}");
+    // And so does the next start.
+    let mut window = with_accepted(&file);
+    assert!(!is_told(&window));
+    click(&mut window, "Findings");
+    click(&mut window, "1 accepted finding");
+    assert!(has_containing(&window, "a list for the replay"));
+    window.query_all_by_label_contains(&format!("Tell again {leak}")).next().unwrap().click();
+    settle(&mut window);
+    assert!(is_told(&window));
+}
+
+#[test]
+fn a_file_that_is_none_of_accepted_findings_is_said_to_be_and_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("notes.txt");
+    std::fs::write(&file, "my notes").unwrap();
+    let mut window = with_accepted(&file);
+    assert!(has_containing(&window, "Accepted findings: ") && has_containing(&window, "notes.txt"));
+    click(&mut window, "Findings");
+    window.query_all_by_label_contains("Accept MemoryTestApp.exe: step").next().unwrap().click();
+    settle(&mut window);
+    click(&mut window, "Accept");
+    assert_eq!(std::fs::read(&file).unwrap(), b"my notes");
 }

@@ -8,7 +8,7 @@ use crate::common::named::{allocators, story};
 #[cfg(feature = "symsrv")]
 use crate::common::server::{Reply, Server};
 use crate::common::trace::{session, trace};
-use crate::driver::{Window, settle, window_set};
+use crate::driver::{Window, give, settle, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Given, Options, Settings, SymbolSettings};
@@ -117,23 +117,61 @@ fn names_appear_by_themselves_and_frames_of_the_allocator_are_folded() {
     assert!(case.has("CrashWithException.exe!crashing_function"));
     assert!(case.has("CrashWithException.exe!_vfprintf_l"), "an inlined function is a line of its own");
     case.click("Clear search");
+    let lines = |case: &Case| case.window.query_all_by_label("CrashWithException.exe!operator new").count();
     case.search("operator new");
-    assert!(!case.has_containing("operator new"));
-    case.click("Allocator frames");
-    assert!(case.has("CrashWithException.exe!operator new"));
-    case.click("Allocator frames");
-    assert!(!case.has("CrashWithException.exe!operator new"));
+    // Of a stack of nothing else, among what stays and among what is freed.
+    assert_eq!(lines(&case), 2);
+    case.click("All frames");
+    assert!(lines(&case) > 2);
+    case.click("All frames");
+    assert_eq!(lines(&case), 2);
 }
 
-#[test]
-fn the_demo_reads_from_main_to_the_buffers_and_lists_its_types() {
+/// The demo; `open_chains`: with a line for each function.
+fn demo(open_chains: bool) -> Case {
     let folder = tempfile::tempdir().unwrap();
     let given = Given { path: None, cache: Some(folder.path().to_owned()) };
     let mut settings = Settings::default();
     settings.symbols = SymbolSettings { environment: false, ..SymbolSettings::default() };
-    settings.open_chains = true; // a line for each function
+    settings.open_chains = open_chains;
     let window = window_set(Options { inputs: vec![Input::Demo], symbols: given, ..Options::default() }, settings);
-    let mut case = Case { folder, corpus: PathBuf::new(), window };
+    Case { folder, corpus: PathBuf::new(), window }
+}
+
+#[test]
+fn what_is_not_the_users_own_is_one_line_that_opens_and_a_switch_shows_all() {
+    let mut case = demo(false);
+    case.click("Source MemoryTestApp.exe: 0x1d0000 (default)");
+    case.search("InnerLoopOperation");
+    let line = "\u{2026} \u{203a} MemoryTestApp.exe!Main \u{203a} InnerLoopOperation";
+    let numbers = case.line(line);
+    case.window.query_all_by_label(&format!("Expand {line}")).next().unwrap().click();
+    settle(&mut case.window);
+    let folded = "\u{2026} 4 frames of MemoryTestApp, ucrtbase, ntdll";
+    assert_eq!(case.line(folded)[..4], numbers[..4], "all of it came through these");
+    let frames = "MemoryTestApp.exe!operator new \u{203a} ucrtbase.dll!";
+    assert!(!case.has_containing(frames));
+    case.click(&format!("Expand {folded}"));
+    assert!(case.has_containing(frames));
+    case.click("All frames");
+    assert!(case.has_containing("__scrt_common_main_seh \u{203a} Main \u{203a} InnerLoopOperation"));
+    assert!(!case.has_containing("\u{2026} \u{203a}") && !case.has_containing("frames of"));
+}
+
+#[test]
+fn lines_of_the_source_are_a_column_for_who_asks_for_it() {
+    let mut case = demo(true);
+    case.window.set_size(egui::vec2(1900.0, 1000.0));
+    case.search("InnerLoopOperation");
+    let is_told = |case: &Case| case.line("MemoryTestApp.exe!InnerLoopOperation").contains(&"main.cpp:48".to_owned());
+    assert!(!is_told(&case));
+    give(&mut case.window, "columns: source");
+    assert!(is_told(&case), "{:?}", case.line("MemoryTestApp.exe!InnerLoopOperation"));
+}
+
+#[test]
+fn the_demo_reads_from_main_to_the_buffers_and_lists_its_types() {
+    let mut case = demo(true);
     assert!(!case.has_containing("Only names and ids"), "of the demo no server is asked");
     case.click("Source MemoryTestApp.exe: Commit (VirtualAlloc)");
     case.search("ManipulateTemporaryBuffer");

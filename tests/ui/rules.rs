@@ -9,7 +9,7 @@ use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
 use highwater::load::{Capture, Input, Unwatched, load};
-use highwater::query::{By, Cancel, Group, Index, ReportFilter, ReportRequest, named_report};
+use highwater::query::{By, Cancel, Fold, Group, Index, ReportFilter, ReportRequest, named_report};
 use highwater::stack_rules::StackRules;
 use highwater::symbols::{Options as SymbolOptions, Sources, Symbols};
 use highwater::synth::demo;

@@ -88,6 +88,7 @@ fn columns_are_chosen_at_the_end_of_the_headers() {
 #[test]
 fn the_lines_that_one_is_under_stay_at_the_top() {
     let mut window = demo([1280.0, 800.0]);
+    click(&mut window, "All frames"); // so that there is something to scroll
     window.query_all_by_label_contains("10 spikes of 10.00 MB").next().unwrap().click();
     settle(&mut window);
     let name = "MemoryTestApp.exe (4660)";

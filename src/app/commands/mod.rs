@@ -8,6 +8,7 @@ pub mod table;
 
 use std::path::PathBuf;
 
+use super::accepted::AcceptChange;
 use super::answers::LayerOf;
 use super::attach::Form;
 use super::dialogs::{Purpose, TypedPath};
@@ -27,6 +28,7 @@ use super::settings::{SymbolSettings, Theme};
 use super::stack_rules::RulesChange;
 use super::walk::Walking;
 use crate::editor::SourceSettings;
+use crate::limits::Accepted;
 use crate::load::{Input, Scope};
 use crate::model::ProcessId;
 use crate::query::{Column, Finding, Path, SourceLine};
@@ -76,6 +78,9 @@ pub enum Command {
     ShowSources(bool),
     /// How they are opened from now on.
     ChangeSources(SourceSettings),
+    /// Ask why a finding is accepted, or not any more.
+    OfferToAccept(Option<Box<Accepted>>),
+    ChangeAccepted(AcceptChange),
     /// Show the rules for stacks, or not any more.
     ShowRules(bool),
     ChangeRules(RulesChange),

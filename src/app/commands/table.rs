@@ -316,6 +316,7 @@ fn escape(app: &HighwaterApp) -> Entry {
         (app.show_keys, Command::ShowKeys(false)),
         (app.help.is_some(), Command::ShowHelp(None)),
         (app.rules.is_naming(), Command::NameStacks(None)),
+        (app.accepted.draft.is_some(), Command::OfferToAccept(None)),
         (app.attach.is_some(), Command::Record(RecordCommand::Show(false))),
         (app.replacing.is_some(), Command::Replace(false)),
         (app.typed_path.is_some(), Command::TypePath(None)),

@@ -8,6 +8,9 @@ use crate::app::theme;
 use crate::query::{Column, Numbers};
 use crate::units::Layer;
 
+/// Width of the column of source files, in points.
+const SOURCE: f32 = 140.0;
+
 /// Header of a column, in WPA's words where it has them.
 pub fn title(column: Column) -> &'static str {
     match column {
@@ -18,6 +21,7 @@ pub fn title(column: Column) -> &'static str {
         Column::OutstandingFrom => "At Start",
         Column::OutstandingTo => "At End",
         Column::Peak => "Peak",
+        Column::Source => "Source",
         Column::AllocationsPerFrame => "Allocations/frame",
         Column::BytesPerFrame => "Bytes/frame",
         Column::AllocTime => "Alloc/Commit Time",
@@ -41,6 +45,7 @@ pub fn explanation(column: Column) -> &'static str {
         Column::OutstandingFrom => "Outstanding size: bytes alive at the interval's left edge",
         Column::OutstandingTo => "Outstanding size: bytes alive at the interval's right edge",
         Column::Peak => "Largest outstanding size in the interval",
+        Column::Source => "Source file and line of the call",
         Column::AllocationsPerFrame => {
             "Allocations in the interval, divided by the frames that end in it (of the swap chain of the lane of frames)"
         }
@@ -60,6 +65,7 @@ pub fn list_column(column: Column) -> ListColumn {
         hint,
         match column {
             Column::Name => return ListColumn::tree(title, hint),
+            Column::Source => return ListColumn::text(title, hint, SOURCE),
             Column::Count => widest::COUNT,
             Column::Impacting => widest::CHANGE,
             Column::Size | Column::OutstandingFrom | Column::OutstandingTo | Column::Peak | Column::BytesPerFrame => {
@@ -86,7 +92,7 @@ pub fn value(column: Column, n: &Numbers, peak: Option<u64>, frames: Option<u64>
         Column::Peak => peak.map_or(Value::Awaited, Value::Bytes),
         Column::AllocationsPerFrame => average(n.allocated.count).map_or(Value::Nothing, Value::Average),
         Column::BytesPerFrame => average(n.allocated.size).map_or(Value::Nothing, |bytes| Value::Bytes(bytes.round() as u64)),
-        Column::Name | Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => Value::Nothing,
+        Column::Name | Column::Source | Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => Value::Nothing,
     }
 }
 

@@ -119,7 +119,7 @@ pub fn exact_until(document: &Document) -> Option<f64> {
 pub fn bound(trace: &Trace, interval: Interval, column: Column) -> Option<String> {
     use Column::{
         Address, AllocTime, AllocationsPerFrame, BytesPerFrame, Count, FreeTime, Impacting, Name, OutstandingFrom, OutstandingTo,
-        Peak, Size, Thread,
+        Peak, Size, Source, Thread,
     };
     let (from, to) = match column {
         OutstandingFrom => (interval.from, interval.from),
@@ -127,7 +127,7 @@ pub fn bound(trace: &Trace, interval: Interval, column: Column) -> Option<String
         Count | Size | Impacting | Peak => (interval.from, interval.to),
         FreeTime => (Ticks::NEVER, interval.to), // what was dropped is not listed
         AllocationsPerFrame | BytesPerFrame => (interval.from, interval.to),
-        Name | AllocTime | Address | Thread => return None,
+        Name | Source | AllocTime | Address | Thread => return None,
     };
     let seconds = |t: Ticks| format!("{:.3} s", trace.clock.seconds(t));
     let lost = trace.exact_until().filter(|&until| until < to).map(|until| {

@@ -1,6 +1,7 @@
 //! The parts of the window, one file each. A panel draws the state and pushes
 //! commands; it changes nothing itself.
 
+mod accepted;
 mod apart;
 mod attach;
 mod brush;
@@ -72,6 +73,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     attach::show(app, ui.ctx());
     stack_rules::show(app, ui.ctx());
     source_files::show(app, ui.ctx());
+    accepted::show(app, ui.ctx());
     typed_path::show(app, ui.ctx());
     replacing::show(app, ui.ctx());
     palette::show(app, ui.ctx());

@@ -11,6 +11,7 @@ use super::{
 use crate::app::document::Document;
 use crate::app::filters::Filters;
 use crate::app::jobs::Ground;
+use crate::limits::Baseline;
 use crate::model::Trace;
 use crate::query::{Cancelled, Finding, KeyMap, Path};
 
@@ -163,6 +164,11 @@ impl Views {
     /// The same in all rows, as far as somebody has looked.
     pub fn findings_in_all(&self) -> impl Iterator<Item = &Finding> {
         self.0.iter().flat_map(|view| view.findings_in_all())
+    }
+
+    /// Other findings are accepted.
+    pub fn judge(&mut self, trace: &Trace, accepted: &Baseline) {
+        self.0.iter_mut().for_each(|view| view.judge(trace, accepted));
     }
 
     /// The filters have changed.

@@ -9,6 +9,7 @@ use crate::app::document::Document;
 use crate::app::export::Sheet;
 use crate::app::filters::Filters;
 use crate::app::graph::Split;
+use crate::limits::Baseline;
 use crate::model::Trace;
 use crate::query::{Finding, KeyMap, Path};
 
@@ -30,6 +31,9 @@ pub trait Pane {
     fn findings(&self, _: &Document) -> &[Finding] {
         &[]
     }
+
+    /// Other findings are accepted.
+    fn judge(&mut self, _: &Trace, _: &Baseline) {}
 
     /// The same in all rows, as far as somebody has looked.
     fn findings_in_all(&self) -> &[Finding] {

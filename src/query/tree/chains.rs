@@ -7,7 +7,7 @@ use crate::model::{NodeId, Trace};
 use crate::query::{FrameName, Key, LifetimeClass, Recorded, SHARED, shared_label};
 
 /// What stands for frames that are not the user's own.
-const FOLDED: &str = "\u{22ef}";
+const FOLDED: &str = "\u{2026}";
 /// Modules of them that are named.
 const MODULES: usize = 3;
 

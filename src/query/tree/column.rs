@@ -18,6 +18,8 @@ pub enum Column {
     OutstandingFrom,
     OutstandingTo,
     Peak,
+    /// Where the line's function is in the source.
+    Source,
     /// What was allocated in a frame of the game, on average.
     AllocationsPerFrame,
     BytesPerFrame,
@@ -29,7 +31,7 @@ pub enum Column {
 
 impl Column {
     /// All columns, in the order in which they are shown.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Name,
         Self::Count,
         Self::Impacting,
@@ -37,6 +39,7 @@ impl Column {
         Self::OutstandingFrom,
         Self::OutstandingTo,
         Self::Peak,
+        Self::Source,
         Self::AllocationsPerFrame,
         Self::BytesPerFrame,
         Self::AllocTime,
@@ -52,7 +55,7 @@ impl Column {
 
     /// Whether it is there only for who asks for it.
     pub fn is_extra(self) -> bool {
-        self.is_of_allocations() || self.is_per_frame()
+        self.is_of_allocations() || self.is_per_frame() || self == Self::Source
     }
 
     /// Whether it is an average over frames.
@@ -70,6 +73,7 @@ impl Column {
             Self::OutstandingFrom => "outstanding-from",
             Self::OutstandingTo => "outstanding-to",
             Self::Peak => "peak",
+            Self::Source => "source",
             Self::AllocationsPerFrame => "allocations-per-frame",
             Self::BytesPerFrame => "bytes-per-frame",
             Self::AllocTime => "alloc-time",

@@ -326,7 +326,7 @@ impl<'a> Walk<'a> {
         while let Some((place, height, range)) = open.pop() {
             let own = range.start..self.before(part, &range, place + 1);
             let called = own.end..range.end;
-            self.add_own(Child { place, range: own, ..*child }, &mut below);
+            self.add_own(&Child { place, range: own, ..*child }, &mut below);
             let first = below.children.len();
             self.add_called(part, place, height, called, &mut below);
             let is_folded = |child: &mut Child| child.level == FOLDED;
@@ -337,7 +337,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds what is a frame's own: single allocations, and those made by frames that have a line in common.
-    fn add_own(&self, own: Child, below: &mut Below) {
+    fn add_own(&self, own: &Child, below: &mut Below) {
         let has_line = own.part == Part::Left && self.question.request.fold == Fold::Foreign;
         let stops_here = |site: &SiteId| self.outline.place(self.question.trace.site(*site).stack) <= own.place;
         let direct = match has_line {
@@ -349,7 +349,7 @@ impl<'a> Walk<'a> {
             below.own.push(direct);
         }
         if !folded.is_empty() {
-            below.children.push(Child { part: Part::Folded, numbers: self.numbers(&folded), range: folded, ..own });
+            below.children.push(Child { part: Part::Folded, numbers: self.numbers(&folded), range: folded, ..*own });
         }
     }
 

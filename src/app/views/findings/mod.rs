@@ -16,6 +16,7 @@ use super::{Around, Pane, View, ViewId};
 use crate::app::document::Document;
 use crate::app::filters::Scope;
 use crate::app::jobs::Ground;
+use crate::limits::{Accepted, Baseline};
 use crate::model::Trace;
 use crate::query::{Cancelled, Finding, findings};
 use crate::symbols::Names;
@@ -26,15 +27,22 @@ pub struct Request {
     trace: Arc<Trace>,
     names: Arc<Names>,
     scope: Scope,
+    accepted: Arc<Baseline>,
 }
 
 impl Request {
     fn of(document: &Document) -> Self {
-        Self { trace: Arc::clone(&document.trace), names: document.known_names(), scope: document.scope() }
+        Self {
+            trace: Arc::clone(&document.trace),
+            names: document.known_names(),
+            scope: document.scope(),
+            accepted: Arc::clone(&document.accepted),
+        }
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.trace, &other.trace) && Arc::ptr_eq(&self.names, &other.names) && self.scope == other.scope
+        let is_one = Arc::ptr_eq(&self.trace, &other.trace) && Arc::ptr_eq(&self.names, &other.names);
+        is_one && Arc::ptr_eq(&self.accepted, &other.accepted) && self.scope == other.scope
     }
 }
 
@@ -42,6 +50,21 @@ impl Request {
 pub struct Found {
     of: Request,
     list: Vec<Finding>,
+    /// What is accepted, and by which entry.
+    accepted: Vec<(Finding, Accepted)>,
+}
+
+impl Found {
+    /// Puts what is accepted apart.
+    fn judge(&mut self, trace: &Trace, accepted: &Baseline) {
+        let all = self.list.drain(..).chain(self.accepted.drain(..).map(|(finding, _)| finding)).collect::<Vec<_>>();
+        for finding in all {
+            match accepted.entry_of(&Accepted::finding(trace, &finding)) {
+                Some(entry) => self.accepted.push((finding, entry.clone())),
+                None => self.list.push(finding),
+            }
+        }
+    }
 }
 
 /// State of the view.
@@ -74,7 +97,9 @@ impl View for Findings {
     fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Found)) -> Result<(), Cancelled> {
         let trace = ground.trace();
         let list = findings(&ground.index, trace.span, &ground.mask, &request.names, ground.cancel)?;
-        tell(Found { of: request.clone(), list });
+        let mut found = Found { of: request.clone(), list, accepted: Vec::new() };
+        found.judge(trace, &request.accepted);
+        tell(found);
         Ok(())
     }
 
@@ -103,6 +128,10 @@ impl Findings {
 impl Pane for Findings {
     fn forget(&mut self) {
         (self.found, self.filtered) = (None, None);
+    }
+
+    fn judge(&mut self, trace: &Trace, accepted: &Baseline) {
+        self.found.iter_mut().chain(&mut self.filtered).for_each(|found| found.judge(trace, accepted));
     }
 
     fn findings(&self, document: &Document) -> &[Finding] {

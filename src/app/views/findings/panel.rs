@@ -3,10 +3,12 @@
 use eframe::egui::{self, Color32, CornerRadius, FontId, RichText, Sense, Ui, Visuals, vec2};
 
 use super::Findings;
-use crate::app::commands::DocCommand;
+use crate::app::accepted::AcceptChange;
+use crate::app::commands::{Command, DocCommand};
 use crate::app::panels::source_files;
 use crate::app::theme;
 use crate::app::views::Around;
+use crate::limits::Accepted;
 use crate::query::{Finding, FindingKind, headlines};
 
 /// Cards above the tabs.
@@ -53,7 +55,15 @@ pub fn cards(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
         let room = ui.available_width() - 18.0;
         let width = (room - 6.0 * count as f32) / count as f32;
         for finding in best {
-            if card(ui, finding, vec2(width.max(80.0), CARD_HEIGHT)).clicked() {
+            let card = card(ui, finding, vec2(width.max(80.0), CARD_HEIGHT));
+            let mut shows = card.clicked();
+            card.context_menu(|ui| {
+                shows |= ui.button("Show").on_hover_text(SHOW).clicked();
+                if ui.button(ACCEPT).on_hover_text(ACCEPT_HINT).clicked() {
+                    accept(finding, around);
+                }
+            });
+            if shows {
                 around.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
             }
         }
@@ -83,6 +93,18 @@ fn card(ui: &mut Ui, finding: &Finding, size: egui::Vec2) -> egui::Response {
     response.on_hover_ui(|ui| details(ui, finding)).on_hover_cursor(egui::CursorIcon::PointingHand)
 }
 
+/// What a button does that goes to a finding.
+const SHOW: &str = "Go there: interval, filter and stack";
+/// What accepts one, and what that does.
+const ACCEPT: &str = "Accept\u{2026}";
+const ACCEPT_HINT: &str = "It is known and may be so: do not tell it again until it holds more";
+
+/// Has the user say why a finding is accepted.
+fn accept(finding: &Finding, around: &mut Around<'_>) {
+    let accepted = Accepted::finding(&around.document.trace, finding);
+    around.commands.push(Command::OfferToAccept(Some(Box::new(accepted))));
+}
+
 /// What is known of a finding.
 fn details(ui: &mut Ui, finding: &Finding) {
     ui.strong(&finding.text);
@@ -107,7 +129,7 @@ pub fn show(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
         ui.centered_and_justified(|ui| ui.weak(text));
         return;
     };
-    if found.list.is_empty() {
+    if found.list.is_empty() && found.accepted.is_empty() {
         let text = match document.filters().is_all() {
             true => "Nothing stands out: no growth, no steps, no spikes.",
             false => "Nothing stands out in what is filtered: no growth, no steps, no spikes.",
@@ -123,11 +145,34 @@ pub fn show(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
         if !document.filters().is_all() {
             ui.weak("In what is filtered");
         }
+        if !found.accepted.is_empty() {
+            accepted(&found.accepted, around, ui);
+        }
         for finding in &found.list {
             line(around, ui, finding);
         }
     });
     view.is_hidden = is_hidden;
+}
+
+/// What is not told, and why.
+fn accepted(all: &[(Finding, Accepted)], around: &mut Around<'_>, ui: &mut Ui) {
+    let head = if all.len() == 1 { "1 accepted finding".to_owned() } else { format!("{} accepted findings", all.len()) };
+    ui.collapsing(head, |ui| {
+        for (finding, entry) in all {
+            ui.horizontal(|ui| {
+                let again = ui.small_button("Tell again").on_hover_text("Take it out of the file of accepted findings");
+                again.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Tell again {}", finding.text)));
+                if again.clicked() {
+                    around.commands.push(Command::ChangeAccepted(AcceptChange::Forget(Box::new(entry.clone()))));
+                }
+                ui.add(egui::Label::new(&finding.text).truncate());
+            });
+            if !entry.reason.is_empty() {
+                ui.indent("reason", |ui| ui.add(egui::Label::new(RichText::new(&entry.reason).weak()).truncate()));
+            }
+        }
+    });
 }
 
 /// One finding with its place in the code, and what speaks against it.
@@ -136,10 +181,15 @@ fn line(around: &mut Around<'_>, ui: &mut Ui, finding: &Finding) {
     ui.horizontal(|ui| {
         let (dot, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
         ui.painter().rect_filled(dot, 3.0, color(finding.kind, ui.visuals()));
-        let show = ui.small_button("Show").on_hover_text("Go there: interval, filter and stack");
+        let show = ui.small_button("Show").on_hover_text(SHOW);
         show.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Show {}", finding.text)));
         if show.clicked() {
             around.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
+        }
+        let button = ui.small_button(ACCEPT).on_hover_text(ACCEPT_HINT);
+        button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Accept {}", finding.text)));
+        if button.clicked() {
+            accept(finding, around);
         }
         let text = egui::Label::new(RichText::new(&finding.text).strong()).truncate();
         source_files::on_click(ui.add(text.sense(Sense::click())), finding.source.as_ref(), around.commands);

@@ -151,7 +151,9 @@ impl List for Lines<'_, '_> {
         let line = self.row(row).filter(|line| !line.mixes_layers)?;
         let number = match Column::ALL[column] {
             Column::Peak => self.table.tree.peak(&self.table.trace, &self.table.peaks, row)?,
-            Column::Name | Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => return None,
+            Column::Name | Column::Source | Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => {
+                return None;
+            }
             column => magnitude(column, &line.numbers),
         };
         Share::of(number, self.table.wholes.of(layer(&line)?))

@@ -6,7 +6,7 @@ use crate::app::panels::columns::{title, value};
 use crate::app::panels::list::Value;
 use crate::format;
 use crate::model::{Row, Trace};
-use crate::query::{Column, TreeRow, thread_label};
+use crate::query::{Column, SourceLine, TreeRow, thread_label};
 use crate::units::Ticks;
 
 /// What a cell says.
@@ -17,6 +17,10 @@ pub fn of_cell(table: &Table, row: &TreeRow, index: usize, column: Column) -> Va
     let trace = &table.trace;
     match column {
         Column::Name => Value::text(&row.label),
+        Column::Source => {
+            let source = table.tree.frame(trace, index).and_then(|(frame, level)| SourceLine::of(&frame, level));
+            source.map_or(Value::Nothing, |source| Value::Text(source.short()))
+        }
         Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => {
             let Some((_, allocation)) = &row.allocation else { return Value::Nothing };
             let time = |t: Ticks| Value::Moment(t, trace.clock.seconds(t));
