@@ -18,6 +18,7 @@ mod lines;
 mod listing;
 mod peaks;
 mod search;
+mod section;
 mod trim;
 mod upper;
 
@@ -120,7 +121,7 @@ pub fn tree(trace: &Trace, totals: &Totals, request: &TreeRequest, cancel: &Canc
 fn fill(question: &Question<'_>, by_heap: &[ByClass], tree: &mut Tree) -> Result<(), Cancelled> {
     let upper = upper::lines(question, by_heap)?;
     let open: Vec<_> = upper.open.iter().map(|open| (open.heap, open.class)).collect();
-    let sections = frames::gather(question, &open)?;
+    let sections = section::gather(question, &open)?;
     let walks = upper.open.par_iter().zip(sections).map(|(open, section)| frames::Walk::new(question, open, section));
     let parts: Vec<frames::Frames> = match question.found {
         None => walks.map(|walk| walk.run(usize::MAX)).collect::<Result<_, _>>()?,
