@@ -11,6 +11,8 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
+use crate::platform;
+
 pub use place::{FolderMap, find};
 
 /// Which program shows source files.
@@ -102,11 +104,7 @@ fn call(settings: &SourceSettings, file: &str, line: u32) -> Result<Call, String
 
 /// Hands a link to the program that is registered for it.
 fn link(url: String) -> Call {
-    let (program, first) = match () {
-        () if cfg!(windows) => ("rundll32.exe", Some("url.dll,FileProtocolHandler")),
-        () if cfg!(target_os = "macos") => ("open", None),
-        () => ("xdg-open", None),
-    };
+    let (program, first) = platform::opener();
     Call { program: program.to_owned(), words: first.map(str::to_owned).into_iter().chain([url]).collect() }
 }
 

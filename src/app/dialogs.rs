@@ -165,7 +165,8 @@ fn save_as(dialog: rfd::FileDialog, kind: &str, name: &str) -> Option<Vec<PathBu
 /// file. No program may decide that by itself.
 pub fn show_default_programs() -> io::Result<()> {
     let page = "ms-settings:defaultapps?registeredAppUser=highwater";
-    Command::new("rundll32.exe").args(["url.dll,FileProtocolHandler", page]).spawn().map(drop)
+    let (program, first) = crate::platform::opener();
+    Command::new(program).args(first.into_iter().chain([page])).spawn().map(drop)
 }
 
 /// Tells why there is no window to somebody who would see no text: on Windows, a

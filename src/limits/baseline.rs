@@ -87,7 +87,7 @@ impl Accepted {
     /// In words: `growth of game.exe (heap), game.exe!LoadLevel`.
     pub fn words(&self) -> String {
         let Self { process, layer, kind, responsible, .. } = self;
-        let process = process.as_deref().unwrap_or("all processes");
+        let (process, kind) = (process.as_deref().unwrap_or("all processes"), kind.replace('_', " "));
         plain(&format!("{kind} of {process} ({layer}), {}", responsible.as_deref().unwrap_or("no stack")))
     }
 }

@@ -79,6 +79,15 @@ pub fn file_id(path: &Path) -> Option<FileId> {
     }
 }
 
+/// The program that hands a link to what is registered for it, and its first word, which stands before the link.
+pub fn opener() -> (&'static str, Option<&'static str>) {
+    match () {
+        () if cfg!(windows) => ("rundll32.exe", Some("url.dll,FileProtocolHandler")),
+        () if cfg!(target_os = "macos") => ("open", None),
+        () => ("xdg-open", None),
+    }
+}
+
 /// Whether anybody could see what is printed. Windows gives a program that is started
 /// from Explorer no place for it.
 pub fn has_stderr() -> bool {
