@@ -78,6 +78,11 @@ impl StackRules {
         })
     }
 
+    /// Whether what frames without names are can differ within a module.
+    pub(crate) fn tell_places_apart(&self) -> bool {
+        !(self.fold_patterns.is_empty() && self.origins.frames.is_empty())
+    }
+
     /// What a frame is to the question who wanted the memory. What a user says of a frame's name holds before all
     /// else, then names of allocators, then what a user says of modules and sources, then highwater's own list.
     pub fn role(&self, facts: &FrameFacts<'_>) -> Role {

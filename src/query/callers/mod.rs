@@ -87,8 +87,9 @@ impl Caller {
     };
 }
 
-/// Sites that a worker looks at in a row at least, since it remembers what it saw.
+/// Sites that a worker looks at in a row at least, since it remembers what it saw, and pieces for each worker at most.
 const PIECE: usize = 1 << 12;
+const PIECES: usize = 4;
 /// Frames that it remembers at most.
 const FRAMES: usize = 1 << 16;
 
@@ -100,7 +101,7 @@ pub(in crate::query) fn callers<'a>(
     innermost: FrameKind,
     cancel: &Cancel,
 ) -> Result<Vec<Caller>, Cancelled> {
-    let piece = (sites.len() / 64).max(PIECE);
+    let piece = (sites.len() / (PIECES * rayon::current_num_threads())).max(PIECE);
     let of_piece = |sites: Vec<&Site>| {
         let mut looks = CallerFinder::new(trace, names, innermost);
         let mut found = Vec::with_capacity(sites.len());
@@ -133,6 +134,8 @@ pub struct CallerFinder<'a> {
     known: KeyedMap<(ProcessId, u64, bool), (Interval, std::ops::Range<u32>)>,
     /// Frames of addresses, innermost first.
     seen: Vec<Seen<'a>>,
+    /// What frames without names are, by the address of their module, where rules do not tell its places apart.
+    unnamed: Option<KeyedMap<usize, Role>>,
     /// Frames of the stack that is looked at, as far as it was, innermost first.
     stack: Vec<(NodeId, Seen<'a>)>,
 }
@@ -140,7 +143,8 @@ pub struct CallerFinder<'a> {
 impl<'a> CallerFinder<'a> {
     /// For stacks whose innermost addresses are `innermost`.
     pub fn new(trace: &'a Trace, names: &'a Names, innermost: FrameKind) -> Self {
-        Self { trace, names, innermost, known: KeyedMap::default(), seen: Vec::new(), stack: Vec::new() }
+        let unnamed = (!names.rules().tell_places_apart()).then(KeyedMap::default);
+        Self { trace, names, innermost, known: KeyedMap::default(), seen: Vec::new(), unnamed, stack: Vec::new() }
     }
 
     /// Divides the stack of a site.
@@ -168,7 +172,7 @@ impl<'a> CallerFinder<'a> {
 
     /// The frames of an address, innermost first.
     fn look(&mut self, node: NodeId, site: &Site) -> std::ops::Range<u32> {
-        let Self { trace, names, innermost, known, seen, .. } = self;
+        let Self { trace, names, innermost, known, seen, unnamed, .. } = self;
         let (address, is_innermost) = (trace.stacks.address(node), node == site.stack);
         let key = (site.caller, address, is_innermost);
         if let Some((during, frames)) = known.get(&key)
@@ -182,7 +186,15 @@ impl<'a> CallerFinder<'a> {
         let from = seen.len() as u32;
         let mut levels: Vec<u16> = recorded.shown(false).collect();
         levels.reverse();
-        seen.extend(levels.into_iter().map(|level| Seen { level, role: recorded.role(level), module: mapped.module }));
+        seen.extend(levels.into_iter().map(|level| {
+            let role = match (mapped.module, &mut *unnamed) {
+                (Some(module), Some(known)) if recorded.function(level).is_none() => {
+                    *known.entry(std::ptr::from_ref(module).addr()).or_insert_with(|| recorded.role(level))
+                }
+                _ => recorded.role(level),
+            };
+            Seen { level, role, module: mapped.module }
+        }));
         let frames = from..seen.len() as u32;
         known.insert(key, (mapped.during, frames.clone()));
         frames
