@@ -4,6 +4,7 @@
 //! Knows nothing of traces and of the window. No argument goes through a shell.
 
 mod place;
+mod text;
 
 use std::io;
 use std::path::Path;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::platform;
 
 pub use place::{FolderMap, find};
+pub use text::{Excerpt, excerpt};
 
 /// Which program shows source files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ left_out=(
 left_out_tests=(
     stretches:: merge:: copies:: stress::
     budget::a_cut_trace budget::a_part_of_a_trace budget::a_trace_that_forgets budget::memory_stays budget::the_estimate
-    check::numbers:: diff:: cli_functions:: responsible:: frames:: marks::
+    cut::real_traces hostile_names::a_part_that_was_cut_out check::numbers:: diff:: cli_functions:: responsible:: frames:: marks::
 )
 
 check_tests() {

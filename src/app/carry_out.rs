@@ -66,13 +66,17 @@ impl HighwaterApp {
             Command::CloseApart => self.apart.told = None,
             Command::ListProviders => self.list_providers(ctx),
             Command::OpenSource(line) => self.open_source(ctx, &line),
+            Command::ReadSource(line) => self.read_source(ctx, line),
             Command::ShowSources(shown) => {
                 self.source_files.is_shown = shown;
                 if !shown {
                     self.save_settings(); // not for each letter
                 }
             }
-            Command::ChangeSources(sources) => self.settings.sources = sources,
+            Command::ChangeSources(sources) => {
+                self.settings.sources = sources;
+                self.source_files.forget_texts();
+            }
             Command::OfferToAccept(finding) => self.offer_to_accept(finding.map(|finding| *finding)),
             Command::ChangeAccepted(change) => self.change_accepted(ctx, change),
             Command::ShowRules(shown) => self.rules.is_shown = shown,

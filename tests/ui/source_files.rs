@@ -52,3 +52,30 @@ fn where_there_is_no_such_file_it_is_said_and_the_user_can_say_where_it_is() {
     press(&mut window, egui::Modifiers::NONE, egui::Key::Escape);
     assert!(window.query_by_label("Visual Studio Code").is_none());
 }
+
+#[test]
+fn the_details_of_a_frame_show_its_source_with_what_it_holds_beside_the_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let text: String = (1..=60).map(|line| format!("    statement_{line}();\n")).collect();
+    std::fs::write(folder.path().join("main.cpp"), text).unwrap();
+    let mut window = window(folder.path());
+    click(&mut window, "Details");
+    assert!(has_containing(&window, "48      statement_48();"));
+    assert!(has_containing(&window, "+42.50 KB 48 "), "its bytes stand beside it");
+    assert!(has_containing(&window, "statement_44") && has_containing(&window, "statement_52"));
+    assert!(!has_containing(&window, "statement_43") && !has_containing(&window, "statement_53"));
+}
+
+#[test]
+fn a_file_that_is_too_short_is_another_version_and_one_that_is_missing_is_said_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = window(folder.path());
+    click(&mut window, "Details");
+    assert!(has_containing(&window, "main.cpp is not on this machine as"));
+    std::fs::write(folder.path().join("main.cpp"), "int main() {}\n").unwrap();
+    // Whoever says where folders are wants to see what comes of it.
+    give(&mut window, "Source files");
+    click(&mut window, "Rider");
+    press(&mut window, egui::Modifiers::NONE, egui::Key::Escape);
+    assert!(has_containing(&window, "has no line 48: it is another version of it"));
+}

@@ -74,6 +74,8 @@ pub enum Command {
     BrowsePdb(ModuleKey),
     /// Open a line of a source file in the editor.
     OpenSource(SourceLine),
+    /// Read what stands around a line of a source file.
+    ReadSource(SourceLine),
     /// Show how source files are opened, or, once it is kept, not any more.
     ShowSources(bool),
     /// How they are opened from now on.

@@ -97,10 +97,10 @@ fn drop_hint(ui: &egui::Ui) {
 
 /// Hands the views what is around them.
 fn with_views(app: &mut HighwaterApp, draw: impl FnOnce(&mut Views, &mut Around<'_>)) {
-    let HighwaterApp { document: Some(document), commands, settings, .. } = app else { return };
+    let HighwaterApp { document: Some(document), commands, settings, source_files, .. } = app else { return };
     let is_searched = document.searched().is_some_and(|text| !text.trim().is_empty());
     let mut views = std::mem::replace(&mut document.views, Views::none());
-    let mut around = Around { document, commands, settings, is_searched, looked: None };
+    let mut around = Around { document, commands, settings, sources: source_files, is_searched, looked: None };
     draw(&mut views, &mut around);
     let looked = around.looked;
     document.views = views;

@@ -1,10 +1,12 @@
-//! How source files are opened: by which editor, and where the folders of build machines are here.
+//! Source files: what stands around a line, by which editor they are opened, and where the folders of build machines are
+//! here.
 
-use eframe::egui::{self, TextEdit, Ui};
+use eframe::egui::{self, RichText, TextEdit, Ui};
 
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands};
-use crate::editor::{Editor, FolderMap, SourceSettings};
+use crate::app::views::Around;
+use crate::editor::{Editor, Excerpt, FolderMap, SourceSettings};
 use crate::query::{Recorded, SourceLine};
 
 /// Points that the path of a folder takes.
@@ -27,6 +29,35 @@ pub fn on_click(label: egui::Response, line: Option<&SourceLine>, commands: &mut
     if label.on_hover_text(OPEN).on_hover_cursor(egui::CursorIcon::PointingHand).clicked() {
         commands.push(Command::OpenSource(line.clone()));
     }
+}
+
+/// What stands around a line in its file, where that is on this machine, with `margin` beside the line. A click opens it.
+pub fn excerpt(ui: &mut Ui, line: Option<&SourceLine>, margin: &str, around: &mut Around<'_>) {
+    let Some(line) = line else { return };
+    let Some(read) = around.sources.text(line) else {
+        around.commands.push(Command::ReadSource(line.clone()));
+        return;
+    };
+    ui.weak(line.short());
+    let Excerpt { first, lines } = match read {
+        Ok(excerpt) => excerpt,
+        Err(reason) => {
+            ui.add(egui::Label::new(RichText::new(reason).weak()).wrap());
+            return;
+        }
+    };
+    let digits = (*first as usize + lines.len()).to_string().len();
+    for (number, text) in (*first..).zip(lines) {
+        let is_it = number == line.line;
+        let beside = if is_it { margin } else { "" };
+        let shown = RichText::new(format!("{beside:>11} {number:>digits$}  {text}")).monospace().size(12.0);
+        let shown = if is_it { shown.strong().background_color(ui.visuals().selection.bg_fill) } else { shown.weak() };
+        let label = ui.add(egui::Label::new(shown).extend().sense(egui::Sense::click()));
+        if is_it {
+            on_click(label, Some(line), around.commands);
+        }
+    }
+    ui.separator();
 }
 
 pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {

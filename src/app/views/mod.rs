@@ -36,6 +36,7 @@ use super::filters::{Chip, Predicate};
 use super::jobs::Ground;
 use super::panels::stack_rules;
 use super::settings::Settings;
+use super::source_files::SourceFiles;
 use crate::model::{HeapId, ProcessId, Trace};
 use crate::query::{Cancelled, Tree};
 use compare::Compare;
@@ -100,6 +101,7 @@ pub struct Around<'a> {
     pub document: &'a Document,
     pub commands: &'a mut Commands,
     pub settings: &'a Settings,
+    pub sources: &'a SourceFiles,
     /// Whether something is searched for in the view in sight.
     pub is_searched: bool,
     /// What is on the screen and wants its names first.

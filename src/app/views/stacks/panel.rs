@@ -18,7 +18,7 @@ use crate::app::panels::{frames, losses, source_files, stack_rules};
 use crate::app::views::Around;
 use crate::format;
 use crate::model::NodeId;
-use crate::query::{Column, Key, TreeRow, layer_label, magnitude};
+use crate::query::{Column, Key, SourceLine, TreeRow, layer_label, magnitude};
 use crate::units::{Interval, Layer, Ticks};
 
 pub fn show(view: &mut Stacks, around: &mut Around<'_>, ui: &mut Ui) {
@@ -90,6 +90,8 @@ fn details(view: &Stacks, table: &Table, around: &mut Around<'_>, ui: &mut Ui) {
     };
     egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.add(egui::Label::new(egui::RichText::new(&row.label).strong()).wrap());
+        let line = table.tree.frame(&table.trace, index).and_then(|(frame, level)| SourceLine::of(&frame, level));
+        source_files::excerpt(ui, line.as_ref(), &marginal(&row), around);
         match table.closer.as_ref().filter(|closer| closer.path == row.path) {
             Some(closer) => closer.show(around, ui),
             None => _ = ui.weak("Computing\u{2026}"),
@@ -108,6 +110,12 @@ fn details(view: &Stacks, table: &Table, around: &mut Around<'_>, ui: &mut Ui) {
             ui.weak("\u{2026}");
         }
     });
+}
+
+/// What stands beside the line of a selected frame: what changed there, else what was alive.
+fn marginal(row: &TreeRow) -> String {
+    let n = &row.numbers;
+    if n.impacting == 0 { format::bytes(n.size) } else { format::signed_bytes(n.impacting) }
 }
 
 /// Why the table is empty.
