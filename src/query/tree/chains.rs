@@ -86,7 +86,7 @@ impl Tree {
         let site = trace.sites.get(line.site.0 as usize);
         let change = line.numbers.impacting;
         match (self.words, line.head, line.key) {
-            (.., Key::Inside(..)) => folded_label(&self.inside(trace, line), line.folded as usize),
+            (.., Key::Inside(..)) => folded_label(&self.inside(trace, line), line.folded == 1),
             _ if line.folded > 0 => self.started_label(trace, line),
             (Words::Plain, Key::Impacting(_), Key::Class(LifetimeClass::Aofi)) => "Given back (Impacting)".to_owned(),
             (Words::Plain, Key::Impacting(kind), _) => kind.words(change).to_owned(),
@@ -113,15 +113,15 @@ impl Tree {
         match rest {
             [] => {
                 let names: Vec<_> = starts.iter().filter_map(|&key| self.frame_name(trace, line, key)).collect();
-                folded_label(&names, starts.len())
+                folded_label(&names, true)
             }
             rest => format!("{FOLDED}{SHARED}{}", self.chain_label(trace, line, rest)),
         }
     }
 }
 
-/// What stands for so many frames that are folded away; 0: for several stacks, of which these are one's.
-fn folded_label(frames: &[FrameName<'_>], count: usize) -> String {
+/// What stands for frames that are folded away: for these alone, or for those of several stacks, of which these are one's.
+fn folded_label(frames: &[FrameName<'_>], are_alone: bool) -> String {
     let mut modules: Vec<&str> = Vec::new();
     for module in frames.iter().filter_map(|frame| frame.module()) {
         let name = module.rsplit_once('.').map_or(module, |(name, _)| name);
@@ -129,15 +129,15 @@ fn folded_label(frames: &[FrameName<'_>], count: usize) -> String {
             modules.push(name);
         }
     }
-    let are_all = count > 0 && modules.len() <= MODULES;
+    let are_all = are_alone && modules.len() <= MODULES;
     let mut of = modules[..modules.len().min(MODULES)].join(", ");
     if !are_all {
         of.push_str(", \u{2026}");
     }
-    let frames = match count {
-        0 => "frames".to_owned(),
+    let frames = match frames.len() {
+        _ if !are_alone => "frames".to_owned(),
         1 => "1 frame".to_owned(),
-        _ => format!("{count} frames"),
+        count => format!("{count} frames"),
     };
     if modules.is_empty() { format!("{FOLDED} {frames}") } else { format!("{FOLDED} {frames} of {of}") }
 }

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use super::Question;
 use super::column::sort_lines;
-use super::lines::{Line, frame_name, frames_inside};
+use super::lines::{Line, frame_name};
 use super::section::{Section, gallop};
 use super::upper::OpenType;
 use crate::model::{NodeId, Outline, SiteId};
@@ -168,7 +168,7 @@ impl<'a> Walk<'a> {
             group: 0,
             depth,
             site: self.section.sites[child.range.start],
-            folded: if child.part == Part::Folded { self.frames_inside(&child) } else { starts },
+            folded: if child.part == Part::Folded { self.is_one_stack(&child.range).into() } else { starts },
             is_open: below.is_some(),
             mixes_layers: false,
             numbers: child.numbers,
@@ -304,15 +304,11 @@ impl<'a> Walk<'a> {
         if child.part == Part::Folded { Key::Inside(node, child.level) } else { Key::of_frame(node, child.level) }
     }
 
-    /// How many frames a line stands for that are folded away; 0 if that differs from stack to stack.
-    fn frames_inside(&self, child: &Child) -> u32 {
-        let Question { trace, request, .. } = self.question;
-        let [first, last] = [child.range.start, child.range.end - 1].map(|at| trace.site(self.section.sites[at]));
-        // In the order of places: all between them have the same stack, too.
-        if first.stack != last.stack {
-            return 0;
-        }
-        frames_inside(trace, &request.names, (self.outline.node(child.place), child.level), first).count() as u32
+    /// Whether sites that stand at one frame have one stack.
+    fn is_one_stack(&self, range: &Range<usize>) -> bool {
+        let stack = |at: usize| self.question.trace.site(self.section.sites[at]).stack;
+        // In the order of places: all between these have the same, too.
+        stack(range.start) == stack(range.end - 1)
     }
 
     fn numbers(&self, range: &Range<usize>) -> Numbers {

@@ -76,8 +76,8 @@ pub(super) struct Line {
     pub(super) depth: u32,
     /// Of a frame: a site under it, for its name.
     pub(super) site: SiteId,
-    /// How many frames are not the user's own: of those that share the line the outermost that start a thread; of a line
-    /// for folded frames all, or 0 if that differs from stack to stack.
+    /// How many of the frames that share the line, from the outermost on, start a thread, if that is folded away; of a
+    /// line for folded frames 1 if they are of one stack, else 0.
     pub(super) folded: u32,
     pub(super) is_open: bool,
     pub(super) mixes_layers: bool,
