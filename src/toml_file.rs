@@ -82,16 +82,26 @@ fn too_deep(text: &str) -> Option<(Range<usize>, String)> {
 /// The text of a regular file of at most so many bytes. It is in UTF-8, or in UTF-16 with a mark that says
 /// so, as older PowerShells write what a command prints.
 pub fn text_of(path: &Path, most: u64) -> io::Result<String> {
+    decoded(&bytes_of(path, most)?).map_err(|line| io::Error::other(format!("line {line} is no text in UTF-8")))
+}
+
+/// The same, with signs for what is no such text.
+pub fn any_text_of(path: &Path, most: u64) -> io::Result<String> {
+    let bytes = bytes_of(path, most)?;
+    Ok(decoded(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn bytes_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     paths::open_regular(path)?.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         return Err(io::Error::other(format!("it is larger than {} KB", most >> 10)));
     }
-    decoded(bytes).map_err(|line| io::Error::other(format!("line {line} is no text in UTF-8")))
+    Ok(bytes)
 }
 
 /// The text, or the first line that is none.
-fn decoded(bytes: Vec<u8>) -> Result<String, usize> {
+fn decoded(bytes: &[u8]) -> Result<String, usize> {
     let line_at = |bytes: &[u8]| 1 + bytes.iter().filter(|&&byte| byte == b'\n').count();
     let order: Option<fn([u8; 2]) -> u16> = match bytes.get(..2) {
         Some([0xFF, 0xFE]) => Some(u16::from_le_bytes),
@@ -99,11 +109,11 @@ fn decoded(bytes: Vec<u8>) -> Result<String, usize> {
         _ => None,
     };
     let Some(order) = order else {
-        return String::from_utf8(bytes).map_err(|bad| line_at(&bad.as_bytes()[..bad.utf8_error().valid_up_to()]));
+        return str::from_utf8(bytes).map(str::to_owned).map_err(|bad| line_at(&bytes[..bad.valid_up_to()]));
     };
     let units = bytes[2..].chunks(2).map(|pair| <[u8; 2]>::try_from(pair).map_or(0xD800, order));
     let text: Result<String, _> = char::decode_utf16(units).collect();
-    text.map_err(|_| line_at(&bytes))
+    text.map_err(|_| line_at(bytes))
 }
 
 #[cfg(test)]
@@ -112,13 +122,13 @@ mod tests {
 
     #[test]
     fn texts_are_read_in_what_editors_and_shells_write() {
-        assert_eq!(decoded("a = \"\u{e4}\"\n".into()), Ok("a = \"\u{e4}\"\n".to_owned()));
+        assert_eq!(decoded("a = \"\u{e4}\"\n".as_bytes()), Ok("a = \"\u{e4}\"\n".to_owned()));
         let wide = |order: fn(u16) -> [u8; 2]| "\u{feff}a = 1".encode_utf16().flat_map(order).collect::<Vec<u8>>();
-        assert_eq!(decoded(wide(u16::to_le_bytes)), Ok("a = 1".to_owned()));
-        assert_eq!(decoded(wide(u16::to_be_bytes)), Ok("a = 1".to_owned()));
-        assert_eq!(decoded(b"a\n\nb\xff".to_vec()), Err(3));
-        assert!(decoded(b"\xff\xfea".to_vec()).is_err(), "half a character");
-        assert_eq!(decoded(Vec::new()), Ok(String::new()));
+        assert_eq!(decoded(&wide(u16::to_le_bytes)), Ok("a = 1".to_owned()));
+        assert_eq!(decoded(&wide(u16::to_be_bytes)), Ok("a = 1".to_owned()));
+        assert_eq!(decoded(b"a\n\nb\xff"), Err(3));
+        assert!(decoded(b"\xff\xfea").is_err(), "half a character");
+        assert_eq!(decoded(b""), Ok(String::new()));
     }
 
     #[test]

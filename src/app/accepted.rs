@@ -96,7 +96,7 @@ impl HighwaterApp {
                 Err(reason) => self.tell_once(format!("Accepted findings: {reason}.")),
                 Ok(now) => {
                     self.accepted.now = Arc::new(now);
-                    self.document.iter_mut().for_each(|document| document.accept(&self.accepted.now));
+                    self.document.iter_mut().for_each(|document| document.views.accept(&self.accepted.now));
                 }
             }
         }

@@ -25,7 +25,6 @@ use super::line_colors::LineColors;
 use super::names::Names;
 use super::providers::Providers;
 use super::views::{Pane, ViewId, Views};
-use crate::limits::Baseline;
 use crate::load::Input;
 use crate::model::Trace;
 use crate::paths;
@@ -101,8 +100,6 @@ pub struct Document {
     pub providers: Providers,
     /// Names of frames and types, once the trace does not grow any more.
     pub names: Option<Names>,
-    /// Findings that are not told.
-    pub accepted: Arc<Baseline>,
     /// Which frames are folded away.
     pub fold: Fold,
     /// How lines of tables read.
@@ -153,7 +150,6 @@ impl Document {
             marked: Vec::new(),
             providers: Providers::default(),
             names: None,
-            accepted: Arc::default(),
             fold: Fold::Foreign,
             reading: Reading::default(),
             views,
@@ -192,13 +188,6 @@ impl Document {
     /// File names, for the title.
     pub fn name(&self) -> String {
         short_name(&self.inputs)
-    }
-
-    /// Tells what is not accepted.
-    pub fn accept(&mut self, accepted: &Arc<Baseline>) {
-        self.accepted = Arc::clone(accepted);
-        self.views.judge(&self.trace, accepted);
-        self.ask();
     }
 
     /// Shows all frames, or folds away what is not the user's own.

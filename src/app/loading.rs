@@ -90,7 +90,7 @@ impl HighwaterApp {
                             let mut document = Document::new(job.id, job.inputs.clone(), Arc::clone(&job.reading), trace);
                             document.marked.clone_from(&job.marks);
                             document.show_all_frames(self.settings.show_all_frames);
-                            document.accept(self.accepted.now());
+                            document.views.accept(self.accepted.now());
                             document.arrange(self.settings.arrangement);
                             document.read_as(self.settings.reading());
                             document.follows_end = job.player().is_some() || job.is_followed();

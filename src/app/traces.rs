@@ -230,7 +230,7 @@ impl HighwaterApp {
             // What is the same for all may have changed meanwhile.
             document.set_rules(rules);
             document.show_all_frames(settings.show_all_frames);
-            document.accept(self.accepted.now());
+            document.views.accept(self.accepted.now());
             document.arrange(settings.arrangement);
             document.read_as(settings.reading());
             document.tab = self.layout.first_in_sight().unwrap_or(document.tab);

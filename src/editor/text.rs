@@ -1,11 +1,9 @@
 //! The text of a source file around a line.
 
-use std::io::Read;
 use std::path::Path;
 
 use crate::format::plain;
-use crate::paths;
-use crate::toml_file::text_of;
+use crate::toml_file::any_text_of;
 
 /// Bytes of a file at most.
 const MOST: u64 = 8 << 20;
@@ -25,8 +23,7 @@ pub struct Excerpt {
 ///
 /// Text that is neither UTF-8 nor UTF-16 with a mark is read as ASCII, with signs for all else.
 pub fn excerpt(file: &Path, line: u32, around: u32) -> Result<Excerpt, String> {
-    let text = text_of(file, MOST).or_else(|_| lossy(file));
-    let text = text.map_err(|reason| format!("cannot be read: {reason}"))?;
+    let text = any_text_of(file, MOST).map_err(|reason| format!("cannot be read: {reason}"))?;
     let first = line.saturating_sub(around).max(1);
     let count = (line.saturating_sub(first) + around + 1) as usize;
     let lines: Vec<String> = text.lines().skip(first as usize - 1).take(count).map(shown).collect();
@@ -35,15 +32,6 @@ pub fn excerpt(file: &Path, line: u32, around: u32) -> Result<Excerpt, String> {
     } else {
         Err(format!("has no line {line}: it is another version of it"))
     }
-}
-
-fn lossy(file: &Path) -> std::io::Result<String> {
-    let mut bytes = Vec::new();
-    paths::open_regular(file)?.take(MOST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST {
-        return Err(std::io::Error::other(format!("it is larger than {} MB", MOST >> 20)));
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn shown(line: &str) -> String {

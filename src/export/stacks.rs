@@ -105,8 +105,7 @@ fn met<'a>(
 ) -> StackMet<'a> {
     let trace = exported.trace();
     let fold = exported.request.fold;
-    let end = finder.and_then(|finder| fold.innermost(&finder.caller(site)));
-    let end = end.unwrap_or(CallerFrame { node: site.stack, level: u16::MAX });
+    let end = finder.map_or_else(|| CallerFrame::innermost(site), |finder| fold.innermost(site, &finder.caller(site)));
     let path = trace.stacks.path(end.node);
     let is_recorded = !path.is_empty();
     let &Site { caller, first, stack, .. } = site;

@@ -1,6 +1,7 @@
 //! Views of all kinds in one list: who holds them needs to know none.
 
 use std::any::Any;
+use std::sync::Arc;
 
 use eframe::egui::Ui;
 
@@ -167,8 +168,8 @@ impl Views {
     }
 
     /// Other findings are accepted.
-    pub fn judge(&mut self, trace: &Trace, accepted: &Baseline) {
-        self.0.iter_mut().for_each(|view| view.judge(trace, accepted));
+    pub fn accept(&mut self, accepted: &Arc<Baseline>) {
+        self.0.iter_mut().for_each(|view| view.accept(accepted));
     }
 
     /// The filters have changed.

@@ -33,7 +33,7 @@ pub trait Pane {
     }
 
     /// Other findings are accepted.
-    fn judge(&mut self, _: &Trace, _: &Baseline) {}
+    fn accept(&mut self, _: &Arc<Baseline>) {}
 
     /// The same in all rows, as far as somebody has looked.
     fn findings_in_all(&self) -> &[Finding] {

@@ -53,12 +53,12 @@ impl Fold {
         self != Self::Nothing
     }
 
-    /// The innermost frame of a site's stack that is left; `None`: all are.
-    pub fn innermost(self, caller: &Caller) -> Option<CallerFrame> {
+    /// The innermost frame of a site's stack that is left.
+    pub fn innermost(self, site: &Site, caller: &Caller) -> CallerFrame {
         match self {
-            Self::Nothing => None,
-            Self::Allocator => Some(caller.behind_run),
-            Self::Foreign => Some(caller.responsible),
+            Self::Nothing => CallerFrame::innermost(site),
+            Self::Allocator => caller.behind_run,
+            Self::Foreign => caller.responsible,
         }
     }
 }
@@ -73,6 +73,11 @@ pub struct Caller {
 }
 
 impl CallerFrame {
+    /// The innermost frame of a site's stack, with all that was inlined there.
+    pub fn innermost(site: &Site) -> Self {
+        Self { node: site.stack, level: u16::MAX }
+    }
+
     /// The recorded frame, in the stack of a site. Not for the root.
     pub fn recorded<'a>(self, trace: &'a Trace, names: &'a Names, site: &Site) -> Recorded<'a> {
         Recorded::of(trace, names, self.node, site.caller, site.first, self.node == site.stack)

@@ -336,9 +336,8 @@ impl<'a> PathWalk<'a> {
             (self.process, self.looks) = (site.caller, KeyedMap::default());
             self.frames.clear();
         }
-        let innermost = self.fold.innermost(caller).unwrap_or(CallerFrame { node: site.stack, level: u16::MAX });
-        let [whole, behind_run, responsible] =
-            [innermost, caller.behind_run, caller.responsible].map(|frame| self.path_to(site, frame));
+        let frames = [self.fold.innermost(site, caller), caller.behind_run, caller.responsible];
+        let [whole, behind_run, responsible] = frames.map(|frame| self.path_to(site, frame));
         SitePaths { whole, behind_run, responsible }
     }
 

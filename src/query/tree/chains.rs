@@ -2,7 +2,7 @@
 //! and what the line is called.
 
 use super::Words;
-use super::lines::{At, Line, Tree, frame_name, frames_inside, label};
+use super::lines::{At, Line, Tree, frame_name, label};
 use crate::model::{NodeId, Trace};
 use crate::query::{FrameName, Key, LifetimeClass, Recorded, SHARED, shared_label};
 
@@ -74,11 +74,15 @@ impl Tree {
 
     /// The frames behind a line for what is folded away, outermost first.
     fn inside<'a>(&'a self, trace: &'a Trace, line: &Line) -> Vec<FrameName<'a>> {
-        let (Some(outer), Some(site)) = (line.key.frame(), trace.sites.get(line.site.0 as usize)) else { return Vec::new() };
-        let frames = frames_inside(trace, &self.names, outer, site);
-        let mut names: Vec<_> = frames.map(|(frame, level)| frame.name(level)).collect();
-        names.reverse();
-        names
+        let site = trace.sites.get(line.site.0 as usize);
+        let (Some((outer, inwards_of)), Some(site)) = (line.key.frame(), site) else { return Vec::new() };
+        let nodes = trace.stacks.path(site.stack).into_iter().skip_while(|&node| node != outer);
+        let names = nodes.flat_map(|node| {
+            let frame = Recorded::in_tree(trace, &self.names, node, site);
+            let levels = frame.shown(false).filter(move |&level| node != outer || level > inwards_of);
+            levels.map(move |level| frame.name(level))
+        });
+        names.collect()
     }
 
     /// What a line is called.

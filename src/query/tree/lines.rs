@@ -189,8 +189,8 @@ impl Tree {
     pub fn frame<'a>(&'a self, trace: &'a Trace, index: usize) -> Option<(Recorded<'a>, u16)> {
         let At::Node(line) = self.at(index)? else { return None };
         let line = &self.lines[line as usize];
-        let frame = line.key.frame().filter(|_| !matches!(line.key, Key::Inside(..)));
-        let (node, level) = frame.filter(|(node, _)| *node != NodeId::ROOT)?;
+        let frame = line.key.frame().filter(|(node, _)| *node != NodeId::ROOT && !matches!(line.key, Key::Inside(..)));
+        let (node, level) = frame?;
         let site = trace.sites.get(line.site.0 as usize)?;
         Some((Recorded::in_tree(trace, &self.names, node, site), level))
     }
@@ -345,23 +345,6 @@ pub(super) fn label(trace: &Trace, names: &Names, key: Key, site: Option<&Site>)
         Key::Inlined(node, level) | Key::Inside(node, level) => frame_name(trace, names, node, level, site).to_string(),
         Key::Row(row) => format!("{:#x}", trace.rows.get(row).address),
     }
-}
-
-/// The frames of a site's stack inside of a function of it, innermost first.
-pub(super) fn frames_inside<'a>(
-    trace: &'a Trace,
-    names: &'a Names,
-    (outer, level): (NodeId, u16),
-    site: &'a Site,
-) -> impl Iterator<Item = (Recorded<'a>, u16)> {
-    let mut is_over = false;
-    let nodes = trace.stacks.chain(site.stack).take_while(move |&node| !std::mem::replace(&mut is_over, node == outer));
-    nodes.flat_map(move |node| {
-        let frame = Recorded::in_tree(trace, names, node, site);
-        let mut levels: Vec<u16> = frame.shown(false).filter(|&at| node != outer || at > level).collect();
-        levels.reverse();
-        levels.into_iter().map(move |level| (frame, level))
-    })
 }
 
 /// Name of a frame; `site` is any site under it.

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use crate::model::{HeapId, SiteId, Trace};
 use crate::query::callers::callers;
-use crate::query::{CallerFrame, Cancel, Cancelled, Fold};
+use crate::query::{Cancel, Cancelled, Fold};
 use crate::symbols::{FrameKind, Names};
 
 /// The sites as the frames that are left order them. It follows from a trace and names.
@@ -32,9 +32,8 @@ impl Trimmed {
         let mut left_out = vec![0; trace.sites.len()].into_boxed_slice();
         let mut level = vec![0; trace.sites.len()].into_boxed_slice();
         let standing = outline.sites().iter().zip(callers).map(|(&site, caller)| {
-            let stack = trace.site(site).stack;
-            let innermost = fold.innermost(&caller).unwrap_or(CallerFrame { node: stack, level: u16::MAX });
-            let inside = trace.stacks.chain(stack).take_while(|&node| node != innermost.node);
+            let innermost = fold.innermost(trace.site(site), &caller);
+            let inside = trace.stacks.chain(trace.site(site).stack).take_while(|&node| node != innermost.node);
             left_out[site.0 as usize] = inside.count() as u32;
             level[site.0 as usize] = innermost.level;
             (outline.place(innermost.node), site)

@@ -27,41 +27,45 @@ pub struct Request {
     trace: Arc<Trace>,
     names: Arc<Names>,
     scope: Scope,
-    accepted: Arc<Baseline>,
 }
 
 impl Request {
     fn of(document: &Document) -> Self {
-        Self {
-            trace: Arc::clone(&document.trace),
-            names: document.known_names(),
-            scope: document.scope(),
-            accepted: Arc::clone(&document.accepted),
-        }
+        Self { trace: Arc::clone(&document.trace), names: document.known_names(), scope: document.scope() }
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        let is_one = Arc::ptr_eq(&self.trace, &other.trace) && Arc::ptr_eq(&self.names, &other.names);
-        is_one && Arc::ptr_eq(&self.accepted, &other.accepted) && self.scope == other.scope
+        Arc::ptr_eq(&self.trace, &other.trace) && Arc::ptr_eq(&self.names, &other.names) && self.scope == other.scope
     }
 }
 
 /// What was found.
 pub struct Found {
     of: Request,
+    /// What is told, best first, and the rank of each among all that was found.
     list: Vec<Finding>,
-    /// What is accepted, and by which entry.
-    accepted: Vec<(Finding, Accepted)>,
+    ranks: Vec<usize>,
+    /// What is accepted, the rank of each, and the entry that accepts it.
+    accepted: Vec<(usize, Finding, Accepted)>,
 }
 
 impl Found {
+    fn new(of: Request, list: Vec<Finding>) -> Self {
+        Self { of, ranks: (0..list.len()).collect(), list, accepted: Vec::new() }
+    }
+
     /// Puts what is accepted apart.
-    fn judge(&mut self, trace: &Trace, accepted: &Baseline) {
-        let all = self.list.drain(..).chain(self.accepted.drain(..).map(|(finding, _)| finding)).collect::<Vec<_>>();
-        for finding in all {
-            match accepted.entry_of(&Accepted::finding(trace, &finding)) {
-                Some(entry) => self.accepted.push((finding, entry.clone())),
-                None => self.list.push(finding),
+    fn judge(&mut self, accepted: &Baseline) {
+        let told = self.ranks.drain(..).zip(self.list.drain(..));
+        let mut all: Vec<_> = told.chain(self.accepted.drain(..).map(|(rank, finding, _)| (rank, finding))).collect();
+        all.sort_by_key(|(rank, _)| *rank);
+        for (rank, finding) in all {
+            match accepted.entry_of(&Accepted::finding(&self.of.trace, &finding)) {
+                Some(entry) => self.accepted.push((rank, finding, entry.clone())),
+                None => {
+                    self.ranks.push(rank);
+                    self.list.push(finding);
+                }
             }
         }
     }
@@ -74,6 +78,8 @@ pub struct Findings {
     found: Option<Found>,
     /// In what filters leave.
     filtered: Option<Found>,
+    /// What is not told.
+    accepted: Arc<Baseline>,
     /// Whether the cards are out of sight.
     is_hidden: bool,
 }
@@ -97,13 +103,12 @@ impl View for Findings {
     fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Found)) -> Result<(), Cancelled> {
         let trace = ground.trace();
         let list = findings(&ground.index, trace.span, &ground.mask, &request.names, ground.cancel)?;
-        let mut found = Found { of: request.clone(), list, accepted: Vec::new() };
-        found.judge(trace, &request.accepted);
-        tell(found);
+        tell(Found::new(request.clone(), list));
         Ok(())
     }
 
-    fn take(&mut self, found: Found) {
+    fn take(&mut self, mut found: Found) {
+        found.judge(&self.accepted);
         match found.of.scope.filters.is_all() {
             true => self.found = Some(found),
             false => self.filtered = Some(found),
@@ -130,8 +135,9 @@ impl Pane for Findings {
         (self.found, self.filtered) = (None, None);
     }
 
-    fn judge(&mut self, trace: &Trace, accepted: &Baseline) {
-        self.found.iter_mut().chain(&mut self.filtered).for_each(|found| found.judge(trace, accepted));
+    fn accept(&mut self, accepted: &Arc<Baseline>) {
+        self.accepted = Arc::clone(accepted);
+        self.found.iter_mut().chain(&mut self.filtered).for_each(|found| found.judge(accepted));
     }
 
     fn findings(&self, document: &Document) -> &[Finding] {

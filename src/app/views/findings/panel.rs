@@ -156,10 +156,10 @@ pub fn show(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
 }
 
 /// What is not told, and why.
-fn accepted(all: &[(Finding, Accepted)], around: &mut Around<'_>, ui: &mut Ui) {
+fn accepted(all: &[(usize, Finding, Accepted)], around: &mut Around<'_>, ui: &mut Ui) {
     let head = if all.len() == 1 { "1 accepted finding".to_owned() } else { format!("{} accepted findings", all.len()) };
     ui.collapsing(head, |ui| {
-        for (finding, entry) in all {
+        for (_, finding, entry) in all {
             ui.horizontal(|ui| {
                 let again = ui.small_button("Tell again").on_hover_text("Take it out of the file of accepted findings");
                 again.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Tell again {}", finding.text)));
