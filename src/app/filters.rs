@@ -30,6 +30,8 @@ pub enum Predicate {
     Function(Arc<str>),
     /// Allocated by a function of that module.
     Module(Arc<str>),
+    /// Kept by the owner of that name.
+    Owner(Arc<str>),
     /// With a stack to which rules give that name, or none.
     Tag(Arc<str>),
     /// Itself of that kind; and what a user calls that.
@@ -80,7 +82,7 @@ impl Chip {
         match &self.what {
             Predicate::Row(..) => true,
             Predicate::Under(_) => self.is_about_lives(),
-            Predicate::Type(_) | Predicate::Function(_) | Predicate::Module(_) | Predicate::Tag(_) => false,
+            Predicate::Type(_) | Predicate::Function(_) | Predicate::Module(_) | Predicate::Owner(_) | Predicate::Tag(_) => false,
         }
     }
 
@@ -139,9 +141,14 @@ impl Filters {
         self.chips.iter().any(|chip| matches!(chip.what, Predicate::Tag(_)))
     }
 
+    /// Whether the owners of memory have to be.
+    pub fn need_owners(&self) -> bool {
+        self.chips.iter().any(|chip| matches!(chip.what, Predicate::Owner(_)))
+    }
+
     /// Whether the rows that count follow from names.
     pub fn need_names(&self) -> bool {
-        self.need_types() || self.need_functions()
+        self.need_types() || self.need_functions() || self.need_owners()
     }
 
     /// The chips that `counts`.

@@ -284,6 +284,7 @@ impl ValueEnum for By {
             Self::Tag => "tag",
             Self::Responsible => "responsible",
             Self::ResponsibleModule => "responsible_module",
+            Self::Owner => "owner",
         }))
     }
 }

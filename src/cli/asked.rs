@@ -284,7 +284,7 @@ pub(super) fn outside(trace: &Trace, asked: Interval, has_from: bool, [from_name
 
 /// Whether groups or rows follow from names.
 pub(super) fn needs_names(filter: &ReportFilter, by: &[By]) -> bool {
-    let named = [By::Stack, By::FreedStack, By::Type, By::Function, By::Tag, By::Responsible, By::ResponsibleModule];
+    let named = [By::Stack, By::FreedStack, By::Type, By::Function, By::Tag, By::Responsible, By::ResponsibleModule, By::Owner];
     named.iter().any(|key| by.contains(key)) || !filter.sites.is_all()
 }
 
@@ -294,7 +294,7 @@ pub(super) fn decides(filter: &ReportFilter, by: &[By], fold: bool) -> Option<De
         return Some(Decides::AnyFrame);
     }
     let is_of_place = fold && [By::Function, By::Module].iter().any(|key| by.contains(key))
-        || [By::Responsible, By::ResponsibleModule].iter().any(|key| by.contains(key));
+        || [By::Responsible, By::ResponsibleModule, By::Owner].iter().any(|key| by.contains(key));
     is_of_place.then_some(Decides::Responsible)
 }
 

@@ -116,7 +116,7 @@ fn table(by: &[By], groups: &[Group], frames: &FrameCounts) -> Table {
 }
 
 /// Keys that have a column of their own behind the layer; stacks stand below their group.
-const COLUMNS: [(&str, By); 10] = [
+const COLUMNS: [(&str, By); 11] = [
     ("Heap", By::Heap),
     ("Type", By::Type),
     ("Thread", By::Thread),
@@ -125,6 +125,7 @@ const COLUMNS: [(&str, By); 10] = [
     ("Function", By::Function),
     ("Module", By::Module),
     ("Tag", By::Tag),
+    ("Owner", By::Owner),
     ("Responsible module", By::ResponsibleModule),
     ("Responsible caller", By::Responsible),
 ];
@@ -166,6 +167,7 @@ fn cell<N>(group: &Group<N>, key: By) -> String {
         By::Lifetime => group.lifetime_bucket.map_or_else(String::new, lifetime),
         By::Responsible => group.responsible.clone().unwrap_or_default(),
         By::ResponsibleModule => group.responsible_module.clone().unwrap_or_default(),
+        By::Owner => group.owner.clone().unwrap_or_default(),
         By::Process | By::Stack | By::FreedStack => String::new(),
     }
 }

@@ -11,7 +11,7 @@ use crate::format::plain;
 use crate::query::{ChainEntry, FrameEntry, Group, LifetimeBounds, MarkEntry, UNKNOWN_CHANGE, each_group};
 
 /// The columns in their order, and what a group has in each, as CSV has it.
-fn columns(group: &Group) -> [(&'static str, String); 35] {
+fn columns(group: &Group) -> [(&'static str, String); 36] {
     let n = &group.numbers;
     let text = |text: &Option<String>| text.as_deref().map_or_else(String::new, csv_cell);
     let frames = |frames: &Option<Vec<String>>| frames.as_deref().map_or_else(String::new, joined);
@@ -33,6 +33,7 @@ fn columns(group: &Group) -> [(&'static str, String); 35] {
         ("tag", text(&group.tag)),
         ("responsible", text(&group.responsible)),
         ("responsible_module", text(&group.responsible_module)),
+        ("owner", text(&group.owner)),
         ("source", group.source.as_ref().map_or_else(String::new, |line| csv_cell(&line.to_string()))),
         ("size_bucket", group.size_bucket.map_or_else(String::new, |[from, to]| format!("{from}..{to}"))),
         ("lifetime_bucket", group.lifetime_bucket.as_ref().map_or_else(String::new, lifetime)),

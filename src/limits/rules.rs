@@ -278,7 +278,7 @@ fn layer(value: &Value) -> Result<Layer, String> {
 }
 
 /// What follows from where memory was allocated.
-const KEYS: [(&str, By); 9] = [
+const KEYS: [(&str, By); 10] = [
     ("process", By::Process),
     ("heap", By::Heap),
     ("type", By::Type),
@@ -288,6 +288,7 @@ const KEYS: [(&str, By); 9] = [
     ("tag", By::Tag),
     ("responsible", By::Responsible),
     ("responsible_module", By::ResponsibleModule),
+    ("owner", By::Owner),
 ];
 
 fn keys(value: &Value) -> Result<Vec<By>, String> {

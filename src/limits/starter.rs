@@ -24,7 +24,7 @@ const MOST_BYTES: usize = 500;
 const HEADER: &str = "\
 # Each group of a [[rule]] must stay at or below the limits of the rule: `highwater check` exits with 3 otherwise.
 #   Which rows: process, layer (heap, tracker, commit), heap, type, frame, not_frame; from and to in seconds.
-#   by: what makes a group (process, heap, type, stack, function, module, tag, responsible, responsible_module); the layer always does.
+#   by: what makes a group (process, heap, type, stack, function, module, tag, responsible, responsible_module, owner); the layer always does.
 #   Limits: peak, outstanding (at the end), impacting, growth (bytes a second, by least squares),
 #   at_exit_size and at_exit_count (what was alive when its process ended), count (blocks).
 #   Bytes can have K, M or G (powers of 2^10). required: finding nothing is a failure, too.

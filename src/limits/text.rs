@@ -66,6 +66,7 @@ fn keys(checked: &Checked<'_>, group: &GroupCheck) -> String {
         (By::Module, &group.module, "no module"),
         (By::Tag, &group.tag, ""),
         (By::ResponsibleModule, &group.responsible_module, ""),
+        (By::Owner, &group.owner, ""),
         (By::Responsible, &group.responsible, ""),
     ];
     let of_rule = of_rule.into_iter().filter(|(by, ..)| checked.rule.by.contains(by));

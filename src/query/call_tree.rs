@@ -85,6 +85,7 @@ impl<'a> Name<'a> {
             NodeKey::NoTag => Self::Text(NO_TAG),
             NodeKey::Heap(heap) => Self::Number("heap", heap.0),
             NodeKey::Type(id) => Self::Number("type", id),
+            NodeKey::Owner(id) => Self::Number("owner", id),
             NodeKey::Thread(_, thread) => Self::Thread(thread),
             NodeKey::Size(bucket) => Self::Size(bucket),
             NodeKey::Lifetime(bucket) => Self::Lifetime(bucket),

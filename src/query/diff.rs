@@ -14,10 +14,10 @@ use serde::Serialize;
 use super::grouping::keys::{Named, SiteGroups, SiteKeys, number};
 use super::grouping::{Grouped, Groups, RowKey};
 use super::numbers::{change, change_of_changes, known_or_null};
-use super::report::{describe, first, functions_for, tags_for};
+use super::report::{describe, first, functions_for, owners_for, tags_for};
 use super::source_lines::{LineSums, Lines};
 use super::{
-    By, ByClass, Cancel, Cancelled, Fold, Functions, Group, GroupNumbers, Index, Mask, SourceLine, Tags, Totals, totals,
+    By, ByClass, Cancel, Cancelled, Fold, Functions, Group, GroupNumbers, Index, Mask, Owners, SourceLine, Tags, Totals, totals,
 };
 use crate::model::SiteId;
 use crate::symbols::Names;
@@ -123,6 +123,7 @@ pub struct CommonGroups {
     /// If keys ask for them.
     functions: [Option<Arc<Functions>>; 2],
     tags: [Option<Arc<Tags>>; 2],
+    owners: [Option<Arc<Owners>>; 2],
     sites: [Arc<SiteGroups>; 2],
     /// Groups of sites of both sides together.
     count: usize,
@@ -142,6 +143,7 @@ impl CommonGroups {
         })?;
         let tags =
             each_side(is_alike, |i| Ok(tags_for(sides[i].index.trace(), functions[i].as_deref(), by, cancel)?.map(Arc::new)))?;
+        let owners = each_side(is_alike, |i| Ok(owners_for(sides[i].index.trace(), sides[i].names, by, cancel)?.map(Arc::new)))?;
         let named = [0, 1].map(|i| {
             let functions = functions[i].as_deref().map(|functions| (functions, fold));
             let DiffSide { index, names, .. } = sides[i];
@@ -151,6 +153,7 @@ impl CommonGroups {
                 by,
                 functions,
                 tags: tags[i].as_deref(),
+                owners: owners[i].as_deref(),
                 freed: None,
                 lines: None,
                 sources: false,
@@ -160,7 +163,7 @@ impl CommonGroups {
         let sites = each_side(is_alike && sides[0].mask == sides[1].mask, |i| {
             keys.add(named[i], &identities[i], sides[i].mask, cancel).map(Arc::new)
         })?;
-        Ok(Self { by: by.to_vec(), fold, functions, tags, sites, count: keys.len() })
+        Ok(Self { by: by.to_vec(), fold, functions, tags, owners, sites, count: keys.len() })
     }
 
     /// The numbers of the sides that the groups are of, by |delta of outstanding_to|, then of
@@ -219,8 +222,8 @@ impl CommonGroups {
     fn named<'a>(&'a self, sides: &[DiffSide<'a>; 2], side: usize) -> Named<'a> {
         let functions = self.functions[side].as_deref().map(|functions| (functions, self.fold));
         let (of, freed) = (&sides[side], self.sites[side].freed.as_ref());
-        let (trace, tags) = (of.index.trace(), self.tags[side].as_deref());
-        Named { trace, names: of.names, by: &self.by, functions, tags, freed, lines: None, sources: false }
+        let (trace, tags, owners) = (of.index.trace(), self.tags[side].as_deref(), self.owners[side].as_deref());
+        Named { trace, names: of.names, by: &self.by, functions, tags, owners, freed, lines: None, sources: false }
     }
 }
 

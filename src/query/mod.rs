@@ -50,6 +50,7 @@ mod moments;
 mod naming;
 mod nest;
 mod numbers;
+mod owners;
 mod peaks;
 mod recorded;
 mod report;
@@ -110,9 +111,10 @@ pub use naming::{
     shared_label, stack_labels, thread_label,
 };
 pub use numbers::{Bucket, ByClass, Numbers, UNKNOWN_CHANGE};
+pub use owners::Owners;
 pub use recorded::Recorded;
 pub use report::{By, Group, GroupNumbers, Report, ReportFilter, ReportRequest, each_group, each_stack, named_report, report};
-pub use row_groups::{RowGroup, RowGrouping, RowsAsked, row_groups};
+pub use row_groups::{RowGroup, RowGrouping, RowsAsked, SiteLabels, row_groups};
 pub use row_set::{Bounds, RowChoice, RowCondition, RowSet};
 pub use rows::{RowColumn, RowSort, RowTable, rows};
 pub use series::{Series, SeriesOf, series};

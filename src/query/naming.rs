@@ -4,6 +4,7 @@
 use super::{Recorded, SourceLine};
 use crate::format::plain;
 use crate::model::{Heap, NodeId, ProcessId, Site, Trace};
+use crate::stack_rules::FrameText;
 use crate::symbols::{FrameKind, Names};
 use crate::units::{Layer, Ticks, Tid};
 
@@ -86,6 +87,15 @@ impl<'a> FrameName<'a> {
     pub fn module(self) -> Option<&'a str> {
         match self {
             Self::InModule(module, _) | Self::Function(module, _) => Some(module),
+            Self::NoStack | Self::At(_) => None,
+        }
+    }
+
+    /// The frame as rules' patterns see it; none of what lies in no module.
+    pub(super) fn text(self) -> Option<FrameText> {
+        match self {
+            Self::Function(module, function) => Some(FrameText::named(module, function)),
+            Self::InModule(module, rva) => Some(FrameText::unnamed(module, rva)),
             Self::NoStack | Self::At(_) => None,
         }
     }

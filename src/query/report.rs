@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::grouping::keys::{Identity, Named, SiteGroups, SiteKeys};
 use super::grouping::{Grouped, Groups, RowKey};
 use super::source_lines::{LineSums, Lines};
-use super::{ByClass, Cancel, Cancelled, Fold, Functions, Index, Mask, SourceLine, Tags, Totals, totals};
+use super::{ByClass, Cancel, Cancelled, Fold, Functions, Index, Mask, Owners, SourceLine, Tags, Totals, totals};
 use crate::model::{SiteId, Trace};
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -47,11 +47,13 @@ pub enum By {
     Responsible,
     /// Responsible module; the address of a frame in none.
     ResponsibleModule,
+    /// Who keeps it: of commit by its stack, of blocks their heap or tracker.
+    Owner,
 }
 
 impl By {
     /// All keys.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Process,
         Self::Heap,
         Self::Stack,
@@ -65,6 +67,7 @@ impl By {
         Self::Tag,
         Self::Responsible,
         Self::ResponsibleModule,
+        Self::Owner,
     ];
 
     /// Whether any of some keys follows from the functions of stacks.
@@ -239,9 +242,10 @@ impl AskedReport<'_> {
         let (trace, interval, by) = (index.trace(), request.interval, request.by.as_slice());
         let functions = functions_for(trace, names, by, cancel)?;
         let tags = tags_for(trace, functions.as_ref(), by, cancel)?;
+        let owners = owners_for(trace, names, by, cancel)?;
+        let (tags, owners, sources) = (tags.as_ref(), owners.as_ref(), request.sources);
         let functions = functions.as_ref().map(|functions| (functions, request.fold));
-        let named =
-            Named { trace, names, by, functions, tags: tags.as_ref(), freed: None, lines: None, sources: request.sources };
+        let named = Named { trace, names, by, functions, tags, owners, freed: None, lines: None, sources };
         let mut keys = SiteKeys::default();
         let sites: SiteGroups = keys.add(named, &Identity::of(trace), mask, cancel)?;
         let lines = self.lines(&sites, keys.len())?;
@@ -325,4 +329,9 @@ pub(super) fn tags_for(
 ) -> Result<Option<Tags>, Cancelled> {
     let functions = functions.filter(|_| by.contains(&By::Tag));
     functions.map(|functions| Tags::of(trace, functions, cancel)).transpose()
+}
+
+/// The owners of all sites, if a key asks for them.
+pub(super) fn owners_for(trace: &Trace, names: &Names, by: &[By], cancel: &Cancel) -> Result<Option<Owners>, Cancelled> {
+    by.contains(&By::Owner).then(|| Owners::of(trace, names, cancel)).transpose()
 }

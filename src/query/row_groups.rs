@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::grouping::{Grouped, Groups};
 use super::tree::sort_lines;
-use super::{By, ByClass, Cancel, Cancelled, Index, Mask, NodeKey, Numbers, Sort, Totals, Types};
+use super::{By, ByClass, Cancel, Cancelled, Index, Mask, NodeKey, Numbers, Owners, Sort, Totals, Types};
 use crate::model::{HeapId, ProcessId, Site, SiteId};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Tid};
@@ -21,6 +21,8 @@ pub enum RowGrouping {
     Heap,
     /// The C++ type that was allocated.
     Type,
+    /// Who keeps the memory.
+    Owner,
     /// The thread that allocated.
     Thread,
     /// Powers of two.
@@ -33,10 +35,36 @@ impl RowGrouping {
     /// What tells rows of one site apart.
     fn by(self) -> &'static [By] {
         match self {
-            Self::Heap | Self::Type => &[],
+            Self::Heap | Self::Type | Self::Owner => &[],
             Self::Thread => &[By::Thread],
             Self::Size => &[By::Size],
             Self::Lifetime => &[By::Lifetime],
+        }
+    }
+}
+
+/// What groups of sites are called that follow from names.
+#[derive(Clone, Debug)]
+pub enum SiteLabels {
+    /// Their types.
+    Types(Arc<Types>),
+    /// Their owners.
+    Owners(Arc<Owners>),
+}
+
+impl SiteLabels {
+    fn of_site(&self, site: SiteId) -> u32 {
+        match self {
+            Self::Types(types) => types.of_site(site),
+            Self::Owners(owners) => owners.of_site(site),
+        }
+    }
+
+    /// What a type or owner is called, by its number.
+    pub fn name(&self, id: u32) -> &Arc<str> {
+        match self {
+            Self::Types(types) => &types.key(id).name,
+            Self::Owners(owners) => owners.name(id),
         }
     }
 }
@@ -65,8 +93,8 @@ pub struct RowsAsked<'a> {
     pub layer: Layer,
     /// The sums of the interval, if they are known.
     pub totals: Option<&'a Arc<Totals>>,
-    /// The types of all sites; without them all are of one type.
-    pub types: Option<&'a Types>,
+    /// The types or owners of all sites; without them all are one.
+    pub labels: Option<&'a SiteLabels>,
 }
 
 /// The groups in which rows take part, in order; equal ones by their keys. And the numbers of
@@ -78,12 +106,12 @@ pub fn row_groups(
     with_peaks: bool,
     cancel: &Cancel,
 ) -> Result<(Vec<RowGroup>, Numbers), Cancelled> {
-    let RowsAsked { index, interval, mask, layer, totals, types } = asked;
+    let RowsAsked { index, interval, mask, layer, totals, labels } = asked;
     let trace = index.trace();
     // Threads are those of their processes.
     let part_of = |id: SiteId, site: &Site| match grouping {
         RowGrouping::Heap => site.heap.0,
-        RowGrouping::Type => types.map_or(0, |types| types.of_site(id)),
+        RowGrouping::Type | RowGrouping::Owner => labels.map_or(0, |labels| labels.of_site(id)),
         RowGrouping::Thread => site.caller.0,
         RowGrouping::Size | RowGrouping::Lifetime => 0,
     };
@@ -115,6 +143,7 @@ pub fn row_groups(
         let key = match grouping {
             RowGrouping::Heap => NodeKey::Heap(HeapId(part)),
             RowGrouping::Type => NodeKey::Type(part),
+            RowGrouping::Owner => NodeKey::Owner(part),
             _ => {
                 let thread = || NodeKey::Thread(ProcessId(part), row.thread.unwrap_or(Tid::NONE));
                 row.size.map(NodeKey::Size).or(row.lifetime.map(NodeKey::Lifetime)).unwrap_or_else(thread)
@@ -123,8 +152,8 @@ pub fn row_groups(
         RowGroup { key, numbers: sums.numbers(), peak: peaks.get(i).copied() }
     });
     let mut described: Vec<RowGroup> = described.collect();
-    let name = |group: &RowGroup| match (group.key, types) {
-        (NodeKey::Type(id), Some(types)) => (Some(Arc::clone(&types.key(id).name)), group.key),
+    let name = |group: &RowGroup| match (group.key, labels) {
+        (NodeKey::Type(id) | NodeKey::Owner(id), Some(labels)) => (Some(Arc::clone(labels.name(id))), group.key),
         _ => (None, group.key),
     };
     sort_lines(&mut described, sort, |group| group.numbers, name);

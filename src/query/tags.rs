@@ -7,9 +7,9 @@
 use rayon::prelude::*;
 
 use super::functions::{FunctionId, Functions, PathId};
-use super::{Cancel, Cancelled, FrameName, Mask};
+use super::{Cancel, Cancelled, Mask};
 use crate::model::{SiteId, Trace};
-use crate::stack_rules::{FrameText, NO_TAG, StackRules, TagId};
+use crate::stack_rules::{NO_TAG, StackRules, TagId};
 
 /// The tag of each site.
 #[derive(Clone, Debug)]
@@ -35,7 +35,8 @@ impl Tags {
         of_function.par_chunks_mut(PIECE).enumerate().try_for_each(|(piece, out)| {
             cancel.check()?;
             for (at, rule) in (piece * PIECE..).zip(out) {
-                *rule = rule_of(rules, functions.name(FunctionId(at as u32)));
+                let text = functions.name(FunctionId(at as u32)).text();
+                *rule = text.and_then(|text| rules.tag_rule(&text)).unwrap_or(NO_RULE);
             }
             Ok(())
         })?;
@@ -64,14 +65,4 @@ impl Tags {
         let is_known = wanted.is_some() || name == NO_TAG;
         Mask::of_sites(trace, |site, _| is_known && self.of_site(site) == wanted)
     }
-}
-
-/// The first rule that a frame fits.
-fn rule_of(rules: &StackRules, frame: FrameName<'_>) -> u32 {
-    let text = match frame {
-        FrameName::Function(module, function) => FrameText::named(module, function),
-        FrameName::InModule(module, rva) => FrameText::unnamed(module, rva),
-        FrameName::At(_) | FrameName::NoStack => return NO_RULE,
-    };
-    rules.tag_rule(&text).unwrap_or(NO_RULE)
 }

@@ -5,6 +5,7 @@
 //! says is checked as every rule is.
 
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -93,7 +94,7 @@ struct WrittenFold {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenTag {
-    frame: Spanned<String>,
+    frame: Spanned<Patterns>,
     name: Spanned<String>,
 }
 
@@ -125,16 +126,19 @@ impl StackRules {
             return stack_tags::parse(text);
         }
         let written: Written = toml_file::parse(text)?;
-        let refuse = |at: &Spanned<String>, refusal: Refusal| BadRules::at(text, &at.span(), refusal.to_string());
-        let frames = written.fold.iter().map(|rule| &rule.frame).chain(written.tag.iter().map(|rule| &rule.frame));
-        if let Some(frame) = frames.clone().nth(MAX_RULES) {
-            return Err(refuse(frame, Refusal::TooMany));
+        let refuse = |place: &Range<usize>, refusal: Refusal| BadRules::at(text, place, refusal.to_string());
+        let of_fold = |rule: &WrittenFold| (rule.frame.span(), rule.frame.get_ref().clone());
+        let mut frames: Vec<(Range<usize>, String)> = written.fold.iter().map(of_fold).collect();
+        for WrittenTag { frame, name } in &written.tag {
+            check_name(name.get_ref()).map_err(|refusal| refuse(&name.span(), refusal))?;
+            if frame.get_ref().0.is_empty() {
+                return Err(refuse(&frame.span(), Refusal::NoPattern));
+            }
+            frames.extend(frame.get_ref().0.iter().map(|pattern| (frame.span(), pattern.clone())));
         }
-        for frame in frames {
-            check_frame(frame.get_ref()).map_err(|refusal| refuse(frame, refusal))?;
-        }
-        for WrittenTag { name, .. } in &written.tag {
-            check_name(name.get_ref()).map_err(|refusal| refuse(name, refusal))?;
+        for (i, (place, frame)) in frames.iter().enumerate() {
+            let checked = if i < MAX_RULES { check_frame(frame) } else { Err(Refusal::TooMany) };
+            checked.map_err(|refusal| refuse(place, refusal))?;
         }
         let origins = |list: Vec<Spanned<WrittenOrigin>>| {
             let rule = |written: Spanned<WrittenOrigin>| {
@@ -154,7 +158,10 @@ impl StackRules {
             own: origins(written.own)?,
         };
         let folds = written.fold.into_iter().map(|rule| FoldRule { frame: rule.frame.into_inner() });
-        let tags = written.tag.into_iter().map(|rule| TagRule { frame: rule.frame.into_inner(), name: rule.name.into_inner() });
+        let tags = written.tag.into_iter().flat_map(|WrittenTag { frame, name }| {
+            let name = name.into_inner();
+            frame.into_inner().0.into_iter().map(move |frame| TagRule { frame, name: name.clone() })
+        });
         let rules = Self::new(folds.collect(), tags.collect()).and_then(|rules| rules.with_origins(origins));
         rules.map_err(|refusal| BadRules { line: None, what: refusal.to_string() })
     }

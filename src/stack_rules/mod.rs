@@ -21,7 +21,7 @@ mod role;
 mod stack_tags;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -123,6 +123,15 @@ impl fmt::Display for Refusal {
             Self::ControlCharacter => f.write_str("a control character in a pattern or name"),
         }
     }
+}
+
+/// The rules that name the owners of commit (`assets/owners.toml`).
+pub fn owner_rules() -> &'static StackRules {
+    static RULES: LazyLock<StackRules> = LazyLock::new(|| {
+        // The file is part of the program, and a test reads it.
+        StackRules::parse(include_str!("../../assets/owners.toml")).unwrap_or_default()
+    });
+    &RULES
 }
 
 impl StackRules {

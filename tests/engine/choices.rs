@@ -219,7 +219,7 @@ proptest! {
             for (layer, grouping) in
                 Layer::ALL.into_iter().flat_map(|layer| GROUPINGS.map(|grouping| (layer, grouping)))
             {
-                let asked = RowsAsked { index: &index, interval: interval(edges), mask: &mask, layer, totals: None, types: None };
+                let asked = RowsAsked { index: &index, interval: interval(edges), mask: &mask, layer, totals: None, labels: None };
                 let sort = Sort { column, descending };
                 let (groups, sum) = row_groups(asked, grouping, sort, true, &never).unwrap();
                 let of_layer = |row: &&Row| row.layer() == layer && row.class(edges).is_some();

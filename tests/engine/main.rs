@@ -26,6 +26,7 @@ mod key_map;
 mod listing;
 mod losses;
 mod numbers;
+mod owners;
 mod playback;
 mod rules;
 mod samples;

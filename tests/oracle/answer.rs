@@ -76,6 +76,7 @@ struct Key {
     function: Option<String>,
     responsible: Option<String>,
     responsible_module: Option<String>,
+    owner: Option<String>,
     size: Option<[u64; 2]>,
     lifetime: Option<LifetimeBounds>,
 }
@@ -85,6 +86,17 @@ struct Key {
 fn responsible(row: &Row) -> String {
     let own = row.stack.iter().find(|&&frame| frame < 1 << 63);
     own.or(row.stack.first()).map_or("(no stack)".to_owned(), |frame| format!("{frame:#x}"))
+}
+
+/// Who keeps it where nothing has a name.
+fn owner(row: &Row) -> String {
+    let owner = match row.place {
+        Place::Heap(_) => "Windows heap",
+        Place::Tracker(_) => "Trackers",
+        Place::Commit if row.stack.is_empty() => "(no stack)",
+        Place::Commit => "(no module)",
+    };
+    owner.to_owned()
 }
 
 impl Replay {
@@ -128,6 +140,7 @@ impl Replay {
                 function: row.stack.first().filter(|_| by.contains(&By::Function)).map(|frame| format!("{frame:#x}")),
                 responsible: by.contains(&By::Responsible).then(|| responsible(row)),
                 responsible_module: by.contains(&By::ResponsibleModule).then(|| responsible(row)),
+                owner: by.contains(&By::Owner).then(|| owner(row)),
                 size: by.contains(&By::Size).then(|| row.size_bucket()),
                 lifetime: by.contains(&By::Lifetime).then(|| row.lifetime_bucket()),
             };
@@ -169,6 +182,7 @@ impl Replay {
             thread: key.thread.flatten(),
             function: key.function.clone(),
             module: None,
+            owner: key.owner.clone(),
             tag: by.contains(&By::Tag).then(|| "(no tag)".to_owned()),
             responsible: key.responsible.clone(),
             responsible_module: key.responsible_module.clone(),
@@ -225,7 +239,7 @@ pub fn peak(rows: &[&Row], (t0, t1): Edges) -> u64 {
 type SortKey = (Option<String>, Option<u32>, f64, &'static str, Option<String>, Stacks, RowSortKey, NameSortKey);
 type Stacks = [Option<Vec<String>>; 2];
 type RowSortKey = (Option<u32>, Option<[u64; 2]>, Option<(bool, f64)>);
-type NameSortKey = [Option<String>; 3];
+type NameSortKey = [Option<String>; 4];
 
 fn key(g: &Group) -> SortKey {
     let start = g.process_start_s.unwrap_or(f64::NEG_INFINITY);
@@ -239,6 +253,6 @@ fn key(g: &Group) -> SortKey {
         g.heap.clone(),
         [g.stack.clone(), g.freed_stack.clone()],
         of_rows,
-        [g.function.clone(), g.responsible.clone(), g.responsible_module.clone()],
+        [g.function.clone(), g.responsible.clone(), g.responsible_module.clone(), g.owner.clone()],
     )
 }

@@ -24,6 +24,19 @@ fn unpacked(name: &str, folder: &Path) -> Option<String> {
     Some(folder.to_str().unwrap().to_owned())
 }
 
+#[test]
+fn commit_of_the_heap_is_owned_by_the_heap_where_names_tell() {
+    let folder = tempfile::tempdir().unwrap();
+    let (Some(symbols), Some(case)) = (unpacked("sym.zip", folder.path()), case("commit-by-heap.zip")) else { return };
+    let report =
+        answer(["report", case.to_str().unwrap(), "--by", "owner", "--layer", "commit", "--symbols", &symbols, "--json"]);
+    let owner = |group: &Value| (group["owner"].clone(), group["count"].clone());
+    let owners: Vec<_> = report["groups"].as_array().unwrap().iter().map(owner).collect();
+    assert_eq!(owners, [(json!("Windows heap"), json!(4_000))]);
+    let run = highwater(["report", case.to_str().unwrap(), "--by", "owner", "--symbols", &symbols]);
+    assert!(run.code == Some(0) && run.out.contains("Owner") && run.out.contains("Windows heap"), "{run:?}");
+}
+
 /// Responsible caller, its module, and line of each group of a report, by name.
 fn groups(case: &Path, symbols: Option<&str>) -> Vec<(String, String, Value, u64)> {
     let mut words = vec!["report", case.to_str().unwrap(), "--by", "responsible,responsible_module", "--json"];

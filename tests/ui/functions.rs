@@ -243,3 +243,28 @@ fn who_freed_is_a_tree_of_its_own() {
     assert_ne!(freed(true)[0], "0", "{groups:?}");
     assert!(freed(true).iter().all(|text| drawn.contains(text)), "{:?} in {drawn:?}", freed(true));
 }
+
+#[test]
+fn commit_by_owner_has_the_numbers_of_the_report_and_filters() {
+    let mut window = window_set(Options { inputs: vec![Input::Demo], ..Options::default() }, Settings::default());
+    click(&mut window, "Source MemoryTestApp.exe: Commit (VirtualAlloc)");
+    click(&mut window, "Functions");
+    choose(&mut window, "Top-down", "By owner");
+    wait_for(&mut window, "MemoryTestApp.exe");
+    settle(&mut window);
+    let trace = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
+    let filter =
+        ReportFilter { layer: Some(Layer::Commit), process: Some("MemoryTestApp.exe".to_owned()), ..ReportFilter::default() };
+    let request =
+        ReportRequest { interval: trace.span, by: vec![By::Owner], filter, top: None, fold: Fold::Nothing, sources: false };
+    let groups = report(&Index::scan(trace), &request, &Cancel::default()).unwrap().groups;
+    for group in &groups {
+        let owner = group.owner.as_deref().unwrap();
+        assert_eq!(line(&window, owner), columns(&group.numbers), "{owner}");
+    }
+    assert!(groups.len() > 1);
+    menu(&mut window, "MemoryTestApp.exe", "Filter to this owner");
+    assert!(has(&window, "Remove filter owner MemoryTestApp.exe"));
+    let others = groups.iter().filter(|group| group.owner.as_deref() != Some("MemoryTestApp.exe"));
+    others.for_each(|group| assert!(line(&window, group.owner.as_deref().unwrap()).is_empty(), "{group:?}"));
+}

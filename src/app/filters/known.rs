@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Chip, Filters, Predicate};
 use crate::model::Trace;
-use crate::query::{Cancel, Cancelled, Filter, FunctionId, Functions, Mask, PathId, RowChoice, RowSet, Tags, Types};
+use crate::query::{Cancel, Cancelled, Filter, FunctionId, Functions, Mask, Owners, PathId, RowChoice, RowSet, Tags, Types};
 use crate::units::Interval;
 
 /// What follows from names, as far as filters need it.
@@ -16,6 +16,7 @@ pub struct Known {
     pub types: Option<Arc<Types>>,
     pub functions: Option<Arc<Functions>>,
     pub tags: Option<Arc<Tags>>,
+    pub owners: Option<Arc<Owners>>,
 }
 
 impl Filters {
@@ -28,6 +29,10 @@ impl Filters {
                 (Predicate::Type(key), Some(types), _) => types.mask(trace, key),
                 (Predicate::Function(name), _, Some(functions)) => with_function(trace, functions, name),
                 (Predicate::Module(name), _, Some(functions)) => of_module(trace, functions, name),
+                (Predicate::Owner(name), ..) => match &known.owners {
+                    Some(owners) => owners.mask(trace, name),
+                    None => continue,
+                },
                 (Predicate::Tag(name), _, Some(functions)) => match &known.tags {
                     Some(tags) => tags.mask(trace, functions.rules(), name),
                     None => continue,

@@ -8,7 +8,8 @@ use super::kept::{ForestKind, GroupsOf, Kept};
 use crate::app::filters::{Chip, Filters, Known};
 use crate::model::Trace;
 use crate::query::{
-    By, Cancel, Cancelled, CommonGroups, DiffSide, Fold, Forest, Functions, Index, Mask, RowSet, Tags, Totals, Trimmed, Types,
+    By, Cancel, Cancelled, CommonGroups, DiffSide, Fold, Forest, Functions, Index, Mask, Owners, RowSet, Tags, Totals, Trimmed,
+    Types,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -46,7 +47,8 @@ impl<'a> Ground<'a> {
         let types = query.filters.need_types().then(|| ground.types()).transpose()?;
         let functions = query.filters.need_functions().then(|| ground.functions()).transpose()?;
         let tags = query.filters.need_tags().then(|| ground.tags()).transpose()?;
-        ground.known = Known { types, functions, tags };
+        let owners = query.filters.need_owners().then(|| ground.owners()).transpose()?;
+        ground.known = Known { types, functions, tags, owners };
         ground.mask = Arc::new(query.filters.mask(&query.trace, &ground.known, |_| true));
         Ok(ground)
     }
@@ -143,6 +145,11 @@ impl<'a> Ground<'a> {
     /// The sums of an interval over all rows.
     pub fn all_totals_of(&mut self, interval: Interval) -> Result<Arc<Totals>, Cancelled> {
         self.kept.totals(&self.all, interval, self.cancel)
+    }
+
+    /// The owners of all sites, as far as names are known.
+    pub fn owners(&mut self) -> Result<Arc<Owners>, Cancelled> {
+        self.kept.owners(&self.query.trace, &self.query.names, self.cancel)
     }
 
     /// The types of all sites, as far as names are known.

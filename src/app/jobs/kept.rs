@@ -13,8 +13,8 @@ use crate::app::lanes::Lane;
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics;
 use crate::query::{
-    By, Cancel, Cancelled, CommonGroups, DiffSide, Fold, Forest, FrameLine, Functions, Index, IndexOptions, Mask, RowSet, Tags,
-    Totals, Trimmed, Types, totals,
+    By, Cancel, Cancelled, CommonGroups, DiffSide, Fold, Forest, FrameLine, Functions, Index, IndexOptions, Mask, Owners, RowSet,
+    Tags, Totals, Trimmed, Types, totals,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -36,6 +36,7 @@ pub struct Kept {
     pub(super) graph: Option<GraphKey>,
     /// Types, and the names that they follow from.
     types: Follows<Names, Types>,
+    owners: Follows<Names, Owners>,
     /// Sites as folding orders them, and the names that they follow from.
     trimmed: Follows<Names, Trimmed>,
     /// Functions, with folding and without, and the names that they follow from.
@@ -228,6 +229,11 @@ impl Kept {
         }
         self.index = Some(Arc::clone(&index));
         index
+    }
+
+    /// The owners of all sites, as far as the names go.
+    pub(super) fn owners(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<Owners>, Cancelled> {
+        self.owners.get(names, || Owners::of(trace, names, cancel))
     }
 
     /// The types of all sites, as far as the names go.

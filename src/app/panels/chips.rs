@@ -48,6 +48,7 @@ fn words(document: &Document, chip: &Chip) -> String {
         Predicate::Under(path) => node(document, path),
         Predicate::Function(name) => name.to_string(),
         Predicate::Module(name) => format!("module {name}"),
+        Predicate::Owner(name) => format!("owner {name}"),
         Predicate::Tag(name) => format!("tag {name}"),
         Predicate::Row(_, words) => words.to_string(),
         Predicate::Type(key) => format!("{} ({})", key.name, layer_label(key.layer)),

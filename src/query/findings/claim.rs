@@ -26,6 +26,8 @@ pub(super) struct Claim {
     pub(super) rate: Option<f64>,
     pub(super) period: Option<f64>,
     pub(super) repeats: Option<u64>,
+    /// Of unexplained commit: its owners and what each has, the largest first.
+    pub(super) owners: Vec<(String, u64)>,
     /// The largest size of the layer in the process.
     pub(super) level: u64,
 }
@@ -49,6 +51,7 @@ impl Claim {
             rate: None,
             period: None,
             repeats: None,
+            owners: Vec::new(),
             level: source.layer_peak,
         }
     }

@@ -15,6 +15,8 @@ use super::source::{Source, Sources};
 use super::{FindingKind, Question};
 use crate::model::{ProcessId, SiteId};
 use crate::query::Cancelled;
+use crate::query::owners::OwnerFinder;
+use crate::tables::KeyedMap;
 use crate::units::{Layer, Ticks};
 
 /// Share of the commit that must be unexplained, and bytes.
@@ -62,7 +64,7 @@ pub(super) fn find(question: &Question<'_>, sources: &Sources, tops: &[Top]) -> 
     let mut claims = Vec::new();
     for top in wanted {
         let source = sources.list.iter().find(|source| (source.process, source.layer) == (top.process, Layer::Commit));
-        claims.extend(source.and_then(|source| claim(source, top, &ranges, &regions)));
+        claims.extend(source.and_then(|source| claim(question, source, (top, &ranges, &regions))));
     }
     Ok(claims)
 }
@@ -112,13 +114,13 @@ fn mark(question: &Question<'_>, moment_of: &[Option<Ticks>], regions: &[Region]
     Ok(())
 }
 
-fn claim(source: &Source, top: &Top, ranges: &[Range], regions: &[Region]) -> Option<Claim> {
+fn claim(question: &Question<'_>, source: &Source, (top, ranges, regions): (&Top, &[Range], &[Region])) -> Option<Claim> {
     let region_of = |range: &Range| {
         let behind = regions.partition_point(|region| (region.process, region.start) <= (range.process, range.start));
         behind.checked_sub(1).map(|i| &regions[i])
     };
     let is_unexplained = |range: &&Range| region_of(range).is_some_and(|region| !region.has_block.load(Ordering::Relaxed));
-    let mut by_site: crate::tables::KeyedMap<SiteId, u64> = crate::tables::KeyedMap::default();
+    let mut by_site: KeyedMap<SiteId, u64> = KeyedMap::default();
     let (mut bytes, mut count, mut explained) = (0u64, 0, 0u64);
     for range in ranges.iter().filter(|range| range.process == source.process) {
         if is_unexplained(&range) {
@@ -137,5 +139,23 @@ fn claim(source: &Source, top: &Top, ranges: &[Range], regions: &[Region]) -> Op
     let own = source.places.own_amounts(&amounts);
     let (place, _) = own.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let interval = crate::units::Interval { from: Ticks(top.moment.0.saturating_sub(1)), to: top.moment };
-    Some(Claim { bytes, count, interval, ..Claim::at(FindingKind::UnexplainedCommit, source, place) })
+    let owners = owners(question, &by_site);
+    Some(Claim { bytes, count, interval, owners, ..Claim::at(FindingKind::UnexplainedCommit, source, place) })
+}
+
+/// Owners at most that are told.
+const OWNERS: usize = 3;
+
+/// Who keeps what is committed at these sites, the largest first.
+fn owners(question: &Question<'_>, by_site: &KeyedMap<SiteId, u64>) -> Vec<(String, u64)> {
+    let trace = question.index.trace();
+    let mut finder = OwnerFinder::new(trace, question.names);
+    let mut of_owner: KeyedMap<&str, u64> = KeyedMap::default();
+    for (&site, &bytes) in by_site {
+        *of_owner.entry(finder.owner(trace.site(site))).or_default() += bytes;
+    }
+    let mut owners: Vec<(String, u64)> = of_owner.into_iter().map(|(owner, bytes)| (owner.to_owned(), bytes)).collect();
+    owners.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    owners.truncate(OWNERS);
+    owners
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::claim::Claim;
 use super::{FindingKind, Question};
-use crate::format;
+use crate::format::{self, plain};
 use crate::model::Process;
 use crate::query::doubts::short;
 use crate::query::{SourceLine, layer_label};
@@ -36,7 +36,10 @@ pub(super) fn sentence(question: &Question<'_>, claim: &Claim, function: Option<
         FindingKind::Churn => format!("{bytes} in {count} {blocks} allocated and freed again in {place}"),
         FindingKind::UnexplainedCommit => {
             let function = function.map_or_else(String::new, |function| format!(", most of it from {}", from(function)));
-            format!("{bytes} of commit hold no block of any heap or tracker{function}")
+            let owner = |(owner, bytes): &(String, u64)| format!("{} {}", format::bytes(*bytes), plain(owner));
+            let owners: Vec<String> = claim.owners.iter().map(owner).collect();
+            let owners = if owners.is_empty() { String::new() } else { format!(" ({})", owners.join(", ")) };
+            format!("{bytes} of commit hold no block of any heap or tracker{owners}{function}")
         }
     };
     format!("{}: {what}", process(question, claim))

@@ -36,6 +36,8 @@ pub enum NodeKey {
     Heap(HeapId),
     /// A type, by its number in [`Types`](super::super::Types).
     Type(u32),
+    /// An owner, by its number in [`Owners`](super::super::Owners).
+    Owner(u32),
     /// A thread of a process.
     Thread(ProcessId, Tid),
     /// Sizes.

@@ -11,7 +11,7 @@ use crate::model::{Module, NodeId, Site, SiteId, Trace};
 use crate::query::functions::innermost;
 use crate::query::naming::{NO_STACK_KEY, UNKNOWN_TYPE, allocated_type};
 use crate::query::source_lines::Lines;
-use crate::query::{By, Cancel, Cancelled, Fold, FrameName, FunctionId, Functions, Mask, ModuleName, Recorded, Tags};
+use crate::query::{By, Cancel, Cancelled, Fold, FrameName, FunctionId, Functions, Mask, ModuleName, Owners, Recorded, Tags};
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
 use crate::units::Layer;
@@ -26,6 +26,8 @@ pub(in crate::query) struct Named<'a> {
     pub(in crate::query) functions: Option<(&'a Functions, Fold)>,
     /// If a key asks for them.
     pub(in crate::query) tags: Option<&'a Tags>,
+    /// If a key asks for them.
+    pub(in crate::query) owners: Option<&'a Owners>,
     /// Stacks of frees, once they have numbers.
     pub(in crate::query) freed: Option<&'a FreedStacks>,
     /// Source lines of groups, once there are groups and if a key asks for them.
@@ -71,6 +73,12 @@ impl<'a> Named<'a> {
     fn caller(&self, site: SiteId) -> Option<FrameName<'a>> {
         let (functions, _) = self.functions?;
         functions.function(functions.responsible(site)).map(|function| functions.name(function))
+    }
+
+    /// Who keeps its memory.
+    pub(in crate::query) fn owner(&self, site: SiteId) -> Option<&'a Arc<str>> {
+        let owners = self.owners?;
+        Some(owners.name(owners.of_site(site)))
     }
 
     /// The name that rules give to its stack.
@@ -122,6 +130,7 @@ struct SiteKey {
     tag: u32,
     responsible: u32,
     responsible_module: u32,
+    owner: u32,
 }
 
 /// In a key: nobody asks for it, or the site has none.
@@ -136,6 +145,7 @@ pub(in crate::query) struct SiteKeys {
     functions: KeyedMap<String, u32>,
     modules: KeyedMap<Box<str>, u32>,
     tags: KeyedMap<Box<str>, u32>,
+    owners: KeyedMap<Arc<str>, u32>,
     /// By stack of the callers and frame.
     stacks: KeyedMap<(u32, u32), u32>,
 }
@@ -281,6 +291,7 @@ impl SiteKeys {
                 let mut new = || number(&mut self.modules, named.responsible_module(id).into());
                 responsible.map(|function| *met.callers_modules.entry(function).or_insert_with(&mut new))
             }),
+            owner: if_wanted(By::Owner, &mut || named.owner(id).map(|name| number(&mut self.owners, Arc::clone(name)))),
         }
     }
 

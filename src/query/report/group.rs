@@ -82,6 +82,8 @@ pub struct Group<N = GroupNumbers> {
     pub tag: Option<String>,
     pub responsible: Option<String>,
     pub responsible_module: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// Of each frame of the stack `file:line`, where that is known; if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<Vec<Option<String>>>,
@@ -120,6 +122,7 @@ pub(in crate::query) fn describe<N>(named: Named<'_>, site: SiteId, row: RowKey,
         tag: wants(By::Tag).then(|| named.tag(id).unwrap_or(NO_TAG).to_owned()),
         responsible: wants(By::Responsible).then(|| named.responsible(id)),
         responsible_module: wants(By::ResponsibleModule).then(|| named.responsible_module(id)),
+        owner: if wants(By::Owner) { named.owner(id).map(ToString::to_string) } else { None },
         source: named.lines.filter(|_| wants(By::Responsible)).and_then(|lines| lines.of(id)),
         numbers,
     }
@@ -168,6 +171,7 @@ impl<N> Group<N> {
             tag: self.tag.clone(),
             responsible: self.responsible.clone(),
             responsible_module: self.responsible_module.clone(),
+            owner: self.owner.clone(),
             source: self.source.clone(),
             size_bucket: self.size_bucket,
             lifetime_bucket: self.lifetime_bucket,
@@ -188,6 +192,12 @@ impl<N> Group<N> {
             .then_with(|| (self.thread, self.size_bucket).cmp(&(other.thread, other.size_bucket)))
             .then_with(|| shorter(self).partial_cmp(&shorter(other)).unwrap_or(Ordering::Equal))
             .then_with(|| (&self.function, &self.module, &self.tag).cmp(&(&other.function, &other.module, &other.tag)))
-            .then_with(|| (&self.responsible, &self.responsible_module).cmp(&(&other.responsible, &other.responsible_module)))
+            .then_with(|| {
+                (&self.responsible, &self.responsible_module, &self.owner).cmp(&(
+                    &other.responsible,
+                    &other.responsible_module,
+                    &other.owner,
+                ))
+            })
     }
 }

@@ -8,8 +8,8 @@ use super::search::search;
 use super::{CallTable, Grouping, Request, Tree, Wish, butterfly, name_of};
 use crate::app::jobs::{ForestKind, Ground};
 use crate::query::{
-    CallLine, Cancelled, Column, Forest, ForestSums, Functions, NodeKey, RowGroup, RowGrouping, RowsAsked, Sort, call_tree,
-    call_tree_peaks, freed_sums, heaviest_path, magnitude, node_name, row_groups, sort_call_tree_by_peak,
+    CallLine, Cancelled, Column, Forest, ForestSums, Functions, NodeKey, RowGroup, RowGrouping, RowsAsked, SiteLabels, Sort,
+    call_tree, call_tree_peaks, freed_sums, heaviest_path, magnitude, node_name, row_groups, sort_call_tree_by_peak,
 };
 use crate::units::Layer;
 
@@ -40,14 +40,15 @@ pub fn call_table_with_peaks(request: &Request, ground: &mut Ground<'_>) -> Resu
 fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
     let Request { wish, layer, .. } = request;
     let (functions, trace) = (ground.folded_functions()?, Arc::clone(ground.trace()));
-    let (totals, types) = match by {
+    let (totals, labels) = match by {
         RowGrouping::Heap => (Some(ground.totals()?), None),
-        RowGrouping::Type => (Some(ground.totals()?), Some(ground.types()?)),
+        RowGrouping::Type => (Some(ground.totals()?), Some(SiteLabels::Types(ground.types()?))),
+        RowGrouping::Owner => (Some(ground.totals()?), Some(SiteLabels::Owners(ground.owners()?))),
         RowGrouping::Thread | RowGrouping::Size | RowGrouping::Lifetime => (None, None),
     };
     let (index, interval, mask) = (&*ground.index, ground.interval(), &*ground.mask);
-    let asked = RowsAsked { index, interval, mask, layer: *layer, totals: totals.as_ref(), types: types.as_deref() };
-    let name = |group: &RowGroup| name_of(&trace, &functions, types.as_deref(), group.key);
+    let asked = RowsAsked { index, interval, mask, layer: *layer, totals: totals.as_ref(), labels: labels.as_ref() };
+    let name = |group: &RowGroup| name_of(&trace, &functions, labels.as_ref(), group.key);
     let (mut groups, whole) = row_groups(asked, by, wish.sort, with_peaks, ground.cancel)?;
     let text = wish.search.trim().to_lowercase();
     groups.retain(|group| text.is_empty() || name(group).to_lowercase().contains(&text));
@@ -79,7 +80,7 @@ fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Gr
         interval: ground.interval(),
         frames: ground.frame_count(),
         selected: groups.iter().position(is_selected),
-        types: types.clone(),
+        labels: labels.clone(),
         tree: Tree::Rows(groups.iter().map(|group| group.key).collect()),
         trace,
         whole,
@@ -140,7 +141,7 @@ fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Res
         whole,
         scale,
         functions,
-        types: None,
+        labels: None,
         tree: Tree::Forest(forest),
         lines,
         peaks: None,

@@ -29,7 +29,7 @@ use crate::app::jobs::{ForestKind, Ground, drop_aside};
 use crate::format;
 use crate::model::Trace;
 use crate::query::{
-    CallLine, Cancelled, Column, Forest, Functions, NodeKey, Numbers, RowGrouping, Sort, Types, UNKNOWN_TYPE, heap_label,
+    CallLine, Cancelled, Column, Forest, Functions, NodeKey, Numbers, RowGrouping, SiteLabels, Sort, UNKNOWN_TYPE, heap_label,
     node_name, shared_label, thread_label,
 };
 use crate::units::{Interval, Layer};
@@ -108,8 +108,8 @@ pub struct CallTable {
     interval: Interval,
     trace: Arc<Trace>,
     functions: Arc<Functions>,
-    /// If lines stand for types.
-    types: Option<Arc<Types>>,
+    /// If lines stand for types or owners.
+    labels: Option<SiteLabels>,
     tree: Tree,
     lines: Vec<CallLine>,
     /// Largest sizes of the lines, once they are known.
@@ -142,7 +142,7 @@ impl CallTable {
 
     /// What the innermost of a line's nodes is called.
     fn own_name(&self, line: &CallLine) -> String {
-        name_of(&self.trace, &self.functions, self.types.as_deref(), self.key(line))
+        name_of(&self.trace, &self.functions, self.labels.as_ref(), self.key(line))
     }
 
     /// What a line is called: all its nodes.
@@ -156,7 +156,7 @@ impl CallTable {
         shared_label(nodes.into_iter().map(|node| {
             let key = forest.key(node);
             let frame = if let NodeKey::Function(function) = key { Some(self.functions.name(function)) } else { None };
-            (frame, move || name_of(&self.trace, &self.functions, self.types.as_deref(), key))
+            (frame, move || name_of(&self.trace, &self.functions, self.labels.as_ref(), key))
         }))
     }
 
@@ -169,13 +169,15 @@ impl CallTable {
 }
 
 /// What a line is called.
-fn name_of(trace: &Trace, functions: &Functions, types: Option<&Types>, key: NodeKey) -> String {
+fn name_of(trace: &Trace, functions: &Functions, labels: Option<&SiteLabels>, key: NodeKey) -> String {
     match key {
         NodeKey::Heap(heap) => {
             let heap = trace.heap(heap);
             format!("{}, {}", trace.process(heap.process).label(), heap_label(heap))
         }
-        NodeKey::Type(id) => types.map_or_else(|| UNKNOWN_TYPE.to_owned(), |types| types.key(id).name.to_string()),
+        NodeKey::Type(id) | NodeKey::Owner(id) => {
+            labels.map_or_else(|| UNKNOWN_TYPE.to_owned(), |labels| labels.name(id).to_string())
+        }
         NodeKey::Thread(process, thread) => match thread_label(trace, process, thread) {
             thread if thread.is_empty() => format!("{}, unknown thread", trace.process(process).label()),
             thread => format!("{}, thread {thread}", trace.process(process).label()),

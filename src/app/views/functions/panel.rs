@@ -17,7 +17,7 @@ use crate::app::panels::losses;
 use crate::app::views::Around;
 use crate::app::views::histograms::AnyBucket;
 use crate::format;
-use crate::query::{CallLine, Column, NodeKey, RowGrouping, SHARED, layer_label, magnitude};
+use crate::query::{CallLine, Column, NodeKey, RowGrouping, SHARED, SiteLabels, layer_label, magnitude};
 
 /// Columns that can be shown; what only single allocations have is none of them.
 const COLUMNS: [Column; 9] = [
@@ -127,6 +127,7 @@ fn titled(column: Column, wish: &Wish) -> ListColumn {
         (Column::Name, Grouping::Sites(ForestKind::ByFunction)) => {
             ("Function", "The function that wanted the memory: the innermost one that is not the allocator's")
         }
+        (Column::Name, Grouping::Rows(RowGrouping::Owner)) => ("Owner", "Who keeps the memory, by the stack that committed it"),
         (Column::Name, Grouping::Rows(RowGrouping::Heap)) => ("Heap", "Where the memory lies"),
         (Column::Name, Grouping::Rows(RowGrouping::Type)) => ("Type", "The C++ type that was allocated"),
         (Column::Name, Grouping::Rows(RowGrouping::Thread)) => ("Thread", "The thread that allocated"),
@@ -328,10 +329,13 @@ impl List for Lines<'_, '_> {
         let (key, name) = (self.table.key(line), self.table.own_name(line));
         if !self.table.asked.frees {
             // Filters are about who allocated.
-            match (key, &self.table.types) {
+            match (key, &self.table.labels) {
                 (NodeKey::Heap(id), _) => self.around.offer_heap(ui, id),
-                (NodeKey::Type(id), Some(types)) => {
+                (NodeKey::Type(id), Some(SiteLabels::Types(types))) => {
                     self.around.offer_filters(ui, "this type", Predicate::Type(types.key(id).clone()));
+                }
+                (NodeKey::Owner(_), _) => {
+                    self.around.offer_filters(ui, "this owner", Predicate::Owner(name.as_str().into()));
                 }
                 _ => offer(ui, self.around, key, &name),
             }
@@ -379,7 +383,13 @@ fn offer(ui: &mut Ui, around: &mut Around<'_>, key: NodeKey, name: &str) {
         NodeKey::Thread(_, thread) if thread.is_known() => ("this thread", Predicate::thread(thread)),
         NodeKey::Size(bucket) => ("this size", AnyBucket::Size(bucket).predicate(clock)),
         NodeKey::Lifetime(bucket) => ("this lifetime", AnyBucket::Lifetime(bucket).predicate(clock)),
-        NodeKey::All | NodeKey::NoStack | NodeKey::NoModule | NodeKey::Heap(_) | NodeKey::Type(_) | NodeKey::Thread(..) => return,
+        NodeKey::All
+        | NodeKey::NoStack
+        | NodeKey::NoModule
+        | NodeKey::Heap(_)
+        | NodeKey::Type(_)
+        | NodeKey::Owner(_)
+        | NodeKey::Thread(..) => return,
     };
     around.offer_filters(ui, word, what);
     if matches!(key, NodeKey::Function(_)) {

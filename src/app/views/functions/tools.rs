@@ -13,7 +13,7 @@ use crate::query::RowGrouping;
 /// Points that all of it takes beside the search field.
 const ROOM: f32 = 760.0;
 
-const GROUPINGS: [(Grouping, &str, &str); 10] = [
+const GROUPINGS: [(Grouping, &str, &str); 11] = [
     (Grouping::Sites(ForestKind::TopDown), "Top-down", "From the thread's start inwards: under each function what it called"),
     (Grouping::INVERTED, "Bottom-up", "Innermost functions outside, and under each what called it"),
     (
@@ -23,6 +23,11 @@ const GROUPINGS: [(Grouping, &str, &str); 10] = [
     ),
     (Grouping::Sites(ForestKind::ByModule), "By module", "A line for each module, by that function"),
     (Grouping::Sites(ForestKind::ByTag), "By tag", "A line for each name that your rules give to stacks: menu View, Stack rules"),
+    (
+        Grouping::Rows(RowGrouping::Owner),
+        "By owner",
+        "Of commit, who keeps it: Windows heap, thread stacks, CLR, V8, PartitionAlloc, graphics, image copies, else a module",
+    ),
     (Grouping::Rows(RowGrouping::Heap), "By heap", "A line for each heap, tracker, or process that commits"),
     (Grouping::Rows(RowGrouping::Type), "By type", "A line for each C++ type that symbols tell"),
     (Grouping::Rows(RowGrouping::Thread), "By thread", "A line for each thread that allocated"),

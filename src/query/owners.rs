@@ -1,0 +1,149 @@
+//! Owners of memory: who keeps it, whatever function asked for it. A grouping of sites, like types.
+//!
+//! Of commit it is what the stack tells (`assets/owners.toml`): from the innermost frame outwards, up to the responsible
+//! caller, the first one that a rule fits; where none does, the responsible module. Heaps and trackers own their blocks.
+//!
+//! Cost: once for each state of the names a look at the frames of the sites of commit, on all processors.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::callers::CallerFinder;
+use super::naming::NO_STACK_KEY;
+use super::{Cancel, Cancelled, Mask, Recorded};
+use crate::model::{NodeId, Site, SiteId, Trace};
+use crate::stack_rules::owner_rules;
+use crate::symbols::{FrameKind, Names};
+use crate::tables::KeyedMap;
+use crate::units::Layer;
+
+/// The owner of blocks in Windows' heaps, and of what these commit.
+const HEAP: &str = "Windows heap";
+/// The owner of blocks that a tracker reports.
+const TRACKER: &str = "Trackers";
+
+/// The owner of each site, as far as names are known.
+#[derive(Clone, Debug, Default)]
+pub struct Owners {
+    /// By site, indices of `names`.
+    of_site: Vec<u32>,
+    names: Vec<Arc<str>>,
+}
+
+/// Sites in one piece of work.
+const PIECE: usize = 1 << 12;
+
+impl Owners {
+    /// Looks for the owners of all sites.
+    pub fn of(trace: &Trace, names: &Names, cancel: &Cancel) -> Result<Self, Cancelled> {
+        let of_piece = |sites: &[Site]| {
+            cancel.check()?;
+            let mut finder = OwnerFinder::new(trace, names);
+            Ok(sites.iter().map(|site| finder.owner(site)).collect())
+        };
+        let pieces: Result<Vec<Vec<&str>>, Cancelled> = trace.sites.par_chunks(PIECE).map(of_piece).collect();
+        let (mut owners, mut index) = (Self::default(), KeyedMap::default());
+        for owner in pieces?.into_iter().flatten() {
+            owners.of_site.push(*index.entry(owner).or_insert_with(|| {
+                owners.names.push(owner.into());
+                owners.names.len() as u32 - 1
+            }));
+        }
+        Ok(owners)
+    }
+
+    /// The number of a site's owner.
+    pub fn of_site(&self, site: SiteId) -> u32 {
+        self.of_site[site.0 as usize]
+    }
+
+    /// What an owner is called, by its number.
+    pub fn name(&self, owner: u32) -> &Arc<str> {
+        &self.names[owner as usize]
+    }
+
+    /// The sites of the owner of that name; none if there is no such owner (any more).
+    pub fn mask(&self, trace: &Trace, name: &str) -> Mask {
+        let wanted = self.names.iter().position(|known| **known == *name).map(|owner| owner as u32);
+        Mask::of_sites(trace, |site, _| Some(self.of_site(site)) == wanted)
+    }
+}
+
+/// Finds the owners of one site after the other.
+pub(super) struct OwnerFinder<'a> {
+    trace: &'a Trace,
+    names: &'a Names,
+    callers: CallerFinder<'a>,
+}
+
+impl<'a> OwnerFinder<'a> {
+    pub(super) fn new(trace: &'a Trace, names: &'a Names) -> Self {
+        Self { trace, names, callers: CallerFinder::new(trace, names, FrameKind::Innermost) }
+    }
+
+    /// The owner of a site.
+    pub(super) fn owner(&mut self, site: &Site) -> &'a str {
+        match self.trace.layer_of(site) {
+            Layer::Heap => HEAP,
+            Layer::Tracker => TRACKER,
+            Layer::Commit if site.stack == NodeId::ROOT => NO_STACK_KEY,
+            Layer::Commit => self.owner_of_commit(site),
+        }
+    }
+
+    fn owner_of_commit(&mut self, site: &Site) -> &'a str {
+        let Self { trace, names, callers } = self;
+        let (trace, names, rules) = (*trace, *names, owner_rules());
+        let responsible = callers.caller(site).responsible;
+        for node in trace.stacks.chain(site.stack) {
+            let recorded = Recorded::of(trace, names, node, site.caller, site.first, node == site.stack);
+            let mut levels: Vec<u16> = recorded.shown(false).collect();
+            levels.reverse();
+            for level in levels {
+                let rule = recorded.name(level).text().and_then(|text| rules.tag_rule(&text));
+                if let Some(rule) = rule {
+                    return rules.name(rules.tag_of_rule(rule));
+                }
+                if node == responsible.node && level <= responsible.level {
+                    return recorded.name(level).module().unwrap_or(UNKNOWN_MODULE);
+                }
+            }
+        }
+        UNKNOWN_MODULE
+    }
+}
+
+/// The owner of commit whose responsible caller lies in no module.
+const UNKNOWN_MODULE: &str = "(no module)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack_rules::FrameText;
+
+    #[test]
+    fn the_list_of_owners_is_read_whole_and_knows_the_owners_of_heaps_and_trackers() {
+        let rules = owner_rules();
+        let names: Vec<&str> = rules.names().iter().map(|name| &**name).collect();
+        let all = [HEAP, "Thread stacks", "Image copies", "V8", "PartitionAlloc", "CLR", "Graphics", TRACKER];
+        assert_eq!(names, all);
+    }
+
+    #[test]
+    fn frames_of_the_lists_subjects_have_their_owner_and_the_users_words_none() {
+        let rules = owner_rules();
+        let owner = |frame: &FrameText| rules.tag_rule(frame).map(|rule| &**rules.name(rules.tag_of_rule(rule)));
+        let named = |module, function| owner(&FrameText::named(module, function));
+        assert_eq!(named("ntdll.dll", "RtlpFindAndCommitPages"), Some(HEAP));
+        assert_eq!(named("ntoskrnl.exe", "RtlCreateUserStack"), Some("Thread stacks"));
+        assert_eq!(named("node.exe", "v8::base::OS::Allocate"), Some("V8"));
+        assert_eq!(named("chrome.dll", "partition_alloc::internal::SystemAllocPages"), Some("PartitionAlloc"));
+        assert_eq!(owner(&FrameText::unnamed("coreclr.dll", 0x10)), Some("CLR"));
+        assert_eq!(owner(&FrameText::unnamed("nvwgf2umx.dll", 0x10)), Some("Graphics"));
+        for own in ["CreateFiberScheduler", "Level::CommitHeap", "Game::AllocateHeap", "Texture::Load", "my::v8::Engine"] {
+            assert_eq!(named("game.exe", own), None, "{own}");
+        }
+        assert_eq!(owner(&FrameText::unnamed("ntdll.dll", 0x10)), None);
+    }
+}
