@@ -10,12 +10,13 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 use crate::platform;
 
 pub use place::{FolderMap, find};
-pub use text::{Excerpt, excerpt};
+pub use text::{Excerpt, excerpt, excerpt_of};
 
 /// Which program shows source files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -58,6 +59,8 @@ pub struct SourceSettings {
     pub command: String,
     /// Folders of build machines and what they are here.
     pub folders: Vec<FolderMap>,
+    /// Servers that may be asked for source files of which symbols say that they have them.
+    pub servers: Vec<String>,
 }
 
 /// A program and its arguments.
@@ -112,15 +115,8 @@ fn link(url: String) -> Call {
 
 /// A path as a part of a link (RFC 3986): `C:/a%20b.cpp`.
 fn encoded(path: &str) -> String {
-    let path = path.replace('\\', "/");
-    let mut text = String::with_capacity(path.len());
-    for byte in path.trim_start_matches('/').bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b':' => text.push(byte.into()),
-            _ => text.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    text
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b':');
+    utf8_percent_encode(path.replace('\\', "/").trim_start_matches('/'), ESCAPED).to_string()
 }
 
 /// The words of a command.
@@ -158,7 +154,7 @@ mod tests {
     use super::*;
 
     fn called(editor: Editor, command: &str, file: &str) -> Result<(String, Vec<String>), String> {
-        let settings = SourceSettings { editor, command: command.to_owned(), folders: Vec::new() };
+        let settings = SourceSettings { editor, command: command.to_owned(), ..SourceSettings::default() };
         call(&settings, file, 12).map(|call| (call.program, call.words))
     }
 

@@ -15,7 +15,7 @@ use super::views::{Looked, SeenFrames};
 use crate::model::Trace;
 use crate::query::Tree;
 use crate::stack_rules::StackRules;
-use crate::symbols::{self, FrameKind, ModuleKey, ModuleReport, ModuleState, Place, Sources, SymbolPath, Symbols};
+use crate::symbols::{self, BuildSources, FrameKind, ModuleKey, ModuleReport, ModuleState, Place, Sources, SymbolPath, Symbols};
 use crate::synth::demo;
 
 /// Where symbols come from if nobody says anything else.
@@ -154,6 +154,11 @@ impl Names {
             lines: None,
             frames: None,
         }
+    }
+
+    /// The modules that have names, to look for their source files.
+    pub fn build_sources(&self) -> BuildSources {
+        self.symbols.build_sources()
     }
 
     /// Asks for what came in a trace that has grown: now and then, and when it is `settled`.

@@ -1,12 +1,18 @@
 //! Lines of source files: opens them in the user's editor, and reads what stands around them. Looking for a file can take
 //! long, so a thread of its own does it.
+//!
+//! A file is on this machine ([`editor::find`]), or where the build's symbols say: the program's own, kept from before,
+//! or at a server, which is asked only if the user allowed that one.
+
+use std::path::PathBuf;
 
 use eframe::egui;
 
 use super::HighwaterApp;
 use super::aside::Aside;
-use crate::editor::{self, Excerpt};
+use crate::editor::{self, Excerpt, SourceSettings};
 use crate::query::SourceLine;
+use crate::symbols::{BuildSources, SourceOrigin, SourceStore, Stop};
 use crate::tables::KeyedMap;
 
 /// Whether the dialog is shown, and files that are looked for.
@@ -16,8 +22,17 @@ pub struct SourceFiles {
     pub is_shown: bool,
     at_work: Aside<Result<(), String>>,
     /// What stands around the lines that were looked at last; `None` while it is being read.
-    texts: KeyedMap<SourceLine, Option<Result<Excerpt, String>>>,
-    reading: Aside<(SourceLine, Result<Excerpt, String>)>,
+    texts: KeyedMap<SourceLine, Option<Result<Excerpt, Unread>>>,
+    reading: Aside<(SourceLine, Result<Excerpt, Unread>)>,
+}
+
+/// Why a source file was not read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unread {
+    /// A sentence.
+    pub reason: String,
+    /// The server that has it, if the user did not allow yet that it is asked.
+    pub server: Option<String>,
 }
 
 /// Lines whose text is kept.
@@ -32,27 +47,100 @@ impl SourceFiles {
     }
 
     /// What stands around a line, or why that is not known; `None` if nobody has asked yet, or it is being read.
-    pub fn text(&self, line: &SourceLine) -> Option<&Result<Excerpt, String>> {
+    pub fn text(&self, line: &SourceLine) -> Option<&Result<Excerpt, Unread>> {
         self.texts.get(line)?.as_ref()
     }
 
-    /// Forgets what was read: folders have other names now.
+    /// Forgets what was read: files are to be found elsewhere now.
     pub fn forget_texts(&mut self) {
         self.texts.clear();
+        self.reading = Aside::default(); // what is being read is of the old places
+    }
+}
+
+/// A source file.
+enum Found {
+    File(PathBuf),
+    /// Of what the program brings along.
+    Text(&'static str),
+}
+
+/// Where source files may be.
+struct Search {
+    settings: SourceSettings,
+    builds: BuildSources,
+    store: Option<SourceStore>,
+}
+
+impl Search {
+    /// A file as a compiler named it.
+    fn find(&self, file: &str) -> Result<Found, Unread> {
+        let missing = match editor::find(file, &self.settings.folders) {
+            Ok(path) => return Ok(Found::File(path)),
+            Err(missing) => missing,
+        };
+        let name = file.rsplit(['\\', '/']).next().unwrap_or(file);
+        let unread = |reason: String| Unread { reason, server: None };
+        let (Some(store), Some(origin)) = (&self.store, self.builds.origin(file, &Stop::default())) else {
+            return Err(unread(missing));
+        };
+        let url = match origin {
+            SourceOrigin::Text(text) => return Ok(Found::Text(text)),
+            SourceOrigin::Command => {
+                return Err(unread(format!(
+                    "{missing} Its symbols name a command that fetches it, which highwater does not run."
+                )));
+            }
+            SourceOrigin::Url(url) => url,
+        };
+        let host = url.host();
+        match store.kept(&url) {
+            Some(path) => Ok(Found::File(path)),
+            None if self.settings.servers.iter().any(|server| server == host) => {
+                let fetched = store.fetch(&url, &Stop::default());
+                fetched.map(Found::File).map_err(|why| unread(format!("{name} did not come from {host}: {why}.")))
+            }
+            None => {
+                let reason = format!("{name} is not on this machine as {file}. Its symbols say that {host} has it.");
+                Err(Unread { reason, server: Some(host.to_owned()) })
+            }
+        }
+    }
+}
+
+impl Search {
+    /// A file with a text of the program's own, for an editor.
+    fn keep(&self, file: &str, text: &str) -> Result<PathBuf, String> {
+        let store = self.store.as_ref().ok_or("There is no folder for files of the program's own.")?;
+        store.keep(file, text).map_err(|why| format!("{file} was not written: {why}."))
     }
 }
 
 impl HighwaterApp {
+    fn search_for_sources(&self) -> Search {
+        let names = self.document.as_ref().and_then(|document| document.names.as_ref());
+        Search {
+            settings: self.settings.sources.clone(),
+            builds: names.map(|names| names.build_sources()).unwrap_or_default(),
+            store: SourceStore::new(self.given.cache.as_deref()),
+        }
+    }
+
     /// Opens a line, once its file is found.
     pub(super) fn open_source(&mut self, ctx: &egui::Context, line: &SourceLine) {
-        let (settings, SourceLine { file, line }) = (self.settings.sources.clone(), line.clone());
-        self.source_files
-            .at_work
-            .start(ctx, move || editor::find(&file, &settings.folders).and_then(|path| editor::open(&settings, &path, line)));
+        let (search, SourceLine { file, line }) = (self.search_for_sources(), line.clone());
+        self.source_files.at_work.start(ctx, move || {
+            let path = match search.find(&file).map_err(|unread| unread.reason)? {
+                Found::File(path) => path,
+                Found::Text(text) => search.keep(&file, text)?,
+            };
+            editor::open(&search.settings, &path, line)
+        });
     }
 
     /// Reads what stands around a line, once.
     pub(super) fn read_source(&mut self, ctx: &egui::Context, line: SourceLine) {
+        let search = self.search_for_sources();
         let SourceFiles { texts, reading, .. } = &mut self.source_files;
         if texts.contains_key(&line) {
             return;
@@ -61,11 +149,13 @@ impl HighwaterApp {
             texts.clear();
         }
         texts.insert(line.clone(), None);
-        let folders = self.settings.sources.folders.clone();
         reading.start(ctx, move || {
-            let read = editor::find(&line.file, &folders).and_then(|path| {
-                let read = editor::excerpt(&path, line.line, AROUND);
-                read.map_err(|reason| format!("{} {reason}", path.display()))
+            let read = search.find(&line.file).and_then(|found| {
+                let (read, name) = match found {
+                    Found::File(path) => (editor::excerpt(&path, line.line, AROUND), path.display().to_string()),
+                    Found::Text(text) => (editor::excerpt_of(text, line.line, AROUND), line.file.clone()),
+                };
+                read.map_err(|reason| Unread { reason: format!("{name} {reason}"), server: None })
             });
             (line, read)
         });

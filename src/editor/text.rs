@@ -23,7 +23,11 @@ pub struct Excerpt {
 ///
 /// Text that is neither UTF-8 nor UTF-16 with a mark is read as ASCII, with signs for all else.
 pub fn excerpt(file: &Path, line: u32, around: u32) -> Result<Excerpt, String> {
-    let text = any_text_of(file, MOST).map_err(|reason| format!("cannot be read: {reason}"))?;
+    excerpt_of(&any_text_of(file, MOST).map_err(|reason| format!("cannot be read: {reason}"))?, line, around)
+}
+
+/// The same of a text.
+pub fn excerpt_of(text: &str, line: u32, around: u32) -> Result<Excerpt, String> {
     let first = line.saturating_sub(around).max(1);
     let count = (line.saturating_sub(first) + around + 1) as usize;
     let lines: Vec<String> = text.lines().skip(first as usize - 1).take(count).map(shown).collect();

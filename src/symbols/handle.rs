@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use super::locate::{Locator, file_name};
 use super::saved::SavedNames;
+use super::source_origin::{BuildSources, NamedModule};
 use super::wanted::{self, Also, ModuleAddresses};
 use super::{CodeAddress, FrameKind, ModuleKey, ModuleReport, ModuleState, Names, ServerAnswers, Sources, Stop, lookup_address};
 use crate::model::{Module, ProcessId, SiteId, Trace};
@@ -189,6 +190,17 @@ impl Symbols {
         let mut list: Vec<ModuleReport> = table.entries.iter().map(|entry| entry.report.clone()).collect();
         list.sort_by(|a, b| (b.addresses, &a.name).cmp(&(a.addresses, &b.name)));
         list
+    }
+
+    /// The modules that have names, to look for their source files. Cost: a step a module.
+    pub fn build_sources(&self) -> BuildSources {
+        let embedded = self.shared.locator().embedded().to_vec();
+        let table = self.shared.lock();
+        let modules = table.entries.iter().filter_map(|entry| {
+            let names = Arc::clone(table.names.modules.get(&entry.report.key)?);
+            Some(NamedModule { names, key: entry.report.pdb, file: entry.report.file.clone() })
+        });
+        BuildSources { modules: modules.collect(), embedded }
     }
 
     /// Whether everything that can be found has been found.

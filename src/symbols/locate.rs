@@ -84,6 +84,11 @@ impl Locator {
         }
     }
 
+    /// The PDBs that the program brings along.
+    pub(super) fn embedded(&self) -> &[Embedded] {
+        &self.sources.embedded
+    }
+
     /// Asks servers again what they did not have.
     pub fn forget(&self) {
         #[cfg(feature = "symsrv")]

@@ -34,6 +34,8 @@ mod scopes;
 #[cfg(feature = "symsrv")]
 mod server;
 mod source;
+mod source_origin;
+mod source_store;
 mod sources;
 mod trouble;
 mod types;
@@ -53,6 +55,8 @@ pub use names::{Frame, ModuleNames};
 pub use path::{Place, SymbolPath};
 pub use resolver::{PdbFacts, Request, Resolved, facts, identify, resolve, resolve_watched};
 pub use source::PdbFile;
+pub use source_origin::{BuildSources, SourceOrigin, SourceUrl, source_origin};
+pub use source_store::SourceStore;
 pub use sources::{Embedded, Sources};
 pub use trouble::{NotFound, PlaceTrouble, Trouble};
 pub use wanted::{CodeAddress, FrameKind, lookup_address};

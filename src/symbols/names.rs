@@ -67,6 +67,11 @@ impl ModuleNames {
         self.addresses.len()
     }
 
+    /// Whether a function, source file or type is called so.
+    pub(super) fn has_text(&self, text: &str) -> bool {
+        (0..self.ends.len() as u32).any(|index| self.string(index) == text)
+    }
+
     /// Whether nothing was asked for.
     pub fn is_empty(&self) -> bool {
         self.addresses.is_empty()

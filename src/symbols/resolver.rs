@@ -73,7 +73,7 @@ pub struct Request {
     pub known: Option<std::sync::Arc<ModuleNames>>,
 }
 
-type Pdb = PDB<'static, BoundedFile>;
+pub(super) type Pdb = PDB<'static, BoundedFile>;
 
 /// Which build a file is. Reads little of it.
 pub fn identify(file: impl Into<PdbFile>, stop: &Stop) -> Result<PdbKey, PdbError> {
@@ -127,7 +127,8 @@ pub fn resolve_watched(
 }
 
 /// Opens a file and tells which build it is and whether it is a FASTLINK one.
-fn open(file: &PdbFile, work: &Work) -> Result<(Pdb, PdbKey, bool), PdbError> {
+/// Opens a PDB: which build it is, and whether it was linked with `/DEBUG:FASTLINK`.
+pub(super) fn open(file: &PdbFile, work: &Work) -> Result<(Pdb, PdbKey, bool), PdbError> {
     let mut pdb = PDB::open(BoundedFile::open(file, work)?)?;
     let info = pdb.pdb_information()?;
     let (guid, info_age) = (Guid::from_bytes(info.guid.to_bytes_le()), info.age);

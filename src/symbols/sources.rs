@@ -36,6 +36,8 @@ pub struct Embedded {
     pub key: PdbKey,
     /// A cabinet with it, as symbol stores have them.
     pub cabinet: &'static [u8],
+    /// Source files of the build: their paths as the PDB names them, and their text.
+    pub sources: &'static [(&'static str, &'static str)],
 }
 
 impl Default for Sources {

@@ -46,8 +46,16 @@ pub const TRACE: &[u8] = include_bytes!("../../assets/demo.etl");
 /// images in the trace there are none: they are made up.
 pub fn symbols() -> Embedded {
     let Pdb { guid, age, .. } = images::APP.pdb();
-    Embedded { key: PdbKey { guid, age }, cabinet: program::PDB }
+    Embedded { key: PdbKey { guid, age }, cabinet: program::PDB, sources: &SOURCES }
 }
+
+/// Its source files, but for what stands for the C run-time.
+const SOURCES: [(&str, &str); 4] = [
+    (r"C:\MemoryTestApp\main.cpp", include_str!("../../assets/demo/main.cpp")),
+    (r"C:\MemoryTestApp\physics.cpp", include_str!("../../assets/demo/physics.cpp")),
+    (r"C:\MemoryTestApp\heap_tracker.cpp", include_str!("../../assets/demo/heap_tracker.cpp")),
+    (r"C:\MemoryTestApp\messages.cpp", include_str!("../../assets/demo/messages.cpp")),
+];
 
 /// Id of `MemoryTestApp.exe`.
 pub const APP_PID: u32 = 4660;

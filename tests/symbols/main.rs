@@ -13,5 +13,6 @@ mod in_traces;
 mod names;
 #[cfg(feature = "symsrv")]
 mod servers;
+mod sources;
 #[cfg(feature = "symsrv")]
 mod stores;

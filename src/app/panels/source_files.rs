@@ -5,6 +5,7 @@ use eframe::egui::{self, RichText, TextEdit, Ui};
 
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands};
+use crate::app::source_files::Unread;
 use crate::app::views::Around;
 use crate::editor::{Editor, Excerpt, FolderMap, SourceSettings};
 use crate::query::{Recorded, SourceLine};
@@ -14,6 +15,10 @@ const FOLDER: f32 = 230.0;
 
 /// What a click on a line of a source file does.
 const OPEN: &str = "Open in the editor; View, Source files\u{2026} says in which";
+
+/// What it means to fetch a source file.
+const FETCH: &str =
+    "From now on this server is asked for source files: it learns which ones. View, Source files\u{2026} takes that back";
 
 /// An entry of a frame's menu, if its line is known.
 pub fn offer(ui: &mut Ui, frame: &Recorded<'_>, level: u16, commands: &mut Commands) {
@@ -41,8 +46,15 @@ pub fn excerpt(ui: &mut Ui, line: Option<&SourceLine>, margin: &str, around: &mu
     ui.weak(line.short());
     let Excerpt { first, lines } = match read {
         Ok(excerpt) => excerpt,
-        Err(reason) => {
+        Err(Unread { reason, server }) => {
             ui.add(egui::Label::new(RichText::new(reason).weak()).wrap());
+            if let Some(server) = server
+                && ui.button(format!("Fetch from {server}")).on_hover_text(FETCH).clicked()
+            {
+                let mut sources = around.settings.sources.clone();
+                sources.servers.push(server.clone());
+                around.commands.push(Command::ChangeSources(sources));
+            }
             return;
         }
     };
@@ -71,6 +83,10 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         editors(&mut sources, ui);
         ui.separator();
         folders(&mut sources, ui);
+        if !sources.servers.is_empty() {
+            ui.separator();
+            servers(&mut sources, ui);
+        }
     });
     if sources != settings.sources {
         commands.push(Command::ChangeSources(sources));
@@ -93,6 +109,21 @@ fn editors(sources: &mut SourceSettings, ui: &mut Ui) {
         let told = "{file} and {line} stand for the place; put \" around words with spaces";
         ui.add(field).on_hover_text(told);
     }
+}
+
+fn servers(sources: &mut SourceSettings, ui: &mut Ui) {
+    ui.strong("Servers");
+    ui.weak("May be asked for source files that are not on this machine, where symbols name them.");
+    let mut away = None;
+    for (at, server) in sources.servers.iter().enumerate() {
+        ui.horizontal(|ui| {
+            ui.label(server);
+            if ui.button("\u{d7}").on_hover_text("Ask it no more").clicked() {
+                away = Some(at);
+            }
+        });
+    }
+    away.into_iter().for_each(|at| drop(sources.servers.remove(at)));
 }
 
 fn folders(sources: &mut SourceSettings, ui: &mut Ui) {

@@ -5,6 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use super::Download;
 use super::search::{Search, beginning, compressed, first_two};
 use super::servers::Absent;
@@ -122,16 +124,22 @@ fn is_cabinet(file: &Path) -> bool {
     fs::File::open(file).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *cabinet::MAGIC
 }
 
+/// What is escaped in a part of a URL's path (RFC 3986; servers take what else it allows as it is).
+const NO_PART: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'+')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'@')
+    .remove(b',');
+
 /// A name as part of a URL.
 fn escape(name: &str) -> String {
-    use std::fmt::Write;
-    let mut text = String::new();
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~+!$'()@,".contains(&byte) {
-            text.push(byte.into());
-        } else {
-            let _ = write!(text, "%{byte:02X}");
-        }
-    }
-    text
+    utf8_percent_encode(name, NO_PART).to_string()
 }
