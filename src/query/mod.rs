@@ -19,6 +19,7 @@
 mod activity;
 mod alive;
 mod buckets;
+mod call_lines;
 mod call_tree;
 mod callers;
 mod cancel;
@@ -78,6 +79,7 @@ pub use activity::{
     processor_entries, processor_series, sample_counts, sample_sums, sample_sums_where, sampled_stacks, sort_by_allocated,
 };
 pub use buckets::{LifetimeBounds, LifetimeBucket, SizeBucket};
+pub use call_lines::CallLines;
 pub use call_tree::{CallLine, call_tree, call_tree_peaks, heaviest_path, node_name, sort_call_tree_by_peak};
 pub use callers::{Caller, CallerFinder, CallerFrame, Fold};
 pub use cancel::{Cancel, Cancelled};
@@ -119,7 +121,7 @@ pub use row_set::{Bounds, RowChoice, RowCondition, RowSet};
 pub use rows::{RowColumn, RowSort, RowTable, rows};
 pub use series::{Series, SeriesOf, series};
 pub use site_choice::SiteChoice;
-pub use source_lines::SourceLine;
+pub use source_lines::{SourceLine, source_lines};
 pub use tags::Tags;
 pub use totals::{Totals, totals};
 pub use tree::{

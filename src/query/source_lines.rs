@@ -102,6 +102,19 @@ impl LineSums {
     }
 }
 
+/// By group the line where its responsible callers asked for most of what sites hold; `of_site` tells their groups.
+pub fn source_lines(
+    of: (&Trace, &Names),
+    held: (&Totals, &Mask),
+    of_site: &[Option<u32>],
+    groups: usize,
+    cancel: &Cancel,
+) -> Result<Vec<Option<SourceLine>>, Cancelled> {
+    let mut sums = LineSums::default();
+    sums.add(of, held, of_site, cancel)?;
+    Ok(sums.largest(groups))
+}
+
 /// Lines of groups, for the sites of one side.
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'a> {

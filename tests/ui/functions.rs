@@ -10,7 +10,7 @@ use highwater::app::{Options, Settings};
 use highwater::format;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::query::{
-    By, Cancel, Fold, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, Index, IndexOptions, Mask, ReportFilter,
+    By, Cancel, Column, Fold, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, Index, IndexOptions, Mask, ReportFilter,
     ReportRequest, functions, report, totals,
 };
 use highwater::symbols::{Options as SymbolOptions, Sources, Symbols};
@@ -173,6 +173,24 @@ fn groupings_have_the_numbers_of_the_report_and_filter() {
     choose(&mut window, "By module", "By function");
     assert_eq!(line(&window, LEAK), columns(&leak.own));
     assert!(texts(&window).iter().all(|(_, text)| !text.starts_with("ntdll")));
+}
+
+#[test]
+fn functions_say_in_which_line_most_was_asked_for() {
+    let mut settings = Settings::default();
+    settings.show_column(Column::Source, true);
+    let mut window = window_set(Options { inputs: vec![Input::Demo], ..Options::default() }, settings);
+    click(&mut window, "Source MemoryTestApp.exe: 0x1d0000 (default)");
+    click(&mut window, "Functions");
+    settle(&mut window);
+    assert!(!texts(&window).iter().any(|(_, text)| text == "Source"), "a line of a tree stands for several places");
+    choose(&mut window, "Top-down", "By function");
+    wait_for(&mut window, LEAK);
+    settle(&mut window);
+    assert!(line(&window, LEAK).contains(&"main.cpp:48".to_owned()), "{:?}", line(&window, LEAK));
+    window.get_by_label(LEAK).click_secondary();
+    settle(&mut window);
+    assert!(has(&window, "Open main.cpp:48"));
 }
 
 #[test]

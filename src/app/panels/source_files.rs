@@ -22,9 +22,15 @@ const FETCH: &str =
 
 /// An entry of a frame's menu, if its line is known.
 pub fn offer(ui: &mut Ui, frame: &Recorded<'_>, level: u16, commands: &mut Commands) {
-    let Some(line) = SourceLine::of(frame, level) else { return };
+    if let Some(line) = SourceLine::of(frame, level) {
+        offer_line(ui, &line, commands);
+    }
+}
+
+/// An entry of a menu that opens a line.
+pub fn offer_line(ui: &mut Ui, line: &SourceLine, commands: &mut Commands) {
     if ui.button(format!("Open {}", line.short())).on_hover_text(OPEN).clicked() {
-        commands.push(Command::OpenSource(line));
+        commands.push(Command::OpenSource(line.clone()));
     }
 }
 
@@ -36,8 +42,8 @@ pub fn on_click(label: egui::Response, line: Option<&SourceLine>, commands: &mut
     }
 }
 
-/// What stands around a line in its file, where that is on this machine, with `margin` beside the line. A click opens it.
-pub fn excerpt(ui: &mut Ui, line: Option<&SourceLine>, margin: &str, around: &mut Around<'_>) {
+/// What stands around a line in its file, if that is found, with `margin` beside each line. A click on the line opens it.
+pub fn excerpt(ui: &mut Ui, line: Option<&SourceLine>, margin: impl Fn(&SourceLine) -> String, around: &mut Around<'_>) {
     let Some(line) = line else { return };
     let Some(read) = around.sources.text(line) else {
         around.commands.push(Command::ReadSource(line.clone()));
@@ -61,7 +67,7 @@ pub fn excerpt(ui: &mut Ui, line: Option<&SourceLine>, margin: &str, around: &mu
     let digits = (*first as usize + lines.len()).to_string().len();
     for (number, text) in (*first..).zip(lines) {
         let is_it = number == line.line;
-        let beside = if is_it { margin } else { "" };
+        let beside = margin(&SourceLine { file: line.file.clone(), line: number });
         let shown = RichText::new(format!("{beside:>11} {number:>digits$}  {text}")).monospace().size(12.0);
         let shown = if is_it { shown.strong().background_color(ui.visuals().selection.bg_fill) } else { shown.weak() };
         let label = ui.add(egui::Label::new(shown).extend().sense(egui::Sense::click()));

@@ -12,8 +12,8 @@ use crate::app::panels::line;
 use crate::app::panels::overview::small_corners;
 use crate::app::theme;
 use crate::format;
-use crate::model::Trace;
-use crate::query::{Cancelled, Details, Filter, Path, Series, details, layer_of};
+use crate::model::{NodeId, Trace};
+use crate::query::{CallLines, Cancelled, Details, Filter, Numbers, Path, Series, SourceLine, details, layer_of};
 use crate::units::{Interval, Ticks};
 
 /// Points across the line.
@@ -27,11 +27,13 @@ pub struct Closer {
     interval: Interval,
     /// Nothing where several layers are under the node: they nest.
     details: Option<Arc<Details>>,
+    /// Of a frame what the lines of its function hold.
+    lines: Option<Arc<CallLines>>,
 }
 
 impl Closer {
     /// Looks at a node. Cost: see [`details`].
-    pub fn of(path: &Path, ground: &Ground<'_>) -> Result<Self, Cancelled> {
+    pub fn of(path: &Path, ground: &mut Ground<'_>) -> Result<Self, Cancelled> {
         let trace = ground.trace();
         let found = match layer_of(trace, path) {
             Some(layer) => {
@@ -41,7 +43,13 @@ impl Closer {
             }
             None => None,
         };
-        Ok(Self { path: path.clone(), trace: Arc::downgrade(trace), interval: ground.interval(), details: found })
+        let lines = lines(path, ground)?.map(Arc::new);
+        Ok(Self { path: path.clone(), trace: Arc::downgrade(trace), interval: ground.interval(), details: found, lines })
+    }
+
+    /// What a line of a source file holds, if it is one of the function.
+    pub fn at_line(&self, line: &SourceLine) -> Option<&Numbers> {
+        self.lines.as_ref().filter(|lines| lines.file == line.file)?.at(line.line)
     }
 
     /// Whether it is about this trace.
@@ -90,6 +98,17 @@ impl Closer {
             ui.weak(format!("peak at {peak_at:.3} s"));
         });
     }
+}
+
+/// What the lines of a frame's function hold, with the same callers.
+fn lines(path: &Path, ground: &mut Ground<'_>) -> Result<Option<CallLines>, Cancelled> {
+    let frame = path.last().and_then(|key| key.frame()).filter(|(node, _)| *node != NodeId::ROOT);
+    let Some(frame) = frame else { return Ok(None) };
+    let totals = ground.totals()?;
+    let upper: Path = path.iter().take_while(|key| key.frame().is_none()).copied().collect();
+    let mut mask = Filter::under(upper).mask(ground.trace());
+    mask.and(&ground.mask);
+    CallLines::of((ground.trace(), ground.names()), (&totals, &mask), frame, ground.cancel)
 }
 
 /// Draws a line over an interval, filled down to nothing, and says its value where the pointer is.

@@ -7,9 +7,11 @@ use super::opened::{Finder, Way};
 use super::search::search;
 use super::{CallTable, Grouping, Request, Tree, Wish, butterfly, name_of};
 use crate::app::jobs::{ForestKind, Ground};
+use crate::model::SiteId;
 use crate::query::{
     CallLine, Cancelled, Column, Forest, ForestSums, Functions, NodeKey, RowGroup, RowGrouping, RowsAsked, SiteLabels, Sort,
     call_tree, call_tree_peaks, freed_sums, heaviest_path, magnitude, node_name, row_groups, sort_call_tree_by_peak,
+    source_lines,
 };
 use crate::units::Layer;
 
@@ -24,12 +26,13 @@ pub fn call_table(request: &Request, ground: &mut Ground<'_>) -> Result<CallTabl
     }
 }
 
-/// The same with the peaks of all lines, which stand in their order if that is wished.
+/// The same with the peaks of all lines, which stand in their order if that is wished, and source lines.
 pub fn call_table_with_peaks(request: &Request, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
     match request.wish.grouping {
         Grouping::Sites(kind) => {
             let mut table = of_sites(request, kind, ground)?;
             add_peaks(&mut table, ground)?;
+            add_sources(&mut table, ground)?;
             Ok(table)
         }
         Grouping::Rows(by) => of_rows(request, by, true, ground),
@@ -74,6 +77,7 @@ fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Gr
     };
     let butterfly = butterfly::of(&butterfly_of(wish, *layer), &functions, ground)?;
     Ok(CallTable {
+        sources: None,
         asked: wish.clone(),
         fulfilled: wish.clone(),
         layer: *layer,
@@ -132,6 +136,7 @@ fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Res
     let scale = sizes.map(|numbers| magnitude(wish.sort.column, numbers)).max().unwrap_or(0);
     let butterfly = butterfly::of(&butterfly_of(&fulfilled, *layer), &functions, ground)?;
     Ok(CallTable {
+        sources: None,
         asked: wish.clone(),
         fulfilled,
         layer: *layer,
@@ -148,6 +153,19 @@ fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Res
         selected,
         butterfly,
     })
+}
+
+/// Adds, by function, where most of what each holds is asked for.
+fn add_sources(table: &mut CallTable, ground: &mut Ground<'_>) -> Result<(), Cancelled> {
+    let (totals, Tree::Forest(forest)) = (ground.totals()?, &table.tree) else { return Ok(()) };
+    if !table.has_sources() {
+        return Ok(());
+    }
+    let of_site: Vec<Option<u32>> =
+        (0..ground.trace().sites.len() as u32).map(|site| Some(forest.node_of(SiteId(site)))).collect();
+    let (of, held) = ((&**ground.trace(), &**ground.names()), (&*totals, &*ground.mask));
+    table.sources = Some(source_lines(of, held, &of_site, forest.len(), ground.cancel)?);
+    Ok(())
 }
 
 /// Adds the peaks of all lines, and puts those into their order if it is wished.

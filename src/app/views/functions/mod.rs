@@ -29,8 +29,8 @@ use crate::app::jobs::{ForestKind, Ground, drop_aside};
 use crate::format;
 use crate::model::Trace;
 use crate::query::{
-    CallLine, Cancelled, Column, Forest, Functions, NodeKey, Numbers, RowGrouping, SiteLabels, Sort, UNKNOWN_TYPE, heap_label,
-    node_name, shared_label, thread_label,
+    CallLine, Cancelled, Column, Forest, Functions, NodeKey, Numbers, RowGrouping, SiteLabels, Sort, SourceLine, UNKNOWN_TYPE,
+    heap_label, node_name, shared_label, thread_label,
 };
 use crate::units::{Interval, Layer};
 use butterfly::{Butterflied, ProcessLife};
@@ -112,6 +112,8 @@ pub struct CallTable {
     labels: Option<SiteLabels>,
     tree: Tree,
     lines: Vec<CallLine>,
+    /// By node where most of what it holds is asked for, once that is known.
+    sources: Option<Vec<Option<SourceLine>>>,
     /// Largest sizes of the lines, once they are known.
     peaks: Option<Vec<u64>>,
     /// Frames that end in the interval, if there are any.
@@ -133,6 +135,16 @@ enum Tree {
 }
 
 impl CallTable {
+    /// Whether its lines stand for functions of which there is a line of source.
+    fn has_sources(&self) -> bool {
+        self.asked.grouping == Grouping::Sites(ForestKind::ByFunction) && !self.asked.frees
+    }
+
+    /// Where most of what a line holds is asked for, if that is known.
+    fn source(&self, line: &CallLine) -> Option<&SourceLine> {
+        self.sources.as_ref()?.get(line.node as usize)?.as_ref()
+    }
+
     fn key(&self, line: &CallLine) -> NodeKey {
         match &self.tree {
             Tree::Forest(forest) => forest.key(line.node),

@@ -13,7 +13,7 @@ use crate::app::filters::Predicate;
 use crate::app::jobs::ForestKind;
 use crate::app::panels::columns::{self, list_column, title};
 use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value};
-use crate::app::panels::losses;
+use crate::app::panels::{losses, source_files};
 use crate::app::views::Around;
 use crate::app::views::histograms::AnyBucket;
 use crate::format;
@@ -30,6 +30,20 @@ const COLUMNS: [Column; 9] = [
     Column::Peak,
     Column::AllocationsPerFrame,
     Column::BytesPerFrame,
+];
+
+/// The same of functions with a line of source.
+const SOURCED_COLUMNS: [Column; 10] = [
+    Column::Name,
+    Column::Count,
+    Column::Impacting,
+    Column::Size,
+    Column::OutstandingFrom,
+    Column::OutstandingTo,
+    Column::Peak,
+    Column::AllocationsPerFrame,
+    Column::BytesPerFrame,
+    Column::Source,
 ];
 
 /// Those of what died.
@@ -108,6 +122,7 @@ pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<
 fn titled(column: Column, wish: &Wish) -> ListColumn {
     let plain = list_column(column);
     let (title, hint) = match (column, wish.grouping) {
+        (Column::Source, _) => (plain.title, "Source file and line where most of it was asked for"),
         (Column::Count, _) if wish.frees => ("Freed", "Allocations that died in the interval"),
         (Column::Size, _) if wish.frees => ("Freed Size", "Bytes of those that died in the interval"),
         (Column::Name, Grouping::Sites(ForestKind::ByTag)) => {
@@ -213,12 +228,18 @@ impl CallTable {
         let Some(line) = self.lines.get(row) else { return Value::Nothing };
         match column {
             Column::Name => Value::Text(self.name(line)),
+            Column::Source if self.sources.is_none() => Value::Awaited,
+            Column::Source => self.source(line).map_or(Value::Nothing, |line| Value::Text(line.short())),
             column => columns::value(column, &line.numbers, self.peak(row), self.frames),
         }
     }
 
     fn shown(&self) -> &'static [Column] {
-        if self.asked.frees { &FREED_COLUMNS } else { &COLUMNS }
+        match () {
+            () if self.asked.frees => &FREED_COLUMNS,
+            () if self.has_sources() => &SOURCED_COLUMNS,
+            () => &COLUMNS,
+        }
     }
 }
 
@@ -269,7 +290,7 @@ impl List for Lines<'_, '_> {
     fn share(&self, row: usize, column: usize) -> Option<Share> {
         let (of, line) = (self.column(column), self.line(row)?);
         let number = match of {
-            Column::Name => return None,
+            Column::Name | Column::Source => return None,
             Column::Peak => self.table.peak(row)?,
             _ => magnitude(of, &line.numbers),
         };
@@ -339,6 +360,9 @@ impl List for Lines<'_, '_> {
                 }
                 _ => offer(ui, self.around, key, &name),
             }
+        }
+        if let Some(source) = self.table.source(line) {
+            source_files::offer_line(ui, source, self.around.commands);
         }
         copy_name(ui, self.around, &name);
     }

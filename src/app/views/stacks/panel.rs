@@ -18,7 +18,7 @@ use crate::app::panels::{frames, losses, source_files, stack_rules};
 use crate::app::views::Around;
 use crate::format;
 use crate::model::NodeId;
-use crate::query::{Column, Key, SourceLine, TreeRow, layer_label, magnitude};
+use crate::query::{Column, Key, Numbers, SourceLine, TreeRow, layer_label, magnitude};
 use crate::units::{Interval, Layer, Ticks};
 
 pub fn show(view: &mut Stacks, around: &mut Around<'_>, ui: &mut Ui) {
@@ -91,8 +91,14 @@ fn details(view: &Stacks, table: &Table, around: &mut Around<'_>, ui: &mut Ui) {
     egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.add(egui::Label::new(egui::RichText::new(&row.label).strong()).wrap());
         let line = table.tree.frame(&table.trace, index).and_then(|(frame, level)| SourceLine::of(&frame, level));
-        source_files::excerpt(ui, line.as_ref(), &marginal(&row), around);
-        match table.closer.as_ref().filter(|closer| closer.path == row.path) {
+        let closer = table.closer.as_ref().filter(|closer| closer.path == row.path);
+        let margin = |at: &SourceLine| match closer.and_then(|closer| closer.at_line(at)) {
+            Some(numbers) => marginal(numbers),
+            None if line.as_ref() == Some(at) => marginal(&row.numbers),
+            None => String::new(),
+        };
+        source_files::excerpt(ui, line.as_ref(), margin, around);
+        match closer {
             Some(closer) => closer.show(around, ui),
             None => _ = ui.weak("Computing\u{2026}"),
         }
@@ -112,9 +118,8 @@ fn details(view: &Stacks, table: &Table, around: &mut Around<'_>, ui: &mut Ui) {
     });
 }
 
-/// What stands beside the line of a selected frame: what changed there, else what was alive.
-fn marginal(row: &TreeRow) -> String {
-    let n = &row.numbers;
+/// What stands beside a line of source: what changed there, else what was alive.
+fn marginal(n: &Numbers) -> String {
     if n.impacting == 0 { format::bytes(n.size) } else { format::signed_bytes(n.impacting) }
 }
 
