@@ -112,7 +112,7 @@ impl RuleBook {
                 folds.push(rule);
             }
             RulesChange::Tag(rule) => {
-                let rule = TagRule { frame: rule.frame.trim().to_owned(), name: rule.name.trim().to_owned() };
+                let rule = TagRule::new(rule.frame.trim(), rule.name.trim());
                 tags.retain(|other| *other != rule);
                 tags.insert(0, rule);
             }
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     fn rule(frame: &str, name: &str) -> TagRule {
-        TagRule { frame: frame.to_owned(), name: name.to_owned() }
+        TagRule::new(frame, name)
     }
 
     #[test]

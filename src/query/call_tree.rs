@@ -17,7 +17,6 @@ use super::{
     Numbers, SizeBucket, Sort, Totals,
 };
 use crate::model::SiteId;
-use crate::stack_rules::NO_TAG;
 use crate::tables::KeyedMap;
 use crate::units::{Layer, Tid};
 
@@ -81,11 +80,8 @@ impl<'a> Name<'a> {
             NodeKey::Function(function) => Self::Frame(functions.name(function)),
             NodeKey::Module(module) => Self::Text(functions.module_name(module)),
             NodeKey::NoModule => Self::Text("(no module)"),
-            NodeKey::Tag(tag) => Self::Text(functions.rules().name(tag)),
-            NodeKey::NoTag => Self::Text(NO_TAG),
             NodeKey::Heap(heap) => Self::Number("heap", heap.0),
-            NodeKey::Type(id) => Self::Number("type", id),
-            NodeKey::Owner(id) => Self::Number("owner", id),
+            NodeKey::Label(id) => Self::Number("label", id),
             NodeKey::Thread(_, thread) => Self::Thread(thread),
             NodeKey::Size(bucket) => Self::Size(bucket),
             NodeKey::Lifetime(bucket) => Self::Lifetime(bucket),

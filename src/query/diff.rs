@@ -17,7 +17,7 @@ use super::numbers::{change, change_of_changes, known_or_null};
 use super::report::{describe, first, functions_for, owners_for, tags_for};
 use super::source_lines::{LineSums, Lines};
 use super::{
-    By, ByClass, Cancel, Cancelled, Fold, Functions, Group, GroupNumbers, Index, Mask, Owners, SourceLine, Tags, Totals, totals,
+    By, ByClass, Cancel, Cancelled, Fold, Functions, Group, GroupNumbers, Index, Mask, SiteNames, SourceLine, Totals, totals,
 };
 use crate::model::SiteId;
 use crate::symbols::Names;
@@ -122,8 +122,8 @@ pub struct CommonGroups {
     fold: Fold,
     /// If keys ask for them.
     functions: [Option<Arc<Functions>>; 2],
-    tags: [Option<Arc<Tags>>; 2],
-    owners: [Option<Arc<Owners>>; 2],
+    tags: [Option<Arc<SiteNames>>; 2],
+    owners: [Option<Arc<SiteNames>>; 2],
     sites: [Arc<SiteGroups>; 2],
     /// Groups of sites of both sides together.
     count: usize,
@@ -141,8 +141,7 @@ impl CommonGroups {
             Some(known) => Ok(Some(Arc::clone(known))),
             None => Ok(functions_for(sides[i].index.trace(), sides[i].names, by, cancel)?.map(Arc::new)),
         })?;
-        let tags =
-            each_side(is_alike, |i| Ok(tags_for(sides[i].index.trace(), functions[i].as_deref(), by, cancel)?.map(Arc::new)))?;
+        let tags = each_side(is_alike, |i| Ok(tags_for(functions[i].as_deref(), by, cancel)?.map(Arc::new)))?;
         let owners = each_side(is_alike, |i| Ok(owners_for(sides[i].index.trace(), sides[i].names, by, cancel)?.map(Arc::new)))?;
         let named = [0, 1].map(|i| {
             let functions = functions[i].as_deref().map(|functions| (functions, fold));

@@ -61,6 +61,7 @@ mod rows;
 mod scan;
 mod series;
 mod site_choice;
+mod site_names;
 mod source_lines;
 mod summary;
 mod summits;
@@ -113,7 +114,7 @@ pub use naming::{
     shared_label, stack_labels, thread_label,
 };
 pub use numbers::{Bucket, ByClass, Numbers, UNKNOWN_CHANGE};
-pub use owners::Owners;
+pub use owners::owners;
 pub use recorded::Recorded;
 pub use report::{By, Group, GroupNumbers, Report, ReportFilter, ReportRequest, each_group, each_stack, named_report, report};
 pub use row_groups::{RowGroup, RowGrouping, RowsAsked, SiteLabels, row_groups};
@@ -121,8 +122,9 @@ pub use row_set::{Bounds, RowChoice, RowCondition, RowSet};
 pub use rows::{RowColumn, RowSort, RowTable, rows};
 pub use series::{Series, SeriesOf, series};
 pub use site_choice::SiteChoice;
+pub use site_names::SiteNames;
 pub use source_lines::{SourceLine, source_lines};
-pub use tags::Tags;
+pub use tags::tags;
 pub use totals::{Totals, totals};
 pub use tree::{
     Column, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, TreeRow, Trimmed, by_heap, magnitude, peaks, sort_by_peak, tree,

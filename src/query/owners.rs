@@ -5,17 +5,15 @@
 //!
 //! Cost: once for each state of the names a look at the frames of the sites of commit, on all processors.
 
-use std::sync::Arc;
-
 use rayon::prelude::*;
 
 use super::callers::CallerFinder;
 use super::naming::NO_STACK_KEY;
-use super::{Cancel, Cancelled, Mask, Recorded};
-use crate::model::{NodeId, Site, SiteId, Trace};
+use super::site_names::{SiteNames, SiteNamesBuilder};
+use super::{Cancel, Cancelled, Recorded};
+use crate::model::{NodeId, Site, Trace};
 use crate::stack_rules::owner_rules;
 use crate::symbols::{FrameKind, Names};
-use crate::tables::KeyedMap;
 use crate::units::Layer;
 
 /// The owner of blocks in Windows' heaps, and of what these commit.
@@ -23,51 +21,20 @@ const HEAP: &str = "Windows heap";
 /// The owner of blocks that a tracker reports.
 const TRACKER: &str = "Trackers";
 
-/// The owner of each site, as far as names are known.
-#[derive(Clone, Debug, Default)]
-pub struct Owners {
-    /// By site, indices of `names`.
-    of_site: Vec<u32>,
-    names: Vec<Arc<str>>,
-}
-
 /// Sites in one piece of work.
 const PIECE: usize = 1 << 12;
 
-impl Owners {
-    /// Looks for the owners of all sites.
-    pub fn of(trace: &Trace, names: &Names, cancel: &Cancel) -> Result<Self, Cancelled> {
-        let of_piece = |sites: &[Site]| {
-            cancel.check()?;
-            let mut finder = OwnerFinder::new(trace, names);
-            Ok(sites.iter().map(|site| finder.owner(site)).collect())
-        };
-        let pieces: Result<Vec<Vec<&str>>, Cancelled> = trace.sites.par_chunks(PIECE).map(of_piece).collect();
-        let (mut owners, mut index) = (Self::default(), KeyedMap::default());
-        for owner in pieces?.into_iter().flatten() {
-            owners.of_site.push(*index.entry(owner).or_insert_with(|| {
-                owners.names.push(owner.into());
-                owners.names.len() as u32 - 1
-            }));
-        }
-        Ok(owners)
-    }
-
-    /// The number of a site's owner.
-    pub fn of_site(&self, site: SiteId) -> u32 {
-        self.of_site[site.0 as usize]
-    }
-
-    /// What an owner is called, by its number.
-    pub fn name(&self, owner: u32) -> &Arc<str> {
-        &self.names[owner as usize]
-    }
-
-    /// The sites of the owner of that name; none if there is no such owner (any more).
-    pub fn mask(&self, trace: &Trace, name: &str) -> Mask {
-        let wanted = self.names.iter().position(|known| **known == *name).map(|owner| owner as u32);
-        Mask::of_sites(trace, |site, _| Some(self.of_site(site)) == wanted)
-    }
+/// The owners of all sites, as far as names are known.
+pub fn owners(trace: &Trace, names: &Names, cancel: &Cancel) -> Result<SiteNames, Cancelled> {
+    let of_piece = |sites: &[Site]| {
+        cancel.check()?;
+        let mut finder = OwnerFinder::new(trace, names);
+        Ok(sites.iter().map(|site| finder.owner(site)).collect())
+    };
+    let pieces: Result<Vec<Vec<&str>>, Cancelled> = trace.sites.par_chunks(PIECE).map(of_piece).collect();
+    let mut builder = SiteNamesBuilder::default();
+    let of_site = pieces?.into_iter().flatten().map(|owner| builder.number(owner)).collect();
+    Ok(builder.of_sites(of_site))
 }
 
 /// Finds the owners of one site after the other.
@@ -103,7 +70,7 @@ impl<'a> OwnerFinder<'a> {
             for level in levels {
                 let rule = recorded.name(level).text().and_then(|text| rules.tag_rule(&text));
                 if let Some(rule) = rule {
-                    return rules.name(rules.tag_of_rule(rule));
+                    return &rules.tags()[rule as usize].name;
                 }
                 if node == responsible.node && level <= responsible.level {
                     return recorded.name(level).module().unwrap_or(UNKNOWN_MODULE);
@@ -125,7 +92,7 @@ mod tests {
     #[test]
     fn the_list_of_owners_is_read_whole_and_knows_the_owners_of_heaps_and_trackers() {
         let rules = owner_rules();
-        let names: Vec<&str> = rules.names().iter().map(|name| &**name).collect();
+        let names: Vec<&str> = rules.names().collect();
         let all = [HEAP, "Thread stacks", "Image copies", "V8", "PartitionAlloc", "CLR", "Graphics", TRACKER];
         assert_eq!(names, all);
     }
@@ -133,7 +100,7 @@ mod tests {
     #[test]
     fn frames_of_the_lists_subjects_have_their_owner_and_the_users_words_none() {
         let rules = owner_rules();
-        let owner = |frame: &FrameText| rules.tag_rule(frame).map(|rule| &**rules.name(rules.tag_of_rule(rule)));
+        let owner = |frame: &FrameText| rules.tag_rule(frame).map(|rule| rules.tags()[rule as usize].name.as_str());
         let named = |module, function| owner(&FrameText::named(module, function));
         assert_eq!(named("ntdll.dll", "RtlpFindAndCommitPages"), Some(HEAP));
         assert_eq!(named("ntoskrnl.exe", "RtlCreateUserStack"), Some("Thread stacks"));

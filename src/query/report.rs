@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::grouping::keys::{Identity, Named, SiteGroups, SiteKeys};
 use super::grouping::{Grouped, Groups, RowKey};
 use super::source_lines::{LineSums, Lines};
-use super::{ByClass, Cancel, Cancelled, Fold, Functions, Index, Mask, Owners, SourceLine, Tags, Totals, totals};
+use super::{ByClass, Cancel, Cancelled, Fold, Functions, Index, Mask, SiteNames, SourceLine, Totals, totals};
 use crate::model::{SiteId, Trace};
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -241,7 +241,7 @@ impl AskedReport<'_> {
         let &Self { index, request, mask, totals, names, cancel } = self;
         let (trace, interval, by) = (index.trace(), request.interval, request.by.as_slice());
         let functions = functions_for(trace, names, by, cancel)?;
-        let tags = tags_for(trace, functions.as_ref(), by, cancel)?;
+        let tags = tags_for(functions.as_ref(), by, cancel)?;
         let owners = owners_for(trace, names, by, cancel)?;
         let (tags, owners, sources) = (tags.as_ref(), owners.as_ref(), request.sources);
         let functions = functions.as_ref().map(|functions| (functions, request.fold));
@@ -321,17 +321,12 @@ pub(super) fn functions_for(trace: &Trace, names: &Names, by: &[By], cancel: &Ca
 }
 
 /// The tags of all sites, if a key asks for them.
-pub(super) fn tags_for(
-    trace: &Trace,
-    functions: Option<&Functions>,
-    by: &[By],
-    cancel: &Cancel,
-) -> Result<Option<Tags>, Cancelled> {
+pub(super) fn tags_for(functions: Option<&Functions>, by: &[By], cancel: &Cancel) -> Result<Option<SiteNames>, Cancelled> {
     let functions = functions.filter(|_| by.contains(&By::Tag));
-    functions.map(|functions| Tags::of(trace, functions, cancel)).transpose()
+    functions.map(|functions| super::tags(functions, cancel)).transpose()
 }
 
 /// The owners of all sites, if a key asks for them.
-pub(super) fn owners_for(trace: &Trace, names: &Names, by: &[By], cancel: &Cancel) -> Result<Option<Owners>, Cancelled> {
-    by.contains(&By::Owner).then(|| Owners::of(trace, names, cancel)).transpose()
+pub(super) fn owners_for(trace: &Trace, names: &Names, by: &[By], cancel: &Cancel) -> Result<Option<SiteNames>, Cancelled> {
+    by.contains(&By::Owner).then(|| super::owners(trace, names, cancel)).transpose()
 }

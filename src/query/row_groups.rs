@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::grouping::{Grouped, Groups};
 use super::tree::sort_lines;
-use super::{By, ByClass, Cancel, Cancelled, Index, Mask, NodeKey, Numbers, Owners, Sort, Totals, Types};
+use super::{By, ByClass, Cancel, Cancelled, Index, Mask, NodeKey, Numbers, SiteNames, Sort, Totals, Types};
 use crate::model::{HeapId, ProcessId, Site, SiteId};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Tid};
@@ -23,6 +23,8 @@ pub enum RowGrouping {
     Type,
     /// Who keeps the memory.
     Owner,
+    /// The name that rules give to the stack.
+    Tag,
     /// The thread that allocated.
     Thread,
     /// Powers of two.
@@ -35,7 +37,7 @@ impl RowGrouping {
     /// What tells rows of one site apart.
     fn by(self) -> &'static [By] {
         match self {
-            Self::Heap | Self::Type | Self::Owner => &[],
+            Self::Heap | Self::Type | Self::Owner | Self::Tag => &[],
             Self::Thread => &[By::Thread],
             Self::Size => &[By::Size],
             Self::Lifetime => &[By::Lifetime],
@@ -48,23 +50,23 @@ impl RowGrouping {
 pub enum SiteLabels {
     /// Their types.
     Types(Arc<Types>),
-    /// Their owners.
-    Owners(Arc<Owners>),
+    /// Their owners or tags.
+    Names(Arc<SiteNames>),
 }
 
 impl SiteLabels {
     fn of_site(&self, site: SiteId) -> u32 {
         match self {
             Self::Types(types) => types.of_site(site),
-            Self::Owners(owners) => owners.of_site(site),
+            Self::Names(names) => names.of_site(site),
         }
     }
 
-    /// What a type or owner is called, by its number.
+    /// What a type, owner or tag is called, by its number.
     pub fn name(&self, id: u32) -> &Arc<str> {
         match self {
             Self::Types(types) => &types.key(id).name,
-            Self::Owners(owners) => owners.name(id),
+            Self::Names(names) => names.name(id),
         }
     }
 }
@@ -93,7 +95,7 @@ pub struct RowsAsked<'a> {
     pub layer: Layer,
     /// The sums of the interval, if they are known.
     pub totals: Option<&'a Arc<Totals>>,
-    /// The types or owners of all sites; without them all are one.
+    /// The types, owners or tags of all sites; without them all are one.
     pub labels: Option<&'a SiteLabels>,
 }
 
@@ -111,7 +113,7 @@ pub fn row_groups(
     // Threads are those of their processes.
     let part_of = |id: SiteId, site: &Site| match grouping {
         RowGrouping::Heap => site.heap.0,
-        RowGrouping::Type | RowGrouping::Owner => labels.map_or(0, |labels| labels.of_site(id)),
+        RowGrouping::Type | RowGrouping::Owner | RowGrouping::Tag => labels.map_or(0, |labels| labels.of_site(id)),
         RowGrouping::Thread => site.caller.0,
         RowGrouping::Size | RowGrouping::Lifetime => 0,
     };
@@ -142,8 +144,7 @@ pub fn row_groups(
         let part = list[*group as usize];
         let key = match grouping {
             RowGrouping::Heap => NodeKey::Heap(HeapId(part)),
-            RowGrouping::Type => NodeKey::Type(part),
-            RowGrouping::Owner => NodeKey::Owner(part),
+            RowGrouping::Type | RowGrouping::Owner | RowGrouping::Tag => NodeKey::Label(part),
             _ => {
                 let thread = || NodeKey::Thread(ProcessId(part), row.thread.unwrap_or(Tid::NONE));
                 row.size.map(NodeKey::Size).or(row.lifetime.map(NodeKey::Lifetime)).unwrap_or_else(thread)
@@ -153,7 +154,7 @@ pub fn row_groups(
     });
     let mut described: Vec<RowGroup> = described.collect();
     let name = |group: &RowGroup| match (group.key, labels) {
-        (NodeKey::Type(id) | NodeKey::Owner(id), Some(labels)) => (Some(Arc::clone(labels.name(id))), group.key),
+        (NodeKey::Label(id), Some(labels)) => (Some(Arc::clone(labels.name(id))), group.key),
         _ => (None, group.key),
     };
     sort_lines(&mut described, sort, |group| group.numbers, name);

@@ -1,5 +1,5 @@
-//! Names that rules give to stacks: a grouping of sites. The first rule that fits any frame of
-//! a stack, from the top, names it, whatever is folded away.
+//! Names that rules give to stacks: a grouping of sites. Of the rules that fit any frame of a stack those of the highest
+//! level count, and of these the one that fits the innermost frame, whatever is folded away.
 //!
 //! Cost: once for each state of the names and rules a look at each function for each rule, on
 //! all processors, and a step a path.
@@ -7,16 +7,10 @@
 use rayon::prelude::*;
 
 use super::functions::{FunctionId, Functions, PathId};
-use super::{Cancel, Cancelled, Mask};
-use crate::model::{SiteId, Trace};
-use crate::stack_rules::{NO_TAG, StackRules, TagId};
-
-/// The tag of each site.
-#[derive(Clone, Debug)]
-pub struct Tags {
-    /// By site.
-    of_site: Vec<Option<TagId>>,
-}
+use super::site_names::{SiteNames, SiteNamesBuilder};
+use super::{Cancel, Cancelled};
+use crate::model::SiteId;
+use crate::stack_rules::{NO_TAG, StackRules, TagHint};
 
 /// No rule fits; behind all that do.
 const NO_RULE: u32 = u32::MAX;
@@ -24,45 +18,68 @@ const NO_RULE: u32 = u32::MAX;
 /// Functions in one piece of work.
 const PIECE: usize = 1 << 8;
 
-impl Tags {
-    /// By the rules that `functions` were made with; nothing may be folded there.
-    pub fn of(trace: &Trace, functions: &Functions, cancel: &Cancel) -> Result<Self, Cancelled> {
-        let (rules, sites) = (&**functions.rules(), trace.sites.len());
-        if rules.tags().is_empty() {
-            return Ok(Self { of_site: vec![None; sites] });
-        }
-        let mut of_function = vec![NO_RULE; functions.len()];
-        of_function.par_chunks_mut(PIECE).enumerate().try_for_each(|(piece, out)| {
-            cancel.check()?;
-            for (at, rule) in (piece * PIECE..).zip(out) {
-                let text = functions.name(FunctionId(at as u32)).text();
-                *rule = text.and_then(|text| rules.tag_rule(&text)).unwrap_or(NO_RULE);
-            }
-            Ok(())
-        })?;
-        // Callers come first; the rule that stands first wins.
-        let mut of_path = vec![NO_RULE; functions.paths()];
-        for path in (1..functions.paths() as u32).map(PathId) {
-            let own = functions.function(path).map_or(NO_RULE, |function| of_function[function.0 as usize]);
-            of_path[path.0 as usize] = own.min(of_path[functions.parent(path).0 as usize]);
-        }
-        let tag = |site| match of_path[functions.path(SiteId(site)).0 as usize] {
-            NO_RULE => None,
-            rule => Some(rules.tag_of_rule(rule)),
+/// What is known of a stack from its outermost frame up to one.
+#[derive(Clone, Copy)]
+struct Tagged {
+    level: u32,
+    name: u32,
+    /// A rule whose name goes on with the frame that comes next.
+    awaits: Option<u32>,
+}
+
+/// The tags of all sites by the rules that `functions` were made with; nothing may be folded there. Sites to which no rule
+/// gives a name are called [`NO_TAG`].
+pub fn tags(functions: &Functions, cancel: &Cancel) -> Result<SiteNames, Cancelled> {
+    let rules = &**functions.rules();
+    let mut names = SiteNamesBuilder::default();
+    let none = Tagged { level: u32::MAX, name: names.number(NO_TAG), awaits: None };
+    if rules.tags().is_empty() {
+        return Ok(names.of_sites(functions.sites().map(|_| none.name).collect()));
+    }
+    let of_function = of_functions(rules, functions, cancel)?;
+    // Callers come first.
+    let mut of_path = vec![none; functions.paths()];
+    for path in (1..functions.paths() as u32).map(PathId) {
+        let (caller, function) = (functions.parent(path), functions.function(path));
+        let around = of_path[caller.0 as usize];
+        let own = function.map_or(NO_RULE, |function| of_function[function.0 as usize]);
+        let mut with = |rule: u32, frame: Option<FunctionId>| {
+            let tag = &rules.tags()[rule as usize];
+            let hint = tag.hint.zip(frame).and_then(|(hint, frame)| hint_text(functions, hint, frame));
+            names.number(&hint.map_or_else(|| tag.name.clone(), |hint| format!("{}\\{hint}", tag.name)))
         };
-        Ok(Self { of_site: (0..sites as u32).map(tag).collect() })
+        of_path[path.0 as usize] = match (own, around.awaits) {
+            (own, _) if own != NO_RULE && rules.level(own) <= around.level => {
+                let is_of_callee = rules.tags()[own as usize].hint.is_some_and(TagHint::is_of_callee);
+                let outer = functions.function(caller).filter(|_| !is_of_callee);
+                Tagged { level: rules.level(own), name: with(own, outer), awaits: is_of_callee.then_some(own) }
+            }
+            (_, Some(rule)) => Tagged { name: with(rule, function), awaits: None, ..around },
+            (_, None) => around,
+        };
     }
+    let of_site = functions.sites().map(|site: SiteId| of_path[functions.path(site).0 as usize].name).collect();
+    Ok(names.of_sites(of_site))
+}
 
-    /// The tag of a site, if a rule gives it one.
-    pub fn of_site(&self, site: SiteId) -> Option<TagId> {
-        self.of_site[site.0 as usize]
-    }
+/// By function the first rule that it fits.
+fn of_functions(rules: &StackRules, functions: &Functions, cancel: &Cancel) -> Result<Vec<u32>, Cancelled> {
+    let mut of_function = vec![NO_RULE; functions.len()];
+    of_function.par_chunks_mut(PIECE).enumerate().try_for_each(|(piece, out)| {
+        cancel.check()?;
+        for (at, rule) in (piece * PIECE..).zip(out) {
+            let text = functions.name(FunctionId(at as u32)).text();
+            *rule = text.and_then(|text| rules.tag_rule(&text)).unwrap_or(NO_RULE);
+        }
+        Ok(())
+    })?;
+    Ok(of_function)
+}
 
-    /// The sites with a tag of that name, [`NO_TAG`] for those without one; none if no rule
-    /// gives the name (any more).
-    pub fn mask(&self, trace: &Trace, rules: &StackRules, name: &str) -> Mask {
-        let wanted = rules.tag_called(name);
-        let is_known = wanted.is_some() || name == NO_TAG;
-        Mask::of_sites(trace, |site, _| is_known && self.of_site(site) == wanted)
+/// What a frame beside the one that a rule fits adds to the name.
+fn hint_text(functions: &Functions, hint: TagHint, frame: FunctionId) -> Option<String> {
+    match hint.is_of_module() {
+        true => functions.module(frame).map(|module| functions.module_name(module).to_owned()),
+        false => Some(functions.name(frame).to_string()),
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::stack_tags;
-use super::{FoldRule, MAX_RULES, OriginRule, Refusal, StackRules, TagRule, WrittenOrigins, check_frame, check_name};
+use super::{FoldRule, MAX_RULES, OriginRule, Refusal, StackRules, TagHint, TagRule, WrittenOrigins, check_frame, check_name};
 use crate::paths::{self, Existing};
 use crate::toml_file::{self, BadText as BadRules, text_of};
 
@@ -96,6 +96,10 @@ struct WrittenFold {
 struct WrittenTag {
     frame: Spanned<Patterns>,
     name: Spanned<String>,
+    #[serde(default)]
+    priority: Option<i64>,
+    #[serde(default)]
+    hint: Option<TagHint>,
 }
 
 /// What is written.
@@ -113,7 +117,9 @@ const HEADER: &str = "\
 # Rules of highwater for stacks. In a pattern * stands for anything (\\* for a star), in any case;
 # with a ! it is about module!function, without one about the function alone.
 # [[fold]] frame: such frames are left out of stacks, what they hold is their caller's.
-# [[tag]] frame, name: stacks with such a frame have that name; the first rule that fits, from the top, wins.
+# [[tag]] frame, name: stacks with such a frame have that name; the first rule that fits, from the top, wins. Of rules that
+# stand together with one priority the one wins that fits the innermost frame. hint = 'callee-module' (or callee-function,
+# caller-module, caller-function): the name goes on with that frame.
 # [[allocator]], [[library]], [[own]] with frame, module (file name) or source (part of a path): who is responsible
 # is looked for behind allocators and libraries; with any [[own]], only that is your own code.
 
@@ -129,7 +135,7 @@ impl StackRules {
         let refuse = |place: &Range<usize>, refusal: Refusal| BadRules::at(text, place, refusal.to_string());
         let of_fold = |rule: &WrittenFold| (rule.frame.span(), rule.frame.get_ref().clone());
         let mut frames: Vec<(Range<usize>, String)> = written.fold.iter().map(of_fold).collect();
-        for WrittenTag { frame, name } in &written.tag {
+        for WrittenTag { frame, name, .. } in &written.tag {
             check_name(name.get_ref()).map_err(|refusal| refuse(&name.span(), refusal))?;
             if frame.get_ref().0.is_empty() {
                 return Err(refuse(&frame.span(), Refusal::NoPattern));
@@ -158,9 +164,9 @@ impl StackRules {
             own: origins(written.own)?,
         };
         let folds = written.fold.into_iter().map(|rule| FoldRule { frame: rule.frame.into_inner() });
-        let tags = written.tag.into_iter().flat_map(|WrittenTag { frame, name }| {
+        let tags = written.tag.into_iter().flat_map(|WrittenTag { frame, name, priority, hint }| {
             let name = name.into_inner();
-            frame.into_inner().0.into_iter().map(move |frame| TagRule { frame, name: name.clone() })
+            frame.into_inner().0.into_iter().map(move |frame| TagRule { frame, name: name.clone(), priority, hint })
         });
         let rules = Self::new(folds.collect(), tags.collect()).and_then(|rules| rules.with_origins(origins));
         rules.map_err(|refusal| BadRules { line: None, what: refusal.to_string() })
@@ -196,7 +202,7 @@ impl StackRules {
     /// Writes them to a file that somebody named: all, or where it is to be one of WPA's stack tags those that give names.
     pub fn write_to(&self, path: &Path, existing: Existing) -> Result<(), String> {
         let is_of_wpa = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("stacktags"));
-        let text = if is_of_wpa { stack_tags::text(self.tags()) } else { self.to_text() };
+        let text = if is_of_wpa { stack_tags::text(self) } else { self.to_text() };
         let written = paths::write(path, existing, |draft| draft.write_all(text.as_bytes()));
         written.map_err(|reason| format!("{} cannot be written: {reason}", path.display()))
     }
@@ -220,7 +226,7 @@ mod tests {
             "# a team's\n[[fold]]\nframe = \"engine.dll!*Allocator*\"\n\n[[tag]]\nframe = '*LoadTexture*'\nname = \"Textures\"\n";
         let rules = StackRules::parse(text).unwrap();
         assert_eq!(rules.folds(), [FoldRule { frame: "engine.dll!*Allocator*".to_owned() }]);
-        assert_eq!(rules.tags(), [TagRule { frame: "*LoadTexture*".to_owned(), name: "Textures".to_owned() }]);
+        assert_eq!(rules.tags(), [TagRule::new("*LoadTexture*", "Textures")]);
         assert_eq!(StackRules::parse("").unwrap(), StackRules::default());
         assert_eq!(StackRules::parse("\u{feff}").unwrap_or_default(), StackRules::default());
         assert_eq!(StackRules::parse(&StackRules::default().to_text()).unwrap(), StackRules::default());
@@ -273,7 +279,7 @@ mod tests {
         #[test]
         fn what_is_written_is_read_again(frames in prop::collection::vec("[^\\p{Cc} ][^\\p{Cc}]{0,20}", 0..6), name in "[^\\p{Cc} ]{1,9}") {
             let folds = frames.iter().cloned().map(|frame| FoldRule { frame }).collect();
-            let tags = frames.into_iter().map(|frame| TagRule { frame, name: name.clone() }).collect();
+            let tags = frames.into_iter().map(|frame| TagRule::new(frame, name.clone())).collect();
             // Spaces of other alphabets are empty, too.
             if let Ok(rules) = StackRules::new(folds, tags) {
                 prop_assert_eq!(StackRules::parse(&rules.to_text()).unwrap(), rules);

@@ -26,7 +26,7 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Serialize};
 
 use crate::pattern::Pattern;
-use crate::tables::KeyedMap;
+use crate::tables::KeyedSet;
 pub use crate::toml_file::BadText as BadRules;
 use memo::{Candidates, Memo};
 pub use origins::{OriginRule, WrittenOrigins};
@@ -59,11 +59,44 @@ pub struct TagRule {
     pub frame: String,
     /// The name.
     pub name: String,
+    /// Rules that stand together with one priority are of one level: of these the one counts that fits the innermost frame.
+    /// A rule without one is a level of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i64>,
+    /// What the name goes on with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<TagHint>,
 }
 
-/// A name that rules give, by number.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct TagId(pub u32);
+impl TagRule {
+    /// Without priority and hint.
+    pub fn new(frame: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { frame: frame.into(), name: name.into(), priority: None, hint: None }
+    }
+}
+
+/// The frame beside the one that a rule fits, whose module or function the stack's name goes on with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum TagHint {
+    CalleeModule,
+    CalleeFunction,
+    CallerModule,
+    CallerFunction,
+}
+
+impl TagHint {
+    /// Whether it is the frame inside, not that around.
+    pub fn is_of_callee(self) -> bool {
+        matches!(self, Self::CalleeModule | Self::CalleeFunction)
+    }
+
+    /// Whether it is the frame's module, not its function.
+    pub fn is_of_module(self) -> bool {
+        matches!(self, Self::CalleeModule | Self::CallerModule)
+    }
+}
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -72,13 +105,13 @@ pub struct StackRules {
     tags: Vec<TagRule>,
     /// Of the rules, in their order.
     fold_patterns: Vec<FramePattern>,
-    tag_patterns: Vec<(FramePattern, TagId)>,
+    tag_patterns: Vec<FramePattern>,
+    /// By rule that gives a name.
+    levels: Vec<u32>,
     memo: Memo<bool>,
     written: WrittenOrigins,
     origins: Origins,
     said: Memo<Option<Said>>,
-    /// By tag.
-    names: Vec<Arc<str>>,
 }
 
 impl PartialEq for StackRules {
@@ -145,17 +178,18 @@ impl StackRules {
             check_frame(&rule.frame)?;
             check_name(&rule.name)?;
         }
-        let (mut names, mut index): (Vec<Arc<str>>, KeyedMap<String, TagId>) = Default::default();
-        let tag = |TagRule { frame, name }: &TagRule| {
-            let tag = *index.entry(name.clone()).or_insert_with(|| {
-                names.push(name.as_str().into());
-                TagId(names.len() as u32 - 1)
-            });
-            (FramePattern::new(frame), tag)
+        let tag_patterns = tags.iter().map(|rule| FramePattern::new(&rule.frame)).collect();
+        let begins = |(i, rule): (usize, &TagRule)| {
+            let is_of_level = rule.priority.is_some() && i > 0 && tags[i - 1].priority == rule.priority;
+            u32::from(!is_of_level)
         };
-        let tag_patterns = tags.iter().map(tag).collect();
+        let level = |last: &mut u32, begins: u32| {
+            *last += begins;
+            Some(*last)
+        };
+        let levels = tags.iter().enumerate().map(begins).scan(0, level).collect();
         let fold_patterns = folds.iter().map(|rule| FramePattern::new(&rule.frame)).collect();
-        Ok(Self { folds, tags, fold_patterns, tag_patterns, names, ..Self::default() })
+        Ok(Self { folds, tags, fold_patterns, tag_patterns, levels, ..Self::default() })
     }
 
     /// The same rules with others about where code comes from.
@@ -215,38 +249,29 @@ impl StackRules {
         let can = |pattern: &FramePattern| pattern.has_module && pattern.pattern.may_fit(begin, |c| c.is_ascii_hexdigit());
         self.memo.candidates(begin, || Candidates {
             folds: (0..).zip(&self.fold_patterns).filter(|(_, pattern)| can(pattern)).map(|(rule, _)| rule).collect(),
-            tags: (0..).zip(&self.tag_patterns).filter(|(_, (pattern, _))| can(pattern)).map(|(rule, _)| rule).collect(),
+            tags: (0..).zip(&self.tag_patterns).filter(|(_, pattern)| can(pattern)).map(|(rule, _)| rule).collect(),
             origins: (0..).zip(&self.origins.frames).filter(|(_, (pattern, _))| can(pattern)).map(|(rule, _)| rule).collect(),
         })
     }
 
     /// The first rule that gives stacks with this frame a name.
     pub(crate) fn tag_rule(&self, frame: &FrameText) -> Option<u32> {
-        let fits = |rule: &u32| self.tag_patterns[*rule as usize].0.fits(frame);
+        let fits = |rule: &u32| self.tag_patterns[*rule as usize].fits(frame);
         match frame.begin() {
             None => (0..self.tag_patterns.len() as u32).find(fits),
             Some(begin) => self.candidates(begin).tags.iter().copied().find(fits),
         }
     }
 
-    /// The name that a rule gives.
-    pub(crate) fn tag_of_rule(&self, rule: u32) -> TagId {
-        self.tag_patterns[rule as usize].1
+    /// The level of a rule that gives a name; those of smaller ones win.
+    pub(crate) fn level(&self, rule: u32) -> u32 {
+        self.levels[rule as usize]
     }
 
-    /// All names, in the order of their first rules.
-    pub fn names(&self) -> &[Arc<str>] {
-        &self.names
-    }
-
-    /// What a tag is called.
-    pub fn name(&self, tag: TagId) -> &Arc<str> {
-        &self.names[tag.0 as usize]
-    }
-
-    /// The tag of that name.
-    pub fn tag_called(&self, name: &str) -> Option<TagId> {
-        (0..).zip(&self.names).find(|(_, known)| ***known == *name).map(|(tag, _)| TagId(tag))
+    /// All names that rules give, each once, in the order of their first rules.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let mut seen = KeyedSet::default();
+        self.tags.iter().map(|rule| rule.name.as_str()).filter(move |name| seen.insert(*name))
     }
 
     /// The pattern that only a frame fits which is printed so; of a very long name its
@@ -380,20 +405,27 @@ mod tests {
 
     #[test]
     fn the_first_rule_that_fits_gives_the_name_and_rules_share_names() {
-        let rule = |frame: &str, name: &str| TagRule { frame: frame.to_owned(), name: name.to_owned() };
-        let rules = vec![rule("b*", "B"), rule("*", "all"), rule("c", "B")];
+        let rules = vec![TagRule::new("b*", "B"), TagRule::new("*", "all"), TagRule::new("c", "B")];
         let rules = StackRules::new(Vec::new(), rules).unwrap();
-        assert_eq!(rules.names().iter().map(|name| &**name).collect::<Vec<_>>(), ["B", "all"]);
-        let of = |function| rules.tag_rule(&FrameText::named("m", function)).map(|rule| &**rules.name(rules.tag_of_rule(rule)));
+        assert_eq!(rules.names().collect::<Vec<_>>(), ["B", "all"]);
+        let of =
+            |function| rules.tag_rule(&FrameText::named("m", function)).map(|rule| rules.tags()[rule as usize].name.as_str());
         assert_eq!((of("bc"), of("c"), of("x")), (Some("B"), Some("all"), Some("all")));
-        assert_eq!((rules.tag_called("all"), rules.tag_called("none")), (Some(TagId(1)), None));
+        let priority = |frame: &str, priority| TagRule { priority, ..TagRule::new(frame, "x") };
+        let rules = vec![
+            priority("a", Some(2)),
+            priority("b", Some(2)),
+            priority("c", None),
+            priority("d", None),
+            priority("e", Some(2)),
+        ];
+        let rules = StackRules::new(Vec::new(), rules).unwrap();
+        assert_eq!((0..5).map(|rule| rules.level(rule)).collect::<Vec<_>>(), [1, 1, 2, 3, 4]);
     }
 
     #[test]
     fn what_cannot_be_a_rule_is_refused() {
-        let tag = |frame: &str, name: &str| {
-            StackRules::new(Vec::new(), vec![TagRule { frame: frame.to_owned(), name: name.to_owned() }]).err()
-        };
+        let tag = |frame: &str, name: &str| StackRules::new(Vec::new(), vec![TagRule::new(frame, name)]).err();
         assert_eq!(tag("a", "b"), None);
         assert_eq!(tag(" ", "b"), Some(Refusal::EmptyFrame));
         assert_eq!(tag("a", ""), Some(Refusal::EmptyName));

@@ -2,17 +2,19 @@
 //!
 //! The form is in Microsoft Learn, "Stack Tags" (Windows Performance Toolkit): `Tag` elements in each other, with a name and a
 //! priority, hold `Entrypoint` elements with a module and a method, in which `*` stands for anything; either may be left
-//! out. A stack has the tag of the highest priority of which any frame is an entry point; of equal ones that which lies
-//! deeper, then that which comes later. A `HintTag`, which WPA names after the frames around it, has its own name here.
+//! out. A stack has the tag of the highest priority of which any frame is an entry point, of equal ones that of the innermost
+//! frame. A `HintTag`'s name goes on with the module of the frame inside (`HintOperator` `Callee`) or around
+//! (`Caller`), or with its function where `OnlyShowModule` is false.
 //!
-//! A tag in another one is called `outer\inner`. What is inherited of a priority that is not given is not documented; it
-//! is that of the tag around.
+//! A tag in another one is called `outer\inner`. Not documented is what is inherited of a priority that is not given (here
+//! that of the tag around), and which of several tags of one priority a frame has (here that in most others, then the
+//! later).
 
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 
-use super::{BadRules, MAX_RULES, Refusal, StackRules, TagRule, check_frame, check_name};
+use super::{BadRules, MAX_RULES, Refusal, StackRules, TagHint, TagRule, check_frame, check_name};
 use crate::format::plain;
 
 /// Elements in each other at most.
@@ -25,6 +27,7 @@ struct OpenTag {
     priority: i64,
     /// Tags around it.
     depth: usize,
+    hint: Option<TagHint>,
 }
 
 /// An entry point: the rule and what decides which of several names a stack.
@@ -70,7 +73,7 @@ pub(super) fn parse(text: &str) -> Result<StackRules, BadRules> {
             _ => {}
         }
     }
-    // The rule that stands first wins.
+    // Of rules that a frame fits the first counts.
     entries.reverse();
     entries.sort_by_key(|entry| std::cmp::Reverse((entry.priority, entry.depth)));
     let tags = entries.into_iter().map(|entry| entry.rule).collect();
@@ -98,7 +101,17 @@ fn tag(element: &BytesStart<'_>, reader: &Reader<&[u8]>, around: &OpenTag) -> Re
         None => around.priority,
         Some(text) => text.parse().map_err(|_| format!("the priority {text} is no number"))?,
     };
-    Ok(OpenTag { name, priority, depth: around.depth + 1 })
+    let says = |wanted: &str, value: &str| {
+        Ok::<_, String>(attribute(element, reader, wanted)?.is_some_and(|text| text.eq_ignore_ascii_case(value)))
+    };
+    let hint = match (says("HintOperator", "Caller")?, says("OnlyShowModule", "false")?) {
+        _ if element.name().as_ref() != b"HintTag" => None,
+        (false, false) => Some(TagHint::CalleeModule),
+        (false, true) => Some(TagHint::CalleeFunction),
+        (true, false) => Some(TagHint::CallerModule),
+        (true, true) => Some(TagHint::CallerFunction),
+    };
+    Ok(OpenTag { name, priority, depth: around.depth + 1, hint })
 }
 
 fn entry(element: &BytesStart<'_>, reader: &Reader<&[u8]>, tag: &OpenTag) -> Result<Entry, String> {
@@ -111,26 +124,38 @@ fn entry(element: &BytesStart<'_>, reader: &Reader<&[u8]>, tag: &OpenTag) -> Res
     };
     let checked = check_frame(&frame).and_then(|()| check_name(&tag.name));
     checked.map_err(|refusal| refusal.to_string())?;
-    let rule = TagRule { frame, name: tag.name.clone() };
+    let rule = TagRule { frame, name: tag.name.clone(), priority: Some(tag.priority), hint: tag.hint };
     Ok(Entry { priority: tag.priority, depth: tag.depth, rule })
 }
 
 /// The text of a file of stack tags with these rules. WPA has no sign for a star that is meant.
-pub(super) fn text(rules: &[TagRule]) -> String {
+pub(super) fn text(rules: &StackRules) -> String {
     let mut text = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<Tag Name=\"\">\n".to_owned();
-    let groups: Vec<&[TagRule]> = rules.chunk_by(|a, b| a.name == b.name).collect();
-    for (group, priority) in groups.iter().zip((1..=groups.len()).rev()) {
-        let escaped = |text: &str| quick_xml::escape::escape(text).into_owned();
-        text += &format!("  <Tag Name=\"{}\" Priority=\"{priority}\">\n", escaped(&group[0].name));
-        // Of one priority the last comes first; all have one name, so it does not matter.
-        for rule in *group {
+    let lowest = rules.levels.last().copied().unwrap_or(0);
+    let mut entries: Vec<(u32, &TagRule)> = rules.levels.iter().map(|level| lowest + 1 - level).zip(rules.tags()).collect();
+    // Of one priority the last counts of which a frame is an entry point.
+    entries.reverse();
+    entries.sort_by_key(|(priority, _)| std::cmp::Reverse(*priority));
+    let escaped = |text: &str| quick_xml::escape::escape(text).into_owned();
+    let is_one = |a: &(u32, &TagRule), b: &(u32, &TagRule)| (a.0, &a.1.name, a.1.hint) == (b.0, &b.1.name, b.1.hint);
+    for group in entries.chunk_by(is_one) {
+        let (priority, TagRule { name, hint, .. }) = group[0];
+        let (element, more) = match hint {
+            None => ("Tag", String::new()),
+            Some(hint) => {
+                let (operator, only) = (if hint.is_of_callee() { "Callee" } else { "Caller" }, hint.is_of_module());
+                ("HintTag", format!(" HintOperator=\"{operator}\" OnlyShowModule=\"{only}\""))
+            }
+        };
+        text += &format!("  <{element} Name=\"{}\" Priority=\"{priority}\"{more}>\n", escaped(name));
+        for (_, rule) in group {
             let frame = rule.frame.replace("\\*", "*");
             let (module, method) =
                 frame.split_once('!').map_or((None, frame.as_str()), |(module, method)| (Some(module), method));
             let module = module.map_or_else(String::new, |module| format!(" Module=\"{}\"", escaped(module)));
             text += &format!("    <Entrypoint{module} Method=\"{}\" />\n", escaped(method));
         }
-        text += "  </Tag>\n";
+        text += &format!("  </{element}>\n");
     }
     text + "</Tag>\n"
 }
@@ -152,14 +177,16 @@ mod tests {
   <Tag Name="A &amp; B" Priority="20"><Entrypoint Module="ab.dll"/></Tag>
   <Tag Name="Low"><Entrypoint Method="Texture::Load"/></Tag>
   <HintTag Name="Hint" Priority="5" HintOperator="Callee"><Entrypoint Module="h.dll" Method="Call"/></HintTag>
+  <HintTag Name="By" Priority="4" HintOperator="Caller" OnlyShowModule="false"><Entrypoint Method="Caller"/></HintTag>
   <Tag Name="Later" Priority="10"><Entrypoint Method="Texture::Save"/></Tag>
 </Tag>
 "#;
 
-    /// The name of a stack with these frames, innermost or not.
+    /// The name of a stack with these frames, the innermost first; hints apart.
     fn name_of(rules: &StackRules, frames: &[(&str, &str)]) -> Option<String> {
         let rule = |(module, function): &(&str, &str)| rules.tag_rule(&FrameText::named(module, function));
-        frames.iter().filter_map(rule).min().map(|rule| rules.name(rules.tag_of_rule(rule)).to_string())
+        let rule = frames.iter().filter_map(rule).min_by_key(|&rule| rules.level(rule));
+        rule.map(|rule| rules.tags()[rule as usize].name.clone())
     }
 
     fn check(rules: &StackRules) {
@@ -168,19 +195,25 @@ mod tests {
         assert_eq!(name(&[("game.exe", "Texture::Load")]).as_deref(), Some("Low"));
         assert_eq!(name(&[("engine.dll", "Texture::MakeMips")]).as_deref(), Some(r"Textures\Mips"), "the deeper one");
         assert_eq!(name(&[("engine.dll", "Texture::Save")]).as_deref(), Some("Later"), "the later one");
+        let [load, mips] = ["Texture::Load", "Texture::MakeMips"].map(|function| ("engine.dll", function));
+        assert_eq!(name(&[load, mips]).as_deref(), Some("Textures"), "of one priority the innermost frame counts");
+        assert_eq!(name(&[mips, load]).as_deref(), Some(r"Textures\Mips"));
         assert_eq!(name(&[("engine.dll", "Texture::Save"), ("AB.dll", "f")]).as_deref(), Some("A & B"));
         assert_eq!(name(&[("h.dll", "Call")]).as_deref(), Some("Hint"));
         assert_eq!(name(&[("game.exe", "main")]), None);
-        let unnamed = rules.tag_rule(&FrameText::unnamed("ab.dll", 0x10)).map(|rule| rules.tag_of_rule(rule));
-        assert_eq!(unnamed, rules.tag_called("A & B"), "a module alone needs no name");
+        let unnamed = rules.tag_rule(&FrameText::unnamed("ab.dll", 0x10)).map(|rule| rules.tags()[rule as usize].name.as_str());
+        assert_eq!(unnamed, Some("A & B"), "a module alone needs no name");
+        let hints: Vec<TagHint> = rules.tags().iter().filter_map(|rule| rule.hint).collect();
+        assert_eq!(hints, [TagHint::CalleeModule, TagHint::CallerFunction]);
     }
 
     #[test]
     fn a_stack_has_the_tag_of_the_highest_priority_and_what_is_written_says_the_same() {
         let rules = StackRules::parse(FILE).unwrap();
         check(&rules);
-        check(&StackRules::parse(&text(rules.tags())).unwrap());
-        assert_eq!(StackRules::parse(&text(&[])).unwrap(), StackRules::default());
+        check(&StackRules::parse(&text(&rules)).unwrap());
+        check(&StackRules::parse(&rules.to_text()).unwrap());
+        assert_eq!(StackRules::parse(&text(&StackRules::default())).unwrap(), StackRules::default());
     }
 
     #[test]

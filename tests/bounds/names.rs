@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use highwater::export::{Exported, Format, Value, write};
 use highwater::load::{Capture, Input, Unwatched, load};
-use highwater::query::{By, Cancel, Fold, Functions, Index, ReportFilter, ReportRequest, Tags};
+use highwater::query::{By, Cancel, Fold, Functions, Index, ReportFilter, ReportRequest, tags};
 use highwater::stack_rules::{FoldRule, StackRules, TagRule};
 use highwater::symbols::Names;
 
@@ -72,11 +72,11 @@ fn ruled(path: &Path) -> String {
     let trace = load(&capture, &mut Unwatched).unwrap();
     let pattern = |n: usize| format!("*n*n*n*!*{n}z*");
     let folds = (0..500).map(|n| FoldRule { frame: pattern(n) }).collect();
-    let tags = (500..1_000).map(|n| TagRule { frame: pattern(n), name: format!("t{n}") }).collect();
-    let names = Names::default().with_rules(Arc::new(StackRules::new(folds, tags).unwrap()));
+    let rules = (500..1_000).map(|n| TagRule::new(pattern(n), format!("t{n}"))).collect();
+    let names = Names::default().with_rules(Arc::new(StackRules::new(folds, rules).unwrap()));
     let folded = Functions::of(&trace, &names, Fold::Allocator, &never).unwrap();
     let functions = Functions::of(&trace, &names, Fold::Nothing, &never).unwrap();
-    let tags = Tags::of(&trace, &functions, &never).unwrap();
-    assert!(tags.of_site(highwater::model::SiteId(0)).is_none());
+    let named = tags(&functions, &never).unwrap();
+    assert_eq!(&**named.name(named.of_site(highwater::model::SiteId(0))), highwater::stack_rules::NO_TAG);
     format!("tags of {} functions, {} folded", functions.len(), folded.len())
 }

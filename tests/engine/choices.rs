@@ -231,7 +231,7 @@ proptest! {
                         NodeKey::Thread(_, thread) => row.thread == Some(thread).filter(|t| t.is_known()).map(|t| t.0),
                         NodeKey::Size(bucket) => row.size_bucket() == bucket.bounds(),
                         NodeKey::Lifetime(bucket) => row.lifetime_bucket() == bucket.bounds(),
-                        NodeKey::Type(0) => true, // of types nobody was asked
+                        NodeKey::Label(0) => true, // of types nobody was asked
                         other => panic!("{other:?}"),
                     };
                     if let NodeKey::Heap(id) = group.key {

@@ -9,7 +9,7 @@ use highwater::events::{
 };
 use highwater::model::{Builder, Clock, InputState, Trace};
 use highwater::query::{
-    By, Cancel, Filter, Fold, Index, Owners, ReportFilter, ReportRequest, RowGrouping, RowsAsked, SiteLabels, Sort, report,
+    By, Cancel, Filter, Fold, Index, ReportFilter, ReportRequest, RowGrouping, RowsAsked, SiteLabels, Sort, owners, report,
     row_groups,
 };
 use highwater::symbols::Names;
@@ -104,15 +104,15 @@ fn commit_is_kept_by_the_first_owner_from_the_inside_and_by_nobody_behind_the_re
         groups.iter().map(|group| (group.owner.clone().unwrap(), group.numbers.outstanding_to)).collect();
     assert_eq!(told, expected);
 
-    let owners = Arc::new(Owners::of(index.trace(), &Names::default(), &never).unwrap());
+    let owners = Arc::new(owners(index.trace(), &Names::default(), &never).unwrap());
     let of_graphics = Filter::all().mask(index.trace());
-    let labels = SiteLabels::Owners(Arc::clone(&owners));
+    let labels = SiteLabels::Names(Arc::clone(&owners));
     let mask = &of_graphics;
     let asked = RowsAsked { index: &index, interval, mask, layer: Layer::Commit, totals: None, labels: Some(&labels) };
     let (groups, whole) = row_groups(asked, RowGrouping::Owner, Sort::default(), false, &never).unwrap();
     assert_eq!(whole.outstanding_to, expected.values().sum::<u64>());
     let name = |group: &highwater::query::RowGroup| match group.key {
-        highwater::query::NodeKey::Owner(id) => labels.name(id).to_string(),
+        highwater::query::NodeKey::Label(id) => labels.name(id).to_string(),
         other => panic!("{other:?}"),
     };
     let in_window: BTreeMap<String, u64> = groups.iter().map(|group| (name(group), group.numbers.outstanding_to)).collect();

@@ -17,9 +17,9 @@ use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{HeapId, NodeId, RowId, Site, SiteId, Trace};
 use highwater::query::{
     Bucket, By, Cancel, DiffSide, Fold, FrameName, Functions, Index, IndexOptions, Key, LifetimeClass, Mask, Recorded,
-    ReportFilter, ReportRequest, Tags, TreeRequest, TreeRow, findings, folded_diff, named_report, totals, tree,
+    ReportFilter, ReportRequest, TreeRequest, TreeRow, findings, folded_diff, named_report, tags, totals, tree,
 };
-use highwater::stack_rules::{FoldRule, NO_TAG, StackRules, TagRule};
+use highwater::stack_rules::{FoldRule, NO_TAG, StackRules, TagHint, TagRule};
 use highwater::symbols::{Names, Options, Sources, Symbols};
 use highwater::synth::demo;
 use highwater::units::{Layer, Pid, Tid};
@@ -54,9 +54,27 @@ fn recorded<'a>(trace: &'a Trace, names: &'a Names, site: &Site) -> Vec<Vec<Fram
 }
 
 fn naive_tag(trace: &Trace, names: &Names, rules: &StackRules, site: &Site) -> String {
-    let stack = recorded(trace, names, site);
-    let fits = |rule: &&TagRule| stack.iter().flatten().any(|name| naive_fits(&rule.frame, *name));
-    rules.tags().iter().find(fits).map_or(NO_TAG, |rule| &rule.name).to_owned()
+    let stack: Vec<FrameName<'_>> = recorded(trace, names, site).into_iter().flatten().collect();
+    let level = |rule: usize| {
+        let same = |other: &usize| {
+            (*other..=rule).all(|i| rules.tags()[i].priority.is_some_and(|p| rules.tags()[rule].priority == Some(p)))
+        };
+        (0..=rule).find(same).unwrap_or(rule)
+    };
+    let of_frame = |name: &FrameName<'_>| rules.tags().iter().position(|rule| naive_fits(&rule.frame, *name));
+    let all = stack.iter().enumerate().filter_map(|(at, name)| Some((at, of_frame(name)?)));
+    let Some((at, rule)) = all.min_by_key(|&(at, rule)| (level(rule), std::cmp::Reverse(at))) else { return NO_TAG.to_owned() };
+    let TagRule { name, hint, .. } = &rules.tags()[rule];
+    let beside = match hint {
+        None => None,
+        Some(TagHint::CalleeModule | TagHint::CalleeFunction) => stack.get(at + 1),
+        Some(TagHint::CallerModule | TagHint::CallerFunction) => at.checked_sub(1).map(|at| &stack[at]),
+    };
+    let text = beside.and_then(|frame| match hint {
+        Some(TagHint::CalleeModule | TagHint::CallerModule) => frame.module().map(str::to_owned),
+        _ => Some(frame.to_string()),
+    });
+    text.map_or_else(|| name.clone(), |text| format!("{name}\\{text}"))
 }
 
 /// The rows of a trace as the oracle adds them up.
@@ -85,7 +103,7 @@ fn naive_groups(
 
 fn rules(folds: &[&str], tags: &[(&str, &str)]) -> Arc<StackRules> {
     let folds = folds.iter().map(|frame| FoldRule { frame: (*frame).to_owned() }).collect();
-    let tags = tags.iter().map(|(frame, name)| TagRule { frame: (*frame).to_owned(), name: (*name).to_owned() }).collect();
+    let tags = tags.iter().map(|(frame, name)| TagRule::new(*frame, *name)).collect();
     Arc::new(StackRules::new(folds, tags).unwrap())
 }
 
@@ -95,7 +113,7 @@ fn check(index: &Index, names: &Names, edges: Edges) {
     let folded = Functions::of(trace, names, Fold::Allocator, &never).unwrap();
     let own = Functions::of(trace, names, Fold::Foreign, &never).unwrap();
     let all = Functions::of(trace, names, Fold::Nothing, &never).unwrap();
-    let tags = Tags::of(trace, &all, &never).unwrap();
+    let tags = tags(&all, &never).unwrap();
     for (id, site) in (0..).map(SiteId).zip(&trace.sites) {
         let stacks = [(&folded, folded_stack(trace, names, site)), (&own, callers::own(trace, names, site))];
         for (functions, expected) in stacks {
@@ -105,8 +123,7 @@ fn check(index: &Index, names: &Names, edges: Edges) {
         }
         let responsible = all.function(all.responsible(id)).map(|function| all.name(function).to_string());
         assert_eq!(responsible, callers::responsible(trace, names, site), "{:?}", recorded(trace, names, site));
-        let tag = tags.of_site(id).map_or(NO_TAG, |tag| rules.name(tag));
-        assert_eq!(tag, naive_tag(trace, names, rules, site));
+        assert_eq!(**tags.name(tags.of_site(id)), naive_tag(trace, names, rules, site));
     }
     for by in [By::Function, By::Tag, By::Responsible] {
         let request = ReportRequest {
@@ -138,7 +155,7 @@ fn check(index: &Index, names: &Names, edges: Edges) {
         assert_eq!(told, expected, "{by:?}");
     }
     for (name, sites) in [("A", true), ("B", true), (NO_TAG, true), ("nobody", false)] {
-        let mask = tags.mask(trace, rules, name);
+        let mask = tags.mask(trace, name);
         for (id, site) in (0..).map(SiteId).zip(&trace.sites) {
             let expected = sites && naive_tag(trace, names, rules, site) == name;
             assert_eq!(mask.classes(id) != 0, expected, "{name}");
@@ -339,12 +356,16 @@ proptest! {
     #[test]
     fn rules_about_names_do_so_too(
         folds in prop::collection::vec((any::<prop::sample::Index>(), 0..5usize), 0..4),
-        tags in prop::collection::vec((any::<prop::sample::Index>(), 0..5usize), 0..4),
+        tags in prop::collection::vec((any::<prop::sample::Index>(), 0..5usize, 0..3i64, 0..8usize), 0..6),
     ) {
         let Demo { trace, names, index, functions } = &*DEMO;
         let pattern = |(at, how): &(prop::sample::Index, usize)| disguised(at.get(functions.as_slice()).as_str(), *how);
         let folds = folds.iter().map(|rule| FoldRule { frame: pattern(rule) }).collect();
-        let tags = tags.iter().zip(["A", "B", "A", "C"]).map(|(rule, name)| TagRule { frame: pattern(rule), name: name.to_owned() });
+        let tags = tags.iter().zip(["A", "B", "A", "C", "D", "E"]).map(|((at, how, priority, hint), name)| {
+            let hints = [TagHint::CalleeModule, TagHint::CalleeFunction, TagHint::CallerModule, TagHint::CallerFunction];
+            let (priority, hint) = ((*priority > 0).then_some(*priority), hints.get(*hint).copied());
+            TagRule { priority, hint, ..TagRule::new(pattern(&(*at, *how)), name) }
+        });
         let rules = Arc::new(StackRules::new(folds, tags.collect()).unwrap());
         let names = Arc::new(names.with_rules(rules));
         check(index, &names, (trace.span.from.0, trace.span.to.0));

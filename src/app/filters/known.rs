@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Chip, Filters, Predicate};
 use crate::model::Trace;
-use crate::query::{Cancel, Cancelled, Filter, FunctionId, Functions, Mask, Owners, PathId, RowChoice, RowSet, Tags, Types};
+use crate::query::{Cancel, Cancelled, Filter, FunctionId, Functions, Mask, PathId, RowChoice, RowSet, SiteNames, Types};
 use crate::units::Interval;
 
 /// What follows from names, as far as filters need it.
@@ -15,8 +15,8 @@ use crate::units::Interval;
 pub struct Known {
     pub types: Option<Arc<Types>>,
     pub functions: Option<Arc<Functions>>,
-    pub tags: Option<Arc<Tags>>,
-    pub owners: Option<Arc<Owners>>,
+    pub tags: Option<Arc<SiteNames>>,
+    pub owners: Option<Arc<SiteNames>>,
 }
 
 impl Filters {
@@ -33,8 +33,8 @@ impl Filters {
                     Some(owners) => owners.mask(trace, name),
                     None => continue,
                 },
-                (Predicate::Tag(name), _, Some(functions)) => match &known.tags {
-                    Some(tags) => tags.mask(trace, functions.rules(), name),
+                (Predicate::Tag(name), ..) => match &known.tags {
+                    Some(tags) => tags.mask(trace, name),
                     None => continue,
                 },
                 _ => continue, // what nobody can tell

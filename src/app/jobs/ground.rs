@@ -8,7 +8,7 @@ use super::kept::{ForestKind, GroupsOf, Kept};
 use crate::app::filters::{Chip, Filters, Known};
 use crate::model::Trace;
 use crate::query::{
-    By, Cancel, Cancelled, CommonGroups, DiffSide, Fold, Forest, Functions, Index, Mask, Owners, RowSet, Tags, Totals, Trimmed,
+    By, Cancel, Cancelled, CommonGroups, DiffSide, Fold, Forest, Functions, Index, Mask, RowSet, SiteNames, Totals, Trimmed,
     Types,
 };
 use crate::symbols::Names;
@@ -148,7 +148,7 @@ impl<'a> Ground<'a> {
     }
 
     /// The owners of all sites, as far as names are known.
-    pub fn owners(&mut self) -> Result<Arc<Owners>, Cancelled> {
+    pub fn owners(&mut self) -> Result<Arc<SiteNames>, Cancelled> {
         self.kept.owners(&self.query.trace, &self.query.names, self.cancel)
     }
 
@@ -175,21 +175,21 @@ impl<'a> Ground<'a> {
     }
 
     /// The names that rules give to the stacks of all sites.
-    pub fn tags(&mut self) -> Result<Arc<Tags>, Cancelled> {
+    pub fn tags(&mut self) -> Result<Arc<SiteNames>, Cancelled> {
         self.kept.tags(&self.query.trace, &self.query.names, self.cancel)
     }
 
     /// A tree over [`Ground::folded_functions`].
     pub fn forest(&mut self, kind: ForestKind) -> Result<Arc<Forest>, Cancelled> {
         let functions = self.folded_functions()?;
-        self.kept.forest(&self.query.trace, &self.query.names, &functions, kind, self.cancel)
+        self.kept.forest(&functions, kind, self.cancel)
     }
 
     /// The functions of those who freed, folded as [`Ground::folded_functions`], and a tree over them.
     pub fn freeing(&mut self, kind: ForestKind) -> Result<(Arc<Functions>, Arc<Forest>), Cancelled> {
         let (trace, names) = (&self.query.trace, &self.query.names);
         let functions = self.kept.freeing_functions(trace, names, self.folds(), self.cancel)?;
-        let forest = self.kept.forest(trace, names, &functions, kind, self.cancel)?;
+        let forest = self.kept.forest(&functions, kind, self.cancel)?;
         Ok((functions, forest))
     }
 
@@ -197,7 +197,7 @@ impl<'a> Ground<'a> {
     pub fn sampled(&mut self, kind: ForestKind) -> Result<(Arc<Functions>, Arc<Forest>), Cancelled> {
         let (trace, names) = (&self.query.trace, &self.query.names);
         let functions = self.kept.sampled_functions(trace, names, self.cancel)?;
-        let forest = self.kept.forest(trace, names, &functions, kind, self.cancel)?;
+        let forest = self.kept.forest(&functions, kind, self.cancel)?;
         Ok((functions, forest))
     }
 }

@@ -13,8 +13,8 @@ use crate::app::lanes::Lane;
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics;
 use crate::query::{
-    By, Cancel, Cancelled, CommonGroups, DiffSide, Fold, Forest, FrameLine, Functions, Index, IndexOptions, Mask, Owners, RowSet,
-    Tags, Totals, Trimmed, Types, totals,
+    By, Cancel, Cancelled, CommonGroups, DiffSide, Fold, Forest, FrameLine, Functions, Index, IndexOptions, Mask, RowSet,
+    SiteNames, Totals, Trimmed, Types, owners, tags, totals,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -36,13 +36,13 @@ pub struct Kept {
     pub(super) graph: Option<GraphKey>,
     /// Types, and the names that they follow from.
     types: Follows<Names, Types>,
-    owners: Follows<Names, Owners>,
+    owners: Follows<Names, SiteNames>,
     /// Sites as folding orders them, and the names that they follow from.
     trimmed: Follows<Names, Trimmed>,
     /// Functions, with folding and without, and the names that they follow from.
     functions: Vec<(Arc<Names>, Fold, Arc<Functions>)>,
     /// Tags, and the functions that they follow from.
-    tags: Follows<Functions, Tags>,
+    tags: Follows<Functions, SiteNames>,
     /// Those of who freed.
     freeing: Option<(Arc<Names>, Fold, Arc<Functions>)>,
     /// Those of processor samples.
@@ -96,8 +96,6 @@ pub enum ForestKind {
     ByFunction,
     /// One level: by its module.
     ByModule,
-    /// One level: by the name that rules give to the stack.
-    ByTag,
 }
 
 /// What the groups of a comparison follow from.
@@ -232,8 +230,8 @@ impl Kept {
     }
 
     /// The owners of all sites, as far as the names go.
-    pub(super) fn owners(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<Owners>, Cancelled> {
-        self.owners.get(names, || Owners::of(trace, names, cancel))
+    pub(super) fn owners(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<SiteNames>, Cancelled> {
+        self.owners.get(names, || owners(trace, names, cancel))
     }
 
     /// The types of all sites, as far as the names go.
@@ -280,9 +278,9 @@ impl Kept {
     }
 
     /// The names that rules give to the stacks of all sites.
-    pub(super) fn tags(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<Tags>, Cancelled> {
+    pub(super) fn tags(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<SiteNames>, Cancelled> {
         let functions = self.functions(trace, names, Fold::Nothing, cancel)?;
-        self.tags.get(&functions, || Tags::of(trace, &functions, cancel))
+        self.tags.get(&functions, || tags(&functions, cancel))
     }
 
     /// The functions of those who freed.
@@ -334,8 +332,6 @@ impl Kept {
     /// A tree over the functions of who allocated, of who freed, or of samples.
     pub(super) fn forest(
         &mut self,
-        trace: &Trace,
-        names: &Arc<Names>,
         functions: &Arc<Functions>,
         kind: ForestKind,
         cancel: &Cancel,
@@ -349,7 +345,6 @@ impl Kept {
             ForestKind::Inverted => Forest::inverted(functions, cancel)?,
             ForestKind::ByFunction => Forest::by_function(functions),
             ForestKind::ByModule => Forest::by_module(functions),
-            ForestKind::ByTag => Forest::by_tag(&*self.tags(trace, names, cancel)?, functions),
         });
         self.forests.insert(0, (Arc::clone(functions), kind, Arc::clone(&forest)));
         self.forests.truncate(KEPT_FORESTS);

@@ -34,7 +34,7 @@ pub fn offer(ui: &mut Ui, function: &str, commands: &mut Commands) {
     }
     let hint = "Give all stacks that have it a name, to group and to filter by";
     if ui.button("Name these stacks\u{2026}").on_hover_text(hint).clicked() {
-        commands.push(Command::NameStacks(Some(TagRule { frame: frame(), name: String::new() })));
+        commands.push(Command::NameStacks(Some(TagRule::new(frame(), ""))));
     }
 }
 
@@ -105,7 +105,7 @@ fn tags(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
     ui.strong("Names for stacks");
     ui.weak("Stacks with such a frame have the name; the first rule that fits, from the top, wins.");
     list(ui, "tags", rules.tags().len(), |ui, at| {
-        let TagRule { frame, name } = &rules.tags()[at];
+        let TagRule { frame, name, .. } = &rules.tags()[at];
         if cross(ui, &format!("{frame} named {name}")).clicked() {
             commands.push(Command::ChangeRules(RulesChange::RemoveTag(at)));
         }
@@ -128,7 +128,7 @@ fn tags(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
         let entered = field(ui, &mut frame, "Frame in stacks", "*LoadTexture*", 204.0);
         let is_ready = !frame.trim().is_empty() && !name.trim().is_empty();
         if ui.add_enabled(is_ready, Button::new("Name")).clicked() || ((named || entered) && is_ready) {
-            let rule = TagRule { frame: std::mem::take(&mut frame), name: std::mem::take(&mut name) };
+            let rule = TagRule::new(std::mem::take(&mut frame), std::mem::take(&mut name));
             commands.push(Command::ChangeRules(RulesChange::Tag(rule)));
         }
         ui.data_mut(|data| {
@@ -232,9 +232,9 @@ fn name_stacks(rules: &StackRules, naming: &TagRule, is_new: bool, commands: &mu
         }
         entered |= name.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
         ui.horizontal_wrapped(|ui| {
-            for known in rules.names().iter().take(OFFERED) {
-                if ui.selectable_label(*rule.name == **known, &**known).clicked() {
-                    rule.name = known.to_string();
+            for known in rules.names().take(OFFERED) {
+                if ui.selectable_label(rule.name == known, known).clicked() {
+                    known.clone_into(&mut rule.name);
                 }
             }
         });

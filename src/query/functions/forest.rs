@@ -14,8 +14,7 @@ use super::table::{FunctionId, ModuleName};
 use super::trie::Trie;
 use crate::model::preorder::{Children, Preorder, distribute, range};
 use crate::model::{HeapId, ProcessId, SiteId};
-use crate::query::{Cancel, Cancelled, Fold, LifetimeBucket, SizeBucket, Tags};
-use crate::stack_rules::TagId;
+use crate::query::{Cancel, Cancelled, Fold, LifetimeBucket, SizeBucket};
 use crate::tables::KeyedMap;
 use crate::units::Tid;
 
@@ -34,20 +33,14 @@ pub enum NodeKey {
     NoModule,
     /// A heap, a tracker, or what a process has committed.
     Heap(HeapId),
-    /// A type, by its number in [`Types`](super::super::Types).
-    Type(u32),
-    /// An owner, by its number in [`Owners`](super::super::Owners).
-    Owner(u32),
+    /// A type, owner or tag, by its number in [`SiteLabels`](super::super::SiteLabels).
+    Label(u32),
     /// A thread of a process.
     Thread(ProcessId, Tid),
     /// Sizes.
     Size(SizeBucket),
     /// Lifetimes.
     Lifetime(LifetimeBucket),
-    /// A name that a rule gives to stacks.
-    Tag(TagId),
-    /// No rule does.
-    NoTag,
 }
 
 /// A tree.
@@ -119,11 +112,6 @@ impl Forest {
             None => NodeKey::NoStack,
             Some(function) => functions.module(function).map_or(NodeKey::NoModule, NodeKey::Module),
         })
-    }
-
-    /// One level: by the name that rules give to the stack.
-    pub fn by_tag(tags: &Tags, functions: &Functions) -> Self {
-        Self::flat(functions, |site| tags.of_site(site).map_or(NodeKey::NoTag, NodeKey::Tag))
     }
 
     /// One level of any groups of sites.

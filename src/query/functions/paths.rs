@@ -182,7 +182,7 @@ impl Functions {
     }
 
     /// All sites that have one.
-    pub(super) fn sites(&self) -> impl Iterator<Item = SiteId> + use<> {
+    pub(in crate::query) fn sites(&self) -> impl Iterator<Item = SiteId> + use<> {
         (0..self.of_site.len() as u32).map(SiteId)
     }
 

@@ -11,7 +11,7 @@ use crate::model::{Module, NodeId, Site, SiteId, Trace};
 use crate::query::functions::innermost;
 use crate::query::naming::{NO_STACK_KEY, UNKNOWN_TYPE, allocated_type};
 use crate::query::source_lines::Lines;
-use crate::query::{By, Cancel, Cancelled, Fold, FrameName, FunctionId, Functions, Mask, ModuleName, Owners, Recorded, Tags};
+use crate::query::{By, Cancel, Cancelled, Fold, FrameName, FunctionId, Functions, Mask, ModuleName, Recorded, SiteNames};
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
 use crate::units::Layer;
@@ -25,9 +25,9 @@ pub(in crate::query) struct Named<'a> {
     /// If a key asks for them, and whether the allocator's innermost frames are left out.
     pub(in crate::query) functions: Option<(&'a Functions, Fold)>,
     /// If a key asks for them.
-    pub(in crate::query) tags: Option<&'a Tags>,
+    pub(in crate::query) tags: Option<&'a SiteNames>,
     /// If a key asks for them.
-    pub(in crate::query) owners: Option<&'a Owners>,
+    pub(in crate::query) owners: Option<&'a SiteNames>,
     /// Stacks of frees, once they have numbers.
     pub(in crate::query) freed: Option<&'a FreedStacks>,
     /// Source lines of groups, once there are groups and if a key asks for them.
@@ -82,10 +82,9 @@ impl<'a> Named<'a> {
     }
 
     /// The name that rules give to its stack.
-    pub(in crate::query) fn tag(&self, site: SiteId) -> Option<&'a str> {
-        let (functions, _) = self.functions?;
-        let tag = self.tags?.of_site(site)?;
-        Some(functions.rules().name(tag))
+    pub(in crate::query) fn tag(&self, site: SiteId) -> Option<&'a Arc<str>> {
+        let tags = self.tags?;
+        Some(tags.name(tags.of_site(site)))
     }
 }
 
@@ -144,7 +143,7 @@ pub(in crate::query) struct SiteKeys {
     frames: KeyedMap<String, u32>,
     functions: KeyedMap<String, u32>,
     modules: KeyedMap<Box<str>, u32>,
-    tags: KeyedMap<Box<str>, u32>,
+    tags: KeyedMap<Arc<str>, u32>,
     owners: KeyedMap<Arc<str>, u32>,
     /// By stack of the callers and frame.
     stacks: KeyedMap<(u32, u32), u32>,
@@ -281,7 +280,7 @@ impl SiteKeys {
                 let is_told = identity.functions_by_name;
                 Some(if is_told { *met.modules.entry(module).or_insert_with(new) } else { module.0 })
             }),
-            tag: if_wanted(By::Tag, &mut || named.tag(id).map(|name| number(&mut self.tags, name.into()))),
+            tag: if_wanted(By::Tag, &mut || named.tag(id).map(|name| number(&mut self.tags, Arc::clone(name)))),
             responsible: if_wanted(By::Responsible, &mut || {
                 let function = responsible?;
                 let new = || number(&mut self.functions, named.responsible(id));

@@ -12,7 +12,6 @@ use crate::query::grouping::keys::Named;
 use crate::query::naming::{UNKNOWN_TYPE, allocated_type, stack_labels, stack_sources};
 use crate::query::numbers::known_or_null;
 use crate::query::{Bucket, By, ByClass, LifetimeBounds, LifetimeBucket, LifetimeClass, SizeBucket, SourceLine};
-use crate::stack_rules::NO_TAG;
 
 /// What some rows come to in an interval. Bytes and counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -119,7 +118,7 @@ pub(in crate::query) fn describe<N>(named: Named<'_>, site: SiteId, row: RowKey,
         lifetime_bucket: row.lifetime.map(LifetimeBucket::bounds),
         function: if wants(By::Function) { named.function(id).map(|name| name.to_string()) } else { None },
         module: if wants(By::Module) { named.module(id).map(str::to_owned) } else { None },
-        tag: wants(By::Tag).then(|| named.tag(id).unwrap_or(NO_TAG).to_owned()),
+        tag: if wants(By::Tag) { named.tag(id).map(ToString::to_string) } else { None },
         responsible: wants(By::Responsible).then(|| named.responsible(id)),
         responsible_module: wants(By::ResponsibleModule).then(|| named.responsible_module(id)),
         owner: if wants(By::Owner) { named.owner(id).map(ToString::to_string) } else { None },

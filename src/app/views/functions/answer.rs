@@ -46,7 +46,8 @@ fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Gr
     let (totals, labels) = match by {
         RowGrouping::Heap => (Some(ground.totals()?), None),
         RowGrouping::Type => (Some(ground.totals()?), Some(SiteLabels::Types(ground.types()?))),
-        RowGrouping::Owner => (Some(ground.totals()?), Some(SiteLabels::Owners(ground.owners()?))),
+        RowGrouping::Owner => (Some(ground.totals()?), Some(SiteLabels::Names(ground.owners()?))),
+        RowGrouping::Tag => (Some(ground.totals()?), Some(SiteLabels::Names(ground.tags()?))),
         RowGrouping::Thread | RowGrouping::Size | RowGrouping::Lifetime => (None, None),
     };
     let (index, interval, mask) = (&*ground.index, ground.interval(), &*ground.mask);

@@ -187,9 +187,7 @@ fn name_of(trace: &Trace, functions: &Functions, labels: Option<&SiteLabels>, ke
             let heap = trace.heap(heap);
             format!("{}, {}", trace.process(heap.process).label(), heap_label(heap))
         }
-        NodeKey::Type(id) | NodeKey::Owner(id) => {
-            labels.map_or_else(|| UNKNOWN_TYPE.to_owned(), |labels| labels.name(id).to_string())
-        }
+        NodeKey::Label(id) => labels.map_or_else(|| UNKNOWN_TYPE.to_owned(), |labels| labels.name(id).to_string()),
         NodeKey::Thread(process, thread) => match thread_label(trace, process, thread) {
             thread if thread.is_empty() => format!("{}, unknown thread", trace.process(process).label()),
             thread => format!("{}, thread {thread}", trace.process(process).label()),

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use crate::query::{Forest, FunctionId, Functions, ModuleName, NodeKey, node_name};
-use crate::stack_rules::TagId;
 use crate::tables::KeyedMap;
 
 /// Names from the outside inwards.
@@ -76,12 +75,7 @@ impl<'a> Finder<'a> {
         if !wanted.is_empty() {
             let all = (0..functions.len() as u32).map(|i| NodeKey::Function(FunctionId(i)));
             let modules = (0..functions.modules() as u32).map(|i| NodeKey::Module(ModuleName(i)));
-            let tags = (0..functions.rules().names().len() as u32).map(|i| NodeKey::Tag(TagId(i)));
-            let all = all.chain(modules).chain(tags).chain([NodeKey::NoStack, NodeKey::NoModule, NodeKey::NoTag]);
-            // A tag can be called like a function; where there are tags there is nothing else.
-            let is_tag = |key: &NodeKey| matches!(key, NodeKey::Tag(_) | NodeKey::NoTag);
-            let is_by_tag = forest.children(0).first().is_some_and(|&node| is_tag(&forest.key(node)));
-            for key in all.filter(|key| is_tag(key) == is_by_tag) {
+            for key in all.chain(modules).chain([NodeKey::NoStack, NodeKey::NoModule]) {
                 let name = node_name(functions, key);
                 if wanted.contains(name.as_str()) {
                     keys.insert(name, key);

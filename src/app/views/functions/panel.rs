@@ -18,6 +18,7 @@ use crate::app::views::Around;
 use crate::app::views::histograms::AnyBucket;
 use crate::format;
 use crate::query::{CallLine, Column, NodeKey, RowGrouping, SHARED, SiteLabels, layer_label, magnitude};
+use crate::stack_rules::NO_TAG;
 
 /// Columns that can be shown; what only single allocations have is none of them.
 const COLUMNS: [Column; 9] = [
@@ -92,7 +93,7 @@ pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<
         around.nothing(ui, &text);
         return;
     }
-    if table.asked.grouping == Grouping::Sites(ForestKind::ByTag) && table.functions.rules().tags().is_empty() {
+    if table.asked.grouping == Grouping::Rows(RowGrouping::Tag) && table.functions.rules().tags().is_empty() {
         ui.weak(
             "No rule names stacks yet: choose Name these stacks\u{2026} in the menu of a function, or View, Stack rules\u{2026}",
         );
@@ -125,9 +126,7 @@ fn titled(column: Column, wish: &Wish) -> ListColumn {
         (Column::Source, _) => (plain.title, "Source file and line where most of it was asked for"),
         (Column::Count, _) if wish.frees => ("Freed", "Allocations that died in the interval"),
         (Column::Size, _) if wish.frees => ("Freed Size", "Bytes of those that died in the interval"),
-        (Column::Name, Grouping::Sites(ForestKind::ByTag)) => {
-            ("Tag", "The name that the first rule that fits gives to the stack")
-        }
+        (Column::Name, Grouping::Rows(RowGrouping::Tag)) => ("Tag", "The name that the first rule that fits gives to the stack"),
         (Column::Name, Grouping::Sites(ForestKind::ByModule)) if wish.frees => {
             ("Module", "The module of the function that freed")
         }
@@ -210,7 +209,8 @@ impl Lines<'_, '_> {
         let style = match key {
             NodeKey::Function(_) if is_middle() => Style::StrongFrame,
             NodeKey::Function(_) => Style::Frame,
-            NodeKey::All | NodeKey::NoStack | NodeKey::NoModule | NodeKey::NoTag => Style::Weak,
+            NodeKey::All | NodeKey::NoStack | NodeKey::NoModule => Style::Weak,
+            NodeKey::Label(_) if text == NO_TAG => Style::Weak,
             _ => Style::Plain,
         };
         let label = list::name(ui, Name { text: &text, style, searched: &table.asked.search });
@@ -350,13 +350,16 @@ impl List for Lines<'_, '_> {
         let (key, name) = (self.table.key(line), self.table.own_name(line));
         if !self.table.asked.frees {
             // Filters are about who allocated.
-            match (key, &self.table.labels) {
-                (NodeKey::Heap(id), _) => self.around.offer_heap(ui, id),
-                (NodeKey::Type(id), Some(SiteLabels::Types(types))) => {
+            match (key, &self.table.labels, self.table.asked.grouping) {
+                (NodeKey::Heap(id), ..) => self.around.offer_heap(ui, id),
+                (NodeKey::Label(id), Some(SiteLabels::Types(types)), _) => {
                     self.around.offer_filters(ui, "this type", Predicate::Type(types.key(id).clone()));
                 }
-                (NodeKey::Owner(_), _) => {
+                (NodeKey::Label(_), _, Grouping::Rows(RowGrouping::Owner)) => {
                     self.around.offer_filters(ui, "this owner", Predicate::Owner(name.as_str().into()));
+                }
+                (NodeKey::Label(_), ..) => {
+                    self.around.offer_filters(ui, "this tag", Predicate::Tag(name.as_str().into()));
                 }
                 _ => offer(ui, self.around, key, &name),
             }
@@ -403,17 +406,12 @@ fn offer(ui: &mut Ui, around: &mut Around<'_>, key: NodeKey, name: &str) {
     let (word, what) = match key {
         NodeKey::Function(_) => ("this function", Predicate::Function(name.into())),
         NodeKey::Module(_) => ("this module", Predicate::Module(name.into())),
-        NodeKey::Tag(_) | NodeKey::NoTag => ("this tag", Predicate::Tag(name.into())),
         NodeKey::Thread(_, thread) if thread.is_known() => ("this thread", Predicate::thread(thread)),
         NodeKey::Size(bucket) => ("this size", AnyBucket::Size(bucket).predicate(clock)),
         NodeKey::Lifetime(bucket) => ("this lifetime", AnyBucket::Lifetime(bucket).predicate(clock)),
-        NodeKey::All
-        | NodeKey::NoStack
-        | NodeKey::NoModule
-        | NodeKey::Heap(_)
-        | NodeKey::Type(_)
-        | NodeKey::Owner(_)
-        | NodeKey::Thread(..) => return,
+        NodeKey::All | NodeKey::NoStack | NodeKey::NoModule | NodeKey::Heap(_) | NodeKey::Label(_) | NodeKey::Thread(..) => {
+            return;
+        }
     };
     around.offer_filters(ui, word, what);
     if matches!(key, NodeKey::Function(_)) {

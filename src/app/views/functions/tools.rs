@@ -22,7 +22,7 @@ const GROUPINGS: [(Grouping, &str, &str); 11] = [
         "A line for each function that wanted memory, or gave it back: the innermost one that is not the allocator's",
     ),
     (Grouping::Sites(ForestKind::ByModule), "By module", "A line for each module, by that function"),
-    (Grouping::Sites(ForestKind::ByTag), "By tag", "A line for each name that your rules give to stacks: menu View, Stack rules"),
+    (Grouping::Rows(RowGrouping::Tag), "By tag", "A line for each name that your rules give to stacks: menu View, Stack rules"),
     (
         Grouping::Rows(RowGrouping::Owner),
         "By owner",
