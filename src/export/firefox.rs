@@ -15,6 +15,7 @@
 //! Memory: the profile, which has an entry for each site and stretch of time in which it has rows, each frame and
 //! stack once, and at most [`samples::MOST`] samples.
 
+mod lines;
 mod markers;
 mod samples;
 
@@ -54,7 +55,7 @@ pub fn firefox(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Re
     }
     drawn.samples()?;
     drawn.markers();
-    serde_json::to_writer(&mut *out, &drawn.profile)?;
+    drawn.lines.write(&drawn.profile, out)?;
     Ok(out.write_all(b"\n")?)
 }
 
@@ -64,6 +65,7 @@ struct Drawn<'a> {
     profile: Profile,
     threads: KeyedMap<ProcessId, ThreadOf>,
     names: ProcessNames<'a>,
+    lines: lines::Lines,
     /// By process and node of the trie, which are what a stack is here.
     stacks: KeyedMap<(ProcessId, u32), (StackHandle, i128)>,
     /// Tells entries apart where the format wants addresses of blocks.
@@ -87,7 +89,7 @@ impl<'a> Drawn<'a> {
         let mut profile = Profile::new("highwater", reference, every);
         profile.set_symbolicated(true);
         let (threads, stacks, names) = (KeyedMap::default(), KeyedMap::default(), ProcessNames::new(trace));
-        Self { exported, profile, threads, names, stacks, entries: 0 }
+        Self { exported, profile, threads, names, lines: lines::Lines::default(), stacks, entries: 0 }
     }
 
     /// A moment as the profile counts it.
@@ -120,7 +122,14 @@ impl<'a> Drawn<'a> {
     /// Makes a stack known.
     fn stack(&mut self, stack: &StackMet<'_>) -> Option<StackHandle> {
         let ThreadOf { thread, .. } = self.thread(stack.process);
-        let names = stack.frames.iter().map(|frame| frame.name().to_string());
+        let names = stack.frames.iter().map(|frame| {
+            let source = frame.recorded.function(frame.level);
+            self.lines.label(
+                frame.name().to_string(),
+                source.and_then(|source| source.file),
+                source.and_then(|source| source.line),
+            )
+        });
         let names: Vec<String> = if stack.frames.is_empty() { vec![no_frames(stack).to_owned()] } else { names.collect() };
         let mut made: Option<StackHandle> = None;
         for name in names {

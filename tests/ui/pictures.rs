@@ -114,6 +114,12 @@ const PICTURES: &[Picture] = &[
         click(w, "Details");
         click_lowest(w, "Grew (Impacting)");
     }),
+    demo("source", |w| {
+        tab(w, "findings");
+        w.get_by_label_contains("Show MemoryTestApp.exe: steady growth of 1.25 KB/s").click();
+        settle(w);
+        click(w, "Details");
+    }),
     demo("commands", |w| palette(w, "tabs")),
     demo("side-by-side", |w| give(w, "layout spike")),
     demo("functions", |w| tab(w, "functions")),
