@@ -350,6 +350,20 @@ fn is_memory(event: &Event) -> bool {
         | Event::Free { layer, .. }
         | Event::Realloc { layer, .. } => *layer != Layer::Commit,
         Event::VirtualAlloc(_) | Event::VirtualFree(_) | Event::CommitRundown(_) => true,
-        _ => false,
+        Event::Stack { .. }
+        | Event::StackRef { .. }
+        | Event::StackDefinition { .. }
+        | Event::Process(..)
+        | Event::ThreadStart
+        | Event::ThreadRundown
+        | Event::ThreadName(_)
+        | Event::Image(..)
+        | Event::ImageFile(_)
+        | Event::ImageId(_)
+        | Event::Volume(_)
+        | Event::Counter(_)
+        | Event::Sample { .. }
+        | Event::Activity(_)
+        | Event::Lost(_) => false,
     }
 }

@@ -1,16 +1,19 @@
-//! Other names for all that tells who recorded what: programs, images, command lines, PDBs, trackers
-//! and threads. The same name has the same replacement everywhere, in any case of its letters.
+//! Replacements for names that tell who recorded a trace: of programs, images, command lines, PDBs, trackers, threads, markers
+//! and methods. A name has one replacement in the whole file, whatever the case of its letters.
 //!
-//! Numbers in order of appearance, not hashes: who guesses a name could hash it. GUID and age of PDBs
-//! stay, so that who has them can name frames.
+//! Replacements are numbered in order of appearance and are no hashes, which could be checked against guesses. GUID and age of
+//! PDBs stay, so that whoever has the PDBs can still name frames.
 
-use crate::events::{ActivityEvent, Event, ManagedEvent, MarkEvent, MarkText, Record};
+use crate::events::{
+    ActivityEvent, CommittedRegion, CounterEvent, Event, ImageFile, ImageId, ImageInfo, Lost, ManagedEvent, ManagedMethod,
+    MarkEvent, MarkText, PageRange, Present, ProcessInfo, Record, SampleInterval,
+};
 use crate::tables::KeyedMap;
 
 /// Extensions that tell what a file is and nothing else.
 const KEPT: [&str; 12] = ["exe", "com", "scr", "dll", "ocx", "cpl", "drv", "mui", "tmp", "sys", "pdb", "node"];
 
-/// What a file is called after, by its extension where the name is first met.
+/// The word that a file's replacement begins with, by the extension with which its name is first met.
 fn kind_of(extension: &str) -> &'static str {
     match extension {
         "exe" | "com" | "scr" => "program",
@@ -20,7 +23,7 @@ fn kind_of(extension: &str) -> &'static str {
     }
 }
 
-/// See the module.
+/// Replacement names, in the order in which names are first met.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// Replacements by kind and name.
@@ -30,38 +33,82 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Replaces the names in a record. `false` if it is nothing but names that mean nothing then.
+    /// Replaces the names in a record. `false` if the record must be left out: it consists of names that mean nothing once
+    /// they are replaced.
+    ///
+    /// Every field of every event is named here, so that a new kind of event or text does not compile until somebody
+    /// decides what becomes of it.
     pub(super) fn replace(&mut self, record: &mut Record) -> bool {
-        match &mut record.event {
+        let Record { time: _, pid: _, tid: _, event } = record;
+        match event {
             Event::Process(_, info) => {
-                info.name = self.file(&info.name);
-                info.command_line = self.text("command-line", &info.command_line);
+                let ProcessInfo { key: _, parent: _, name, command_line } = &mut **info;
+                *name = self.file(name);
+                *command_line = self.text("command-line", command_line);
             }
-            Event::Image(_, info) => info.path = self.path(&info.path),
-            Event::ImageFile(file) => file.name = self.file(&file.name),
-            Event::ImageId(id) => id.pdb = self.file(&id.pdb),
+            Event::Image(_, info) => {
+                let ImageInfo { base: _, size: _, checksum: _, time_stamp: _, path } = &mut **info;
+                *path = self.path(path);
+            }
+            Event::ImageFile(file) => {
+                let ImageFile { base: _, size: _, time_stamp: _, name } = &mut **file;
+                *name = self.file(name);
+            }
+            Event::ImageId(id) => {
+                let ImageId { base: _, guid: _, age: _, pdb } = &mut **id;
+                *pdb = self.file(pdb);
+            }
             Event::ThreadName(name) => *name = self.text("thread", name).into(),
-            Event::HeapOpen { name: Some(name), .. } | Event::HeapClose { name: Some(name), .. } => {
-                *name = self.text("tracker", name).into();
+            Event::HeapOpen { layer: _, heap: _, name } | Event::HeapClose { layer: _, heap: _, name } => {
+                if let Some(name) = name {
+                    *name = self.text("tracker", name).into();
+                }
             }
             Event::Activity(activity) => return self.replace_activity(activity),
             Event::Volume(_) => return false,
-            _ => {}
+            Event::Counter(counter) => match &**counter {
+                CounterEvent::Memory(_)
+                | CounterEvent::Processes(_)
+                | CounterEvent::Chosen(_)
+                | CounterEvent::HeapRange { heap: _, change: _ }
+                | CounterEvent::HeapSize { heap: _, committed: _ } => {}
+            },
+            Event::Alloc { layer: _, heap: _, address: _, size: _ }
+            | Event::Free { layer: _, heap: _, address: _ }
+            | Event::Realloc { layer: _, heap: _, old: _, new: _, size: _ }
+            | Event::VirtualAlloc(PageRange { base: _, size: _, owner: _, flags: _ })
+            | Event::VirtualFree(_)
+            | Event::CommitRundown(CommittedRegion { base: _, size: _, committed: _, owner: _ })
+            | Event::Stack { owner: _, part: _, frames: _ }
+            | Event::StackRef { owner: _, part: _, key: _ }
+            | Event::StackDefinition { part: _, key: _, frames: _ }
+            | Event::ThreadStart
+            | Event::ThreadRundown
+            | Event::Sample { address: _, count: _ }
+            | Event::Lost(Lost { what: _, details: _ }) => {}
         }
         true
     }
 
-    /// The same of what programs do besides: marks, methods and their modules.
+    /// Replaces the names of markers, methods and their modules.
     fn replace_activity(&mut self, activity: &mut ActivityEvent) -> bool {
         match activity {
-            ActivityEvent::Mark(MarkEvent { text: MarkText::Known(text), .. }) => *text = self.text("mark", text).into(),
-            ActivityEvent::Mark(_) | ActivityEvent::Schema(_) => return false,
-            ActivityEvent::Managed(ManagedEvent::Method(_, method)) => {
-                method.name = self.text("method", &method.name);
-                method.signature.clear();
+            ActivityEvent::Mark(MarkEvent { provider: _, provider_name, text: MarkText::Known(text), lasted_ms: _ }) => {
+                *provider_name = None;
+                *text = self.text("mark", text).into();
             }
-            ActivityEvent::Managed(ManagedEvent::Module { path, .. }) => *path = self.file(path).into(),
-            ActivityEvent::Managed(_) | ActivityEvent::Present(_) | ActivityEvent::SampleInterval(_) => {}
+            ActivityEvent::Mark(MarkEvent { text: MarkText::Untold(_), .. }) | ActivityEvent::Schema(_) => return false,
+            ActivityEvent::Managed(ManagedEvent::Method(_, method)) => {
+                let ManagedMethod { module: _, start: _, size: _, is_jitted: _, name, signature } = &mut **method;
+                *name = self.text("method", name);
+                signature.clear();
+            }
+            ActivityEvent::Managed(ManagedEvent::Module { id: _, path }) => *path = self.file(path).into(),
+            ActivityEvent::Managed(
+                ManagedEvent::CollectionStart(_) | ManagedEvent::CollectionEnd(_) | ManagedEvent::Heaps(_),
+            )
+            | ActivityEvent::Present(Present::Start { .. } | Present::Marked | Present::Stop { .. })
+            | ActivityEvent::SampleInterval(SampleInterval { source: _, interval: _ }) => {}
         }
         true
     }
@@ -106,6 +153,9 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::etl::Guid;
+    use crate::events::{EventSchema, ImageChange, MethodChange, ProcessChange, Untold};
+    use crate::units::{Layer, Pid, PointerSize, Tid};
 
     #[test]
     fn a_name_has_one_replacement_wherever_it_stands() {
@@ -119,6 +169,58 @@ mod tests {
         assert_eq!(names.file("tool.of-a-customer"), "file-2", "an extension can be a name");
         assert_eq!(names.file(r"C:\folder\"), "file-3");
         assert_eq!([names.file(""), names.path(""), names.text("tracker", "")], [""; 3]);
+    }
+
+    /// An event of each kind that has a text, with the same word in each of them.
+    fn with_texts() -> Vec<Event> {
+        const SECRET: &str = "Secret";
+        let text = || SECRET.to_owned();
+        let mark =
+            |text| MarkEvent { provider: Guid::from_bytes([7; 16]), provider_name: Some(SECRET.into()), text, lasted_ms: None };
+        let untold = Untold { id: 1, version: 0, pointer: PointerSize::Eight, payload: SECRET.as_bytes().into() };
+        let schema = EventSchema {
+            provider: Guid::from_bytes([7; 16]),
+            provider_name: SECRET.into(),
+            id: 1,
+            version: 0,
+            name: SECRET.into(),
+            fields: Box::default(),
+        };
+        let method = ManagedMethod { name: text(), signature: text(), ..ManagedMethod::default() };
+        let activity = [
+            ActivityEvent::Mark(mark(MarkText::Known(SECRET.into()))),
+            ActivityEvent::Mark(mark(MarkText::Untold(untold))),
+            ActivityEvent::Schema(schema),
+            ActivityEvent::Managed(ManagedEvent::Method(MethodChange::Load, Box::new(method))),
+            ActivityEvent::Managed(ManagedEvent::Module { id: 1, path: SECRET.into() }),
+        ];
+        let info = ProcessInfo { name: text(), command_line: text(), ..ProcessInfo::default() };
+        let image = ImageInfo { path: text(), ..ImageInfo::default() };
+        let heap = |name| (Layer::Tracker, 1, Some(Box::<str>::from(name)));
+        let ((layer, heap, name), (.., again)) = (heap(SECRET), heap(SECRET));
+        let others = [
+            Event::Process(ProcessChange::Start, Box::new(info)),
+            Event::Image(ImageChange::Load, Box::new(image)),
+            Event::ImageFile(Box::new(ImageFile { base: 1, size: 1, time_stamp: 1, name: text() })),
+            Event::ImageId(Box::new(ImageId { base: 1, guid: Guid::from_bytes([7; 16]), age: 1, pdb: text() })),
+            Event::ThreadName(SECRET.into()),
+            Event::HeapOpen { layer, heap, name },
+            Event::HeapClose { layer, heap, name: again },
+            Event::Volume(Box::new((text(), text()))),
+        ];
+        activity.map(|event| Event::Activity(Box::new(event))).into_iter().chain(others).collect()
+    }
+
+    #[test]
+    fn no_text_of_any_event_stays() {
+        let mut names = Names::default();
+        for event in with_texts() {
+            let mut record = Record { time: 1, pid: Pid(1), tid: Tid(1), event };
+            let before = format!("{record:?}");
+            assert!(before.contains("Secret") || before.contains("[83, 101, 99"), "{before}");
+            let is_kept = names.replace(&mut record);
+            assert!(!is_kept || !format!("{record:?}").contains("Secret"), "{record:?}");
+        }
     }
 
     #[test]

@@ -106,8 +106,8 @@ impl<W: Write + Seek> Output<W> {
     }
 
     fn with_stack(&mut self, processor: u16, mut record: Record, stack: InlineStack<'_>) -> Result<(), WriteError> {
-        if let Some(names) = &mut self.names {
-            names.replace(&mut record);
+        if !self.may_write(&mut record) {
+            return Ok(());
         }
         self.w.style.pointer = PointerSize::Eight;
         self.w.style.header = Some(HeaderKind::Event);
@@ -115,10 +115,17 @@ impl<W: Write + Seek> Output<W> {
         self.count(written)
     }
 
-    /// An event that is written anew can be larger than it was, and than events may be.
+    /// Replaces the names in a record, if names are replaced; counts it where it is left out for them.
+    fn may_write(&mut self, record: &mut Record) -> bool {
+        let is_kept = self.names.as_mut().is_none_or(|names| names.replace(record));
+        self.left_out += u64::from(!is_kept);
+        is_kept
+    }
+
+    /// An event that is written anew can be larger than events may be, or of a provider that the writer cannot encode.
     fn count(&mut self, written: Result<(), WriteError>) -> Result<(), WriteError> {
         match written {
-            Err(WriteError::TooLarge { .. }) => self.left_out += 1,
+            Err(WriteError::TooLarge { .. } | WriteError::WrongKind(_)) => self.left_out += 1,
             written => {
                 self.events += 1;
                 written?;
@@ -136,8 +143,7 @@ impl<W: Write + Seek> Output<W> {
         frames: &[u64],
         pointer: PointerSize,
     ) -> Result<(), WriteError> {
-        if self.names.as_mut().is_some_and(|names| !names.replace(&mut record)) {
-            self.left_out += 1;
+        if !self.may_write(&mut record) {
             return Ok(());
         }
         let is_stack = matches!(record.event, Event::Stack { .. } | Event::StackDefinition { .. });
