@@ -7,13 +7,13 @@ use eframe::egui;
 
 use super::HighwaterApp;
 use super::commands::DocCommand;
-use super::document::Tab;
 use super::failure::Failure;
 use super::jobs::{LoadEvent, LoadJob};
 use super::loading::PROGRESS;
 use super::names::{Names, Search};
 use super::player::Pace;
-use super::views::COMPARE;
+use crate::app::state::ids::Tab;
+use crate::app::state::ids::ViewId;
 use crate::format;
 use crate::load::Input;
 use crate::model::Trace;
@@ -157,7 +157,7 @@ impl HighwaterApp {
         let names = Names::start(ctx, &trace, search, &self.given, self.rules.now());
         if let Some(document) = &mut self.document {
             document.beside = Beside::Open(Box::new(Opened::new(name, trace, names, files)));
-            document.carry_out(DocCommand::ShowTab(Tab::View(COMPARE)));
+            document.carry_out(DocCommand::ShowTab(Tab::View(ViewId::Compare)));
         }
         self.look();
     }

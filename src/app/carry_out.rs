@@ -6,7 +6,7 @@ use eframe::egui;
 
 use super::commands::{Command, LoadCommand, RecordCommand, Setting};
 use super::dialogs::{self, Purpose, TypedPath};
-use super::document::{Document, Tab};
+use super::document::Document;
 use super::export::{Export, Format};
 use super::failure::Failure;
 use super::jobs::LoadJob;
@@ -14,6 +14,7 @@ use super::names::ModuleChange;
 use super::player::Pace;
 use super::recording::RecordJob;
 use super::{HighwaterApp, panels, picture};
+use crate::app::state::ids::Tab;
 use crate::load::Input;
 
 impl HighwaterApp {

@@ -24,44 +24,16 @@ use super::lanes::Lanes;
 use super::line_colors::LineColors;
 use super::names::Names;
 use super::providers::Providers;
-use super::views::{Pane, ViewId, Views};
+use super::state::ids::{Reading, Tab, ViewId};
+use super::views::{Pane, Views};
 use crate::load::Input;
 use crate::model::Trace;
 use crate::paths;
-use crate::query::{Fold, Path, UnmatchedGroup, Words};
+use crate::query::{Fold, Path, UnmatchedGroup};
 use crate::symbols;
 use crate::units::{Interval, Ticks};
 pub use finding::source_of;
-pub use steps::{Stop, lasting};
-
-/// What the lower part shows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tab {
-    /// One of the views.
-    View(ViewId),
-    /// Modules and what is known of them.
-    Symbols,
-    /// What the files hold and what is wrong with them.
-    Trace,
-}
-
-/// How lines of tables read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reading {
-    /// Whether calls without choice share a line.
-    pub chains: bool,
-    /// What lifetime classes are called.
-    pub words: Words,
-}
-
-impl Default for Reading {
-    fn default() -> Self {
-        Self { chains: true, words: Words::Plain }
-    }
-}
-
-/// Marks of a document: more generations cannot be told apart.
-pub const MOST_MARKS: usize = 100;
+pub use steps::lasting;
 
 /// Bins of all lines together: many lines are drawn more coarsely, each without
 /// losing a peak, so that a frame costs the same.

@@ -9,6 +9,7 @@
 //! While it grows, the graph comes from that of the publication before and what came.
 
 mod answer;
+mod ask;
 mod ground;
 mod happenings;
 mod kept;
@@ -27,13 +28,14 @@ use super::filters::Filters;
 use super::graph::{Arrangement, LineOf, Split};
 use super::happenings::{Asked, Happened};
 use super::lanes::Lane;
-use super::views::{AnyAnswer, Ask, ViewId};
+use super::state::ids::ViewId;
 use crate::model::{BuilderId, CounterId, HeapId, Trace};
 use crate::panics::{self, Caught};
 use crate::query::{ByClass, Cancel, Fold, Path, Series, UnmatchedGroup};
 use crate::symbols::Names;
 use crate::units::Interval;
 use answer::answer;
+pub use ask::{AnyAnswer, Ask};
 pub use ground::Ground;
 pub use kept::ForestKind;
 use kept::Kept;

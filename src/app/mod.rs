@@ -51,6 +51,7 @@ mod settings;
 mod source_files;
 mod stack_rules;
 mod start;
+mod state;
 mod theme;
 mod traces;
 mod ui_dump;
@@ -151,7 +152,7 @@ impl HighwaterApp {
         let unread = settings.unread.iter().chain(&rules.unread);
         let errors: Vec<Failure> = unread.map(|reason| Failure::expected(format!("{reason}."))).collect();
         let recents = Recents::load(options.recent.or_else(|| settings.beside("recent.toml")), &settings.recent);
-        let layout = Layout::new(settings.layout.as_ref(), settings.sources_width, views::Views::default().titles());
+        let layout = Layout::new(settings.layout.as_ref(), settings.sources_width);
         let form = attach::Form::with(&settings.recording);
         let usual = || settings.beside("accepted.json");
         let mut accepted = AcceptedFindings::of(settings.accepted.clone().or_else(usual));

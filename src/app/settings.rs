@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use eframe::egui;
 use serde::{Deserialize, Serialize};
 
-use super::document::Reading;
 use super::graph::Arrangement;
 use super::layout::{Shape, bounded_width};
+use crate::app::state::ids::Reading;
 use crate::editor::SourceSettings;
 use crate::load::default_budget;
 use crate::query::{Column, Words};

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use super::commands::{Command, DocCommand};
-use super::document::{Document, Tab};
+use super::document::Document;
+use crate::app::state::ids::{Tab, ViewId};
 use crate::model::{HeapId, ProcessId};
 use crate::query::{FindingKind, ImpactingType, Key, Path};
 use crate::units::{Interval, Layer};
@@ -83,7 +84,7 @@ impl Step {
     }
 }
 
-const STACKS: DocCommand = DocCommand::ShowTab(Tab::View("Stacks"));
+const STACKS: DocCommand = DocCommand::ShowTab(Tab::View(ViewId::Stacks));
 
 const GROWTH: &[Step] = &[
     Step {
@@ -163,21 +164,21 @@ const LEAK: &[Step] = &[
     Step {
         title: "Of what type",
         text: "The tab *Types* lists the C++ types that were allocated, as far as the compiler noted them.",
-        show: |document| Some(vec![under(document, Of::Heap)?, DocCommand::ShowTab(Tab::View("Types"))]),
+        show: |document| Some(vec![under(document, Of::Heap)?, DocCommand::ShowTab(Tab::View(ViewId::Types))]),
     },
     Step {
         title: "What stays each time",
         text: "Where a program does the same again and again, set marks between (*M* over the graph). *Generations* tells \
                what each stretch left behind that is still there at the end. What leaves something every time stands first.",
         show: |document| {
-            let generations = DocCommand::ShowTab(Tab::View("Generations"));
+            let generations = DocCommand::ShowTab(Tab::View(ViewId::Generations));
             Some(vec![under(document, Of::All)?, DocCommand::MarkEvenly(6), generations])
         },
     },
     Step {
         title: "In your own trace",
         text: "That is all there is to it: *Findings* first, then drag, filter, open. *Help* has the whole guide.",
-        show: |_| Some(vec![DocCommand::ClearMarks, DocCommand::ShowTab(Tab::View("Findings"))]),
+        show: |_| Some(vec![DocCommand::ClearMarks, DocCommand::ShowTab(Tab::View(ViewId::Findings))]),
     },
 ];
 

@@ -12,7 +12,7 @@ use super::Command;
 use super::table;
 use crate::app::HighwaterApp;
 use crate::app::panels::toolbar;
-use crate::app::views::ViewId;
+use crate::app::state::ids::ViewId;
 
 /// Keys that do the same; the first is the one that menus show.
 pub type Keys = &'static [KeyboardShortcut];

@@ -12,7 +12,7 @@ use super::{Command, DocCommand, LoadCommand, RecordCommand, Setting};
 use crate::app::HighwaterApp;
 use crate::app::beside::Beside;
 use crate::app::dialogs::{Purpose, TypedPath};
-use crate::app::document::{Document, Stop, Tab};
+use crate::app::document::Document;
 use crate::app::export::Format;
 use crate::app::graph::{Arrangement, LineOf};
 use crate::app::happenings::Happening;
@@ -24,6 +24,7 @@ use crate::app::player::PlayerChange;
 use crate::app::recent::RecentTrace;
 use crate::app::settings::{SymbolSettings, TEXT_SIZES, Theme, text_size_beside};
 use crate::app::stack_rules::RulesChange;
+use crate::app::state::ids::{Stop, Tab, ViewId};
 use crate::app::traces::TraceTab;
 use crate::app::walk::{Walk, Walking};
 use crate::load::Input;
@@ -332,7 +333,7 @@ fn escape(app: &HighwaterApp) -> Entry {
 
 fn tabs(app: &HighwaterApp) -> Vec<Entry> {
     let Some(document) = &app.document else { return Vec::new() };
-    let views = document.views.titles().into_iter().map(|title| (Tab::View(title), title));
+    let views = ViewId::ALL.into_iter().map(|view| (Tab::View(view), view.title()));
     let all = views.chain([(Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")]);
     let all: Vec<(Tab, &str)> = all.collect();
     let show = |tab| Command::Document(DocCommand::ShowTab(tab));

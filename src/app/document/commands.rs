@@ -1,10 +1,11 @@
 //! What the user does to the open trace, carried out: another view, selection or filter, other pins, marks and
 //! lines; then all is asked anew that follows from it.
 
-use super::{Document, MOST_MARKS};
+use super::Document;
 use crate::app::commands::DocCommand;
 use crate::app::filters::{Chip, Filters, Predicate};
 use crate::app::history::History;
+use crate::app::state::ids::MOST_MARKS;
 use crate::app::views::Pane;
 use crate::query::Path;
 use crate::units::{Interval, Ticks};

@@ -3,23 +3,9 @@
 
 use super::Document;
 use crate::app::happenings::centered;
+use crate::app::state::ids::Stop;
 use crate::model::Mark;
 use crate::units::{Interval, Ticks};
-
-/// Where to go from where one is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stop {
-    NextMark,
-    PreviousMark,
-    NextFrame,
-    PreviousFrame,
-    /// The longest frame in sight.
-    WorstFrame,
-    /// A mark, by its place among all.
-    Mark(usize),
-    /// A frame of the swap chain in scope, by its number.
-    Frame(usize),
-}
 
 impl Document {
     /// Goes there, if there is such a thing. Whether anything but the cursor has changed.

@@ -10,8 +10,7 @@ use eframe::egui::Id;
 use egui_tiles::{Container, Linear, LinearDir, SimplificationOptions, Tabs, Tile, TileId, Tiles, Tree};
 pub use shape::{Preset, Shape, Share};
 
-use super::document::Tab;
-use super::views::ViewId;
+use crate::app::state::ids::Tab;
 
 /// A part of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +26,6 @@ pub enum Part {
 /// Where all parts stand.
 pub struct Layout {
     pub tree: Tree<Part>,
-    views: Vec<ViewId>,
     /// How wide it was drawn last.
     width: Option<f32>,
     /// The width that the sources are to have before they are drawn.
@@ -54,9 +52,9 @@ pub fn bounded_width(width: f32) -> f32 {
 
 impl Layout {
     /// As it is written down, or else as for a first look; the list of sources so wide.
-    pub fn new(shape: Option<&Shape>, sources: Option<f32>, views: Vec<ViewId>) -> Self {
-        let first = Preset::FirstLook.shape(&views);
-        let mut layout = Self { tree: Tree::empty(id()), views, width: None, wanted: None, reveal: None };
+    pub fn new(shape: Option<&Shape>, sources: Option<f32>) -> Self {
+        let first = Preset::FirstLook.shape();
+        let mut layout = Self { tree: Tree::empty(id()), width: None, wanted: None, reveal: None };
         layout.build(shape.unwrap_or(&first));
         layout.wanted = sources.filter(|width| width.is_finite()).map(bounded_width);
         layout
@@ -64,18 +62,18 @@ impl Layout {
 
     /// Puts all parts where a preset has them.
     pub fn choose(&mut self, preset: Preset) {
-        let shape = preset.shape(&self.views);
+        let shape = preset.shape();
         self.build(&shape);
     }
 
     /// Whether all parts stand where a preset has them, however large they are and whatever is
     /// in front.
     pub fn is(&self, preset: Preset) -> bool {
-        self.shape().is_some_and(|shape| has_parts_of(&shape, &preset.shape(&self.views)))
+        self.shape().is_some_and(|shape| has_parts_of(&shape, &preset.shape()))
     }
 
     fn build(&mut self, shape: &Shape) {
-        let mut missing = Part::all(&self.views);
+        let mut missing = Part::all();
         let mut tiles = Tiles::default();
         let root = add(&mut tiles, shape, &mut missing, 0);
         let tabs: Vec<TileId> =
@@ -215,7 +213,7 @@ fn add(tiles: &mut Tiles<Part>, shape: &Shape, missing: &mut Vec<Part>, depth: u
     let dir = if let Shape::Row(_) = shape { LinearDir::Horizontal } else { LinearDir::Vertical };
     match shape {
         Shape::Part(name) => {
-            let at = missing.iter().position(|part| part.name() == name)?;
+            let at = missing.iter().position(|part| part.key() == name)?;
             Some(tiles.insert_pane(missing.remove(at)))
         }
         Shape::Row(parts) | Shape::Column(parts) => {
@@ -300,18 +298,14 @@ fn has_parts_of(a: &Shape, b: &Shape) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::views::Views;
-
-    fn views() -> Vec<ViewId> {
-        Views::default().titles()
-    }
+    use crate::app::state::ids::ViewId;
 
     fn layout(shape: &Shape) -> Layout {
-        Layout::new(Some(shape), None, views())
+        Layout::new(Some(shape), None)
     }
 
     fn assert_whole(layout: &Layout) {
-        for part in Part::all(&views()) {
+        for part in Part::all() {
             let panes = layout.tree.tiles.tiles().filter(|tile| matches!(tile, Tile::Pane(this) if *this == part));
             assert_eq!(panes.count(), 1, "{part:?} in {:?}", layout.tree);
         }
@@ -321,7 +315,7 @@ mod tests {
     #[test]
     fn a_preset_is_what_was_chosen_and_is_read_back_as_that() {
         for preset in Preset::ALL {
-            let mut chosen = Layout::new(None, None, views());
+            let mut chosen = Layout::new(None, None);
             chosen.choose(preset);
             assert_whole(&chosen);
             assert_eq!(Preset::ALL.map(|other| chosen.is(other)), Preset::ALL.map(|other| other == preset), "{preset:?}");
@@ -329,6 +323,33 @@ mod tests {
             let again = layout(&toml::from_str(&text).unwrap());
             assert_eq!(again.shape(), chosen.shape(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_layout_that_was_kept_before_still_stands_as_it_did() {
+        let text = r#"
+[[row]]
+share = 22.0
+of = { part = "Sources" }
+[[row]]
+share = 78.0
+[row.of]
+[[row.of.column]]
+share = 40.0
+of = { part = "Graph" }
+[[row.of.column]]
+share = 60.0
+[row.of.column.of.tabs]
+front = 3
+of = [
+    { part = "Stacks" }, { part = "Findings" }, { part = "Functions" }, { part = "Freed by" }, { part = "Flame" },
+    { part = "Types" }, { part = "Allocations" }, { part = "Frames" }, { part = "Marks" }, { part = "Generations" },
+    { part = "Histograms" }, { part = "Processors" }, { part = "Compare" }, { part = "Symbols" }, { part = "Trace" },
+]
+"#;
+        let kept = layout(&toml::from_str(text).unwrap());
+        assert_whole(&kept);
+        assert_eq!(kept.in_sight(), [Tab::View(ViewId::FreedBy)]);
     }
 
     #[test]
@@ -340,10 +361,10 @@ mod tests {
                 Shape::Tabs { of, .. } => of.iter().flat_map(names).collect(),
             }
         }
-        let mut known: Vec<_> = Part::all(&views()).into_iter().map(Part::name).collect();
+        let mut known: Vec<_> = Part::all().into_iter().map(Part::key).collect();
         known.sort_unstable();
         for preset in Preset::ALL {
-            let shape = preset.shape(&views());
+            let shape = preset.shape();
             let mut named = names(&shape);
             named.sort_unstable();
             assert_eq!(named, known, "{preset:?}");
@@ -373,15 +394,15 @@ mod tests {
 
     #[test]
     fn a_tab_that_is_shown_is_in_sight_and_hides_no_other_part() {
-        let mut layout = Layout::new(None, None, views());
-        assert_eq!(layout.in_sight(), [Tab::View("Stacks")]);
+        let mut layout = Layout::new(None, None);
+        assert_eq!(layout.in_sight(), [Tab::View(ViewId::Stacks)]);
         layout.show(Tab::Trace);
         assert_eq!(layout.in_sight(), [Tab::Trace]);
         layout.choose(Preset::Spike);
-        layout.show(Tab::View("Findings"));
+        layout.show(Tab::View(ViewId::Findings));
         let mut seen = layout.in_sight();
         seen.sort_by_key(|tab| format!("{tab:?}"));
-        assert_eq!(seen, [Tab::View("Findings"), Tab::View("Flame")]);
+        assert_eq!(seen, [Tab::View(ViewId::Findings), Tab::View(ViewId::Flame)]);
         layout.set_shown(Part::Sources, false);
         assert!(!layout.has(Part::Sources) && layout.has(Part::Graph));
         layout.set_shown(Part::Sources, true);

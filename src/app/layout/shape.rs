@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Part;
-use crate::app::document::Tab;
-use crate::app::views::ViewId;
+use crate::app::state::ids::Tab;
+use crate::app::state::ids::ViewId;
 
 /// Parts and how they stand to each other.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -84,78 +84,73 @@ impl Preset {
 
     /// What is in front whatever was before.
     pub fn front(self) -> Option<ViewId> {
-        (self == Self::Flames).then_some("Flame")
+        (self == Self::Flames).then_some(ViewId::Flame)
     }
 
-    /// How its parts stand; `views` are all there are.
-    pub fn shape(self, views: &[ViewId]) -> Shape {
-        let all = || all_tabs(views);
-        let but = |names: &[&str]| all().into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>();
+    /// How its parts stand.
+    pub fn shape(self) -> Shape {
+        use ViewId::{Allocations, Compare, Flame, FreedBy, Generations, Histograms, Processors, Types};
+        let all: Vec<Tab> = Tab::all().collect();
+        let views = |views: &[ViewId]| views.iter().map(|&view| Tab::View(view)).collect::<Vec<_>>();
+        let but = |left_out: &[Tab]| all.iter().copied().filter(|tab| !left_out.contains(tab)).collect::<Vec<_>>();
         let below = |graph: f32, tables: Shape| {
             let right = Shape::column([(graph, Part::Graph.into()), (100.0 - graph, tables)]);
             Shape::row([(22.0, Part::Sources.into()), (78.0, right)])
         };
         match self {
-            Self::FirstLook => below(54.0, Shape::tabs(&all())),
+            Self::FirstLook => below(54.0, Shape::tabs(&all)),
             Self::Leak => {
-                let beside = ["Generations", "Allocations", "Freed by"];
+                let beside = views(&[Generations, Allocations, FreedBy]);
                 below(40.0, Shape::row([(56.0, Shape::tabs(&but(&beside))), (44.0, Shape::tabs(&beside))]))
             }
             Self::Spike => {
-                let beside = ["Flame", "Types", "Histograms"];
+                let beside = views(&[Flame, Types, Histograms]);
                 below(40.0, Shape::row([(56.0, Shape::tabs(&but(&beside))), (44.0, Shape::tabs(&beside))]))
             }
             Self::Wpa => {
                 let above = Shape::row([(22.0, Part::Sources.into()), (78.0, Part::Graph.into())]);
-                Shape::column([(50.0, above), (50.0, Shape::tabs(&all()))])
+                Shape::column([(50.0, above), (50.0, Shape::tabs(&all))])
             }
             Self::Compare => {
-                let first = ["Compare"];
+                let first = views(&[Compare]);
                 below(28.0, Shape::row([(58.0, Shape::tabs(&first)), (42.0, Shape::tabs(&but(&first)))]))
             }
             Self::Flames => {
-                let ran = ["Processors"];
-                let memory = but(&["Flame", "Processors"]);
-                let memory: Vec<&str> = ["Flame"].into_iter().chain(memory).collect();
+                let (ran, flame) = (views(&[Processors]), views(&[Flame]));
+                let memory = [flame, but(&views(&[Flame, Processors]))].concat();
                 below(32.0, Shape::row([(50.0, Shape::tabs(&memory)), (50.0, Shape::tabs(&ran))]))
             }
         }
     }
 }
 
-/// What all tabs say, in their order.
-fn all_tabs(views: &[ViewId]) -> Vec<&'static str> {
-    views.iter().copied().chain([SYMBOLS, TRACE]).collect()
-}
-
-const SOURCES: &str = "Sources";
-const GRAPH: &str = "Graph";
-const SYMBOLS: &str = "Symbols";
-const TRACE: &str = "Trace";
-
 impl Part {
-    /// What it is called.
-    pub fn name(self) -> &'static str {
+    /// The name in layouts on disk, which never changes.
+    pub fn key(self) -> &'static str {
         match self {
-            Self::Sources => SOURCES,
-            Self::Graph => GRAPH,
-            Self::Tab(Tab::View(view)) => view,
-            Self::Tab(Tab::Symbols) => SYMBOLS,
-            Self::Tab(Tab::Trace) => TRACE,
+            Self::Sources => "Sources",
+            Self::Graph => "Graph",
+            Self::Tab(tab) => tab.key(),
         }
     }
 
-    /// All there are.
-    pub fn all(views: &[ViewId]) -> Vec<Self> {
-        let views = views.iter().map(|&view| Self::Tab(Tab::View(view)));
-        let tabs = views.chain([Tab::Symbols, Tab::Trace].map(Self::Tab));
-        [Self::Sources, Self::Graph].into_iter().chain(tabs).collect()
+    /// The caption.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Sources | Self::Graph => self.key(),
+            Self::Tab(tab) => tab.title(),
+        }
+    }
+
+    /// All parts.
+    pub fn all() -> Vec<Self> {
+        [Self::Sources, Self::Graph].into_iter().chain(Tab::all().map(Self::Tab)).collect()
     }
 }
 
 impl From<Part> for Shape {
     fn from(part: Part) -> Self {
-        Self::Part(part.name().to_owned())
+        Self::Part(part.key().to_owned())
     }
 }
 
@@ -168,7 +163,7 @@ impl Shape {
         Self::Column(parts.into_iter().map(|(share, of)| Share { share, of }).collect())
     }
 
-    fn tabs(names: &[&str]) -> Self {
-        Self::Tabs { of: names.iter().map(|&name| Self::Part(name.to_owned())).collect(), front: 0 }
+    fn tabs(tabs: &[Tab]) -> Self {
+        Self::Tabs { of: tabs.iter().map(|&tab| Part::Tab(tab).into()).collect(), front: 0 }
     }
 }

@@ -45,8 +45,9 @@ use eframe::egui;
 use super::HighwaterApp;
 use super::commands::Command;
 use super::document::Document;
+use super::state::ids::ViewId;
 use super::theme;
-use super::views::{Around, Pane, ViewId, Views};
+use super::views::{Around, Pane, Views};
 
 /// Draws the whole window.
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {

@@ -8,9 +8,9 @@ use egui_tiles::{Behavior, ResizeState, SimplificationOptions, TabState, Tabs, T
 use super::{overview, sources, symbols_tab, timeline, toolbar, trace_tab, with_view, with_views};
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, DocCommand};
-use crate::app::document::Tab;
 use crate::app::layout::{FRAMES, Part, SIMPLE};
 use crate::app::picture::{self, Subject};
+use crate::app::state::ids::Tab;
 
 /// No part is narrower or lower.
 const SMALLEST: f32 = 110.0;
@@ -117,7 +117,7 @@ impl Behavior<Part> for Parts<'_> {
             self.pressed = Some(tab);
         }
         let inside = outer.shrink2(vec2(MARGIN, 3.0));
-        let mut inner = ui.new_child(egui::UiBuilder::new().max_rect(inside).id_salt(part.name()));
+        let mut inner = ui.new_child(egui::UiBuilder::new().max_rect(inside).id_salt(part.title()));
         inner.set_clip_rect(outer.intersect(ui.clip_rect()));
         match *part {
             Part::Sources => sources::show(self.app, &mut inner),
@@ -131,14 +131,14 @@ impl Behavior<Part> for Parts<'_> {
     }
 
     fn tab_title_for_pane(&mut self, part: &Part) -> WidgetText {
-        part.name().into()
+        part.title().into()
     }
 
     /// Of parts that stand side by side behind one tab: their names.
     fn tab_title_for_tile(&mut self, tiles: &Tiles<Part>, id: TileId) -> WidgetText {
         fn names(tiles: &Tiles<Part>, id: TileId) -> Vec<&'static str> {
             match tiles.get(id) {
-                Some(Tile::Pane(part)) => vec![part.name()],
+                Some(Tile::Pane(part)) => vec![part.title()],
                 Some(Tile::Container(container)) => {
                     container.active_children(tiles).flat_map(|child| names(tiles, child)).collect()
                 }
@@ -226,9 +226,9 @@ impl Behavior<Part> for Parts<'_> {
 
 /// What a part without a tab is moved by.
 fn grip(ui: &Ui, part: Part, outer: Rect) -> Response {
-    let name = format!("Move {}", part.name().to_lowercase());
+    let name = format!("Move {}", part.title().to_lowercase());
     let rect = Rect::from_min_size(pos2(outer.right() - 15.0, outer.top() + 2.0), vec2(12.0, 12.0));
-    let response = ui.interact(rect, Id::unique(("grip", part.name())), Sense::drag()).on_hover_cursor(CursorIcon::Grab);
+    let response = ui.interact(rect, Id::unique(("grip", part.title())), Sense::drag()).on_hover_cursor(CursorIcon::Grab);
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, &name));
     let color = ui.visuals().weak_text_color().gamma_multiply(if response.hovered() { 1.0 } else { 0.45 });
     for (column, row) in (0..2).flat_map(|column| (0..3).map(move |row| (column, row))) {

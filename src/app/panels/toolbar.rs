@@ -5,12 +5,13 @@ use eframe::egui;
 use crate::app::HighwaterApp;
 use crate::app::commands::keys::{self, hint};
 use crate::app::commands::{Command, Commands, DocCommand, Setting};
-use crate::app::document::Tab;
 use crate::app::export::{Export, Format};
 use crate::app::graph::Arrangement;
 use crate::app::panels::icons::{Icon, icon_button};
 use crate::app::panels::{chips, stack_rules};
-use crate::app::views::{Pane, ViewId};
+use crate::app::state::ids::Tab;
+use crate::app::state::ids::ViewId;
+use crate::app::views::Pane;
 use crate::format;
 
 pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {

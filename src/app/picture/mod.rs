@@ -13,7 +13,7 @@ use std::sync::Arc;
 use eframe::egui::{self, ColorImage, Id, LayerId, Rect, Ui};
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 
-use super::views::ViewId;
+use crate::app::state::ids::ViewId;
 use svg::Drawing;
 
 /// What there can be a picture of.
@@ -28,7 +28,7 @@ impl Subject {
     pub fn name(self) -> String {
         match self {
             Self::Graph => "graph".to_owned(),
-            Self::View(view) => view.to_lowercase(),
+            Self::View(view) => view.title().to_lowercase(),
         }
     }
 }

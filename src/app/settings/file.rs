@@ -176,7 +176,7 @@ mod tests {
         settings.memory_limit_mb = Some(512);
         settings.hidden_columns = vec!["peak".to_owned()];
         settings.symbols.network = Some(false);
-        let shape = crate::app::layout::Preset::Spike.shape(&crate::app::views::Views::default().titles());
+        let shape = crate::app::layout::Preset::Spike.shape();
         settings.layout = Some(shape);
         assert_eq!(Settings::parse(&settings.to_text().unwrap()).unwrap(), settings);
         assert_eq!(Settings::parse("").unwrap(), Settings::default());

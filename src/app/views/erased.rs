@@ -1,6 +1,5 @@
 //! Views of all kinds in one list: who holds them needs to know none.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use eframe::egui::Ui;
@@ -11,29 +10,16 @@ use super::{
 };
 use crate::app::document::Document;
 use crate::app::filters::Filters;
-use crate::app::jobs::Ground;
+use crate::app::jobs::{AnyAnswer, Ask, Ground};
 use crate::limits::Baseline;
 use crate::model::Trace;
 use crate::query::{Cancelled, Finding, KeyMap, Path};
-
-/// An answer of a view's own type.
-pub type AnyAnswer = Box<dyn Any + Send>;
-
-/// A request of a view, on its way to a worker.
-pub trait Ask: Send {
-    /// Whose it is.
-    fn view(&self) -> ViewId;
-    /// See [`View::answer`].
-    fn answer(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
-    /// See [`View::complete`].
-    fn complete(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
-}
 
 struct Asked<V: View>(V::Request);
 
 impl<V: View> Ask for Asked<V> {
     fn view(&self) -> ViewId {
-        V::TITLE
+        V::ID
     }
 
     fn answer(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled> {
@@ -47,15 +33,15 @@ impl<V: View> Ask for Asked<V> {
 
 /// A [`View`] whose types are not known.
 trait AnyView: Pane {
-    fn title(&self) -> ViewId;
+    fn id(&self) -> ViewId;
     fn is_always_asked(&self) -> bool;
     fn ask(&self, document: &Document) -> Option<Box<dyn Ask>>;
     fn take_any(&mut self, answer: AnyAnswer);
 }
 
 impl<V: View> AnyView for V {
-    fn title(&self) -> ViewId {
-        V::TITLE
+    fn id(&self) -> ViewId {
+        V::ID
     }
 
     fn is_always_asked(&self) -> bool {
@@ -103,41 +89,36 @@ impl Views {
         Self(Vec::new())
     }
 
-    /// What the tabs say.
-    pub fn titles(&self) -> Vec<ViewId> {
-        self.0.iter().map(|view| view.title()).collect()
-    }
-
     /// What the window does with one of them, if it is there.
     pub fn get(&self, id: ViewId) -> Option<&dyn Pane> {
-        self.0.iter().find(|view| view.title() == id).map(|view| &**view as _)
+        self.0.iter().find(|view| view.id() == id).map(|view| &**view as _)
     }
 
     /// The same, to change it.
     pub fn get_mut(&mut self, id: ViewId) -> Option<&mut dyn Pane> {
-        self.0.iter_mut().find(|view| view.title() == id).map(|view| &mut **view as _)
+        self.0.iter_mut().find(|view| view.id() == id).map(|view| &mut **view as _)
     }
 
     /// The view that is in sight at first.
     pub fn first(&self) -> Option<ViewId> {
-        self.0.first().map(|view| view.title())
+        self.0.first().map(|view| view.id())
     }
 
     /// What the views in sight want to know now, in this order, and behind them those that always ask.
     pub fn ask(&self, in_sight: &[ViewId], document: &Document) -> Vec<Box<dyn Ask>> {
-        let seen = in_sight.iter().filter_map(|id| self.0.iter().find(|view| view.title() == *id));
-        let others = self.0.iter().filter(|view| view.is_always_asked() && !in_sight.contains(&view.title()));
+        let seen = in_sight.iter().filter_map(|id| self.0.iter().find(|view| view.id() == *id));
+        let others = self.0.iter().filter(|view| view.is_always_asked() && !in_sight.contains(&view.id()));
         seen.chain(others).filter_map(|view| view.ask(document)).collect()
     }
 
     /// Whether the answers of a view are wanted although it is not in sight.
     pub fn is_always_asked(&self, id: ViewId) -> bool {
-        self.0.iter().any(|view| view.title() == id && view.is_always_asked())
+        self.0.iter().any(|view| view.id() == id && view.is_always_asked())
     }
 
     /// Hands an answer to its view. Whether the view wants to know something else now.
     pub fn take(&mut self, id: ViewId, answer: AnyAnswer, trace: &Trace) -> bool {
-        let Some(view) = self.0.iter_mut().find(|view| view.title() == id) else { return false };
+        let Some(view) = self.0.iter_mut().find(|view| view.id() == id) else { return false };
         view.take_any(answer);
         view.settle(trace)
     }
@@ -189,6 +170,17 @@ impl Views {
 
     /// Makes ready to show the place of a finding; which view does that.
     pub fn show_finding(&mut self, finding: &Finding, document: &Document) -> Option<ViewId> {
-        self.0.iter_mut().find_map(|view| view.show_finding(finding, document).then(|| view.title()))
+        self.0.iter_mut().find_map(|view| view.show_finding(finding, document).then(|| view.id()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_view_is_there_once_in_the_order_of_the_tabs() {
+        let views: Vec<ViewId> = Views::default().0.iter().map(|view| view.id()).collect();
+        assert_eq!(views, ViewId::ALL);
     }
 }

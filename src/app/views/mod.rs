@@ -37,10 +37,11 @@ use super::jobs::Ground;
 use super::panels::stack_rules;
 use super::settings::Settings;
 use super::source_files::SourceFiles;
+use super::state::ids::ViewId;
 use crate::model::{HeapId, ProcessId, Trace};
 use crate::query::{Cancelled, Tree};
 use compare::Compare;
-pub use erased::{AnyAnswer, Ask, Views};
+pub use erased::Views;
 use findings::Findings;
 use flame::Flame;
 use frames::Frames;
@@ -55,22 +56,10 @@ use rows::Rows;
 use stacks::Stacks;
 use types::Types;
 
-/// What tells views apart: the words on their tabs.
-pub type ViewId = &'static str;
-
-/// The view that compares with another trace.
-pub const COMPARE: ViewId = Compare::TITLE;
-
-/// The view that lists the trace's marks.
-pub const MARKS: ViewId = Marks::TITLE;
-
-/// The view of what each stretch between marks has left behind.
-pub const GENERATIONS: ViewId = Generations::TITLE;
-
 /// A view; see the module. What the window does with it is its [`Pane`].
 pub trait View: Pane + Default + 'static {
-    /// What its tab says.
-    const TITLE: ViewId;
+    /// Which view it is.
+    const ID: ViewId;
 
     /// What it wants to know, beside what all views are about.
     type Request: Send + 'static;

@@ -9,12 +9,13 @@ use eframe::egui::{self, Align2, FontId, Pos2, Rect, Response, Sense, Stroke, Ui
 
 use super::{Canvas, MARKS, wheel};
 use crate::app::commands::{Commands, DocCommand};
-use crate::app::document::{Document, MOST_MARKS, Stop, Tab, lasting};
+use crate::app::document::{Document, lasting};
 use crate::app::graph::LineOf;
 use crate::app::happenings::Happening;
 use crate::app::panels::icons::shortened;
+use crate::app::state::ids::ViewId;
+use crate::app::state::ids::{MOST_MARKS, Stop, Tab};
 use crate::app::theme;
-use crate::app::views::MARKS as MARKS_TAB;
 use crate::format;
 use crate::model::Mark;
 use crate::query::MarkSpot;
@@ -107,7 +108,7 @@ fn heading(canvas: &Canvas<'_>, outer: Rect, strip: Rect, ui: &mut Ui, commands:
     let at = Pos2::new(rect.left() + 24.0, rect.center().y);
     ui.painter().text(at, Align2::LEFT_CENTER, "Marks", FontId::proportional(11.5), color);
     if response.clicked() {
-        commands.doc(DocCommand::ShowTab(Tab::View(MARKS_TAB)));
+        commands.doc(DocCommand::ShowTab(Tab::View(ViewId::Marks)));
     }
     response.context_menu(|ui| {
         if ui.button("Hide the marks").clicked() {
@@ -239,7 +240,7 @@ fn menu(document: &Document, mark: &Mark, place: usize, (count, all): (usize, In
     let text =
         if are_all { "Marks in sight as edges of generations" } else { "The first marks in sight as edges of generations" };
     item(ui, text, DocCommand::MarkAll(edges));
-    item(ui, "List the marks", DocCommand::ShowTab(Tab::View(MARKS_TAB)));
+    item(ui, "List the marks", DocCommand::ShowTab(Tab::View(ViewId::Marks)));
 }
 
 /// What can be done with one mark, wherever it is shown.

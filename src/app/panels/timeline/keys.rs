@@ -4,7 +4,7 @@ use eframe::egui::{Context, EventFilter, Id, Key, Modifiers, Response, Ui};
 
 use super::{Canvas, cursor, wheel};
 use crate::app::commands::{Commands, DocCommand, keys};
-use crate::app::document::Stop;
+use crate::app::state::ids::Stop;
 use crate::units::{Interval, Ticks};
 
 fn graph_id() -> Id {

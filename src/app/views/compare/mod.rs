@@ -14,12 +14,13 @@ use eframe::egui::Ui;
 
 use super::flame::{Icicle, Measure, Unit, Way};
 use super::layers::LayerChoice;
-use super::{Around, Pane, View, ViewId};
+use super::{Around, Pane, View};
 use crate::app::beside::Ready;
 use crate::app::document::Document;
 use crate::app::export::Sheet;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
 use crate::app::panels::columns::Wholes;
+use crate::app::state::ids::ViewId;
 use crate::query::{By, Cancelled, Compared, DiffSide, FlameWeights, Group, Mask, layer_label};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer};
@@ -130,7 +131,7 @@ pub struct Compare {
 }
 
 impl View for Compare {
-    const TITLE: ViewId = "Compare";
+    const ID: ViewId = ViewId::Compare;
     type Request = Request;
     type Answer = Difference;
 

@@ -12,10 +12,11 @@ use std::sync::Arc;
 
 use eframe::egui::Ui;
 
-use super::{Around, Pane, View, ViewId};
+use super::{Around, Pane, View};
 use crate::app::document::Document;
 use crate::app::filters::Scope;
 use crate::app::jobs::Ground;
+use crate::app::state::ids::ViewId;
 use crate::limits::{Accepted, Baseline};
 use crate::model::Trace;
 use crate::query::{Cancelled, Finding, findings};
@@ -85,7 +86,7 @@ pub struct Findings {
 }
 
 impl View for Findings {
-    const TITLE: ViewId = "Findings";
+    const ID: ViewId = ViewId::Findings;
     const IS_ALWAYS_ASKED: bool = true;
     type Request = Request;
     type Answer = Found;

@@ -13,9 +13,10 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::layers::LayerChoice;
-use super::{Around, Pane, View, ViewId};
+use super::{Around, Pane, View};
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, Ground};
+use crate::app::state::ids::ViewId;
 use crate::query::{
     Cancelled, FlameBox, FlameWeight, FlameWeights, Forest, FrameName, Functions, NodeKey, find_way, flame_boxes, layer_label,
     node_name,
@@ -113,7 +114,7 @@ pub struct Flame {
 }
 
 impl View for Flame {
-    const TITLE: ViewId = "Flame";
+    const ID: ViewId = ViewId::Flame;
     type Request = Request;
     type Answer = Icicle;
 

@@ -12,11 +12,12 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::layers::LayerChoice;
-use super::{Around, Pane, View, ViewId};
+use super::{Around, Pane, View};
 use crate::app::document::Document;
 use crate::app::export::Sheet;
 use crate::app::happenings::FramesOf;
 use crate::app::jobs::{Ground, drop_aside};
+use crate::app::state::ids::ViewId;
 use crate::model::Trace;
 use crate::query::{Cancelled, FrameLine, FrameTimes};
 use crate::units::Interval;
@@ -102,7 +103,7 @@ fn net(line: &FrameLine) -> i64 {
 }
 
 impl View for Frames {
-    const TITLE: ViewId = "Frames";
+    const ID: ViewId = ViewId::Frames;
     type Request = Request;
     type Answer = Option<Listed>;
 

@@ -22,10 +22,11 @@ use eframe::egui::Ui;
 
 use super::histograms::AnyBucket;
 use super::layers::LayerChoice;
-use super::{Around, Pane, View, ViewId};
+use super::{Around, Pane, View};
 use crate::app::document::Document;
 use crate::app::export::Sheet;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
+use crate::app::state::ids::ViewId;
 use crate::format;
 use crate::model::Trace;
 use crate::query::{
@@ -229,7 +230,7 @@ impl<const FREES: bool> Default for CallTrees<FREES> {
 }
 
 impl<const FREES: bool> View for CallTrees<FREES> {
-    const TITLE: ViewId = if FREES { "Freed by" } else { "Functions" };
+    const ID: ViewId = if FREES { ViewId::FreedBy } else { ViewId::Functions };
     type Request = Request;
     type Answer = CallTable;
 

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::layers::LayerChoice;
-use super::{Around, Pane, View, ViewId};
+use super::{Around, Pane, View};
 use crate::app::document::Document;
 use crate::app::export::Sheet;
 use crate::app::jobs::{Ground, drop_aside};
+use crate::app::state::ids::ViewId;
 use crate::query::{Cancelled, Functions, GenerationGroup, GenerationsRequest, generations};
 use crate::units::Ticks;
 
@@ -39,7 +40,7 @@ pub struct Generations {
 }
 
 impl View for Generations {
-    const TITLE: ViewId = "Generations";
+    const ID: ViewId = ViewId::Generations;
     type Request = Request;
     type Answer = Left;
 

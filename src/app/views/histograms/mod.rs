@@ -12,9 +12,10 @@ mod panel;
 use eframe::egui::Ui;
 
 use super::layers::LayerChoice;
-use super::{Around, Pane, View, ViewId};
+use super::{Around, Pane, View};
 use crate::app::document::Document;
 use crate::app::jobs::{Ground, drop_aside};
+use crate::app::state::ids::ViewId;
 use crate::query::{ByClass, Cancelled, histogram};
 use crate::units::Layer;
 use bucket::bucket_of;
@@ -44,7 +45,7 @@ pub struct Histograms {
 }
 
 impl View for Histograms {
-    const TITLE: ViewId = "Histograms";
+    const ID: ViewId = ViewId::Histograms;
     type Request = Request;
     type Answer = Distributed;
 

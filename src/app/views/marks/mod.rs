@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use eframe::egui::Ui;
 
-use super::{Around, Pane, View, ViewId};
+use super::{Around, Pane, View};
 use crate::app::document::Document;
 use crate::app::export::Sheet;
 use crate::app::jobs::{Ground, drop_aside};
+use crate::app::state::ids::ViewId;
 use crate::model::{Mark, Trace};
 use crate::query::{Cancelled, MarkRequest, mark_places};
 use crate::units::Interval;
@@ -66,7 +67,7 @@ pub struct Marks {
 }
 
 impl View for Marks {
-    const TITLE: ViewId = "Marks";
+    const ID: ViewId = ViewId::Marks;
     type Request = Request;
     type Answer = Listed;
 

@@ -6,12 +6,14 @@ use eframe::egui::{self, Ui};
 
 use super::{Listed, Marks, Order, Sort};
 use crate::app::commands::{Command, DocCommand};
-use crate::app::document::{MOST_MARKS, Stop, Tab, lasting};
+use crate::app::document::lasting;
 use crate::app::export::{FlatTable, Sheet};
 use crate::app::happenings::{Happening, centered};
 use crate::app::panels::list::{self, List, ListColumn, Name, Style, Value, widest};
 use crate::app::panels::timeline::{mark_edges, one_mark};
-use crate::app::views::{Around, GENERATIONS};
+use crate::app::state::ids::ViewId;
+use crate::app::state::ids::{MOST_MARKS, Stop, Tab};
+use crate::app::views::Around;
 use crate::query::thread_label;
 use crate::units::{Interval, Ticks};
 
@@ -39,7 +41,7 @@ pub fn tools(around: &mut Around<'_>, ui: &mut Ui) {
     let button = egui::Button::new("As edges of generations");
     if ui.add_enabled(are_all && !edges.is_empty(), button).on_hover_text(hint).on_disabled_hover_text(hint).clicked() {
         around.commands.doc(DocCommand::MarkAll(edges));
-        around.commands.doc(DocCommand::ShowTab(Tab::View(GENERATIONS)));
+        around.commands.doc(DocCommand::ShowTab(Tab::View(ViewId::Generations)));
     }
     debug_assert_eq!(MOST_MARKS, 100, "the hint says so");
 }

@@ -13,10 +13,11 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::flame::{Icicle, Measure, SampledIn, Unit, Way};
-use super::{Around, Looked, Pane, SeenFrames, View, ViewId};
+use super::{Around, Looked, Pane, SeenFrames, View};
 use crate::app::document::Document;
 use crate::app::export::Sheet;
 use crate::app::jobs::{ForestKind, Ground};
+use crate::app::state::ids::ViewId;
 use crate::model::{ProcessId, Trace};
 use crate::query::{Cancelled, FlameWeights, Key, KeyMap, Path, ProcessSamples, process_samples, sample_sums_where};
 use crate::tables::KeyedMap;
@@ -68,7 +69,7 @@ impl Processors {
 }
 
 impl View for Processors {
-    const TITLE: ViewId = "Processors";
+    const ID: ViewId = ViewId::Processors;
     type Request = Request;
     type Answer = Ran;
 

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use eframe::egui::Ui;
 
-use super::{Around, Pane, View, ViewId};
+use super::{Around, Pane, View};
 use crate::app::document::Document;
 use crate::app::export::Sheet;
 use crate::app::jobs::{Ground, drop_aside};
+use crate::app::state::ids::ViewId;
 use crate::model::{RowId, Trace};
 use crate::query::{Cancelled, Functions, RowSort, RowTable, rows};
 use crate::symbols::Names;
@@ -41,7 +42,7 @@ pub struct Rows {
 }
 
 impl View for Rows {
-    const TITLE: ViewId = "Allocations";
+    const ID: ViewId = ViewId::Allocations;
     type Request = Request;
     type Answer = Listed;
 

@@ -17,13 +17,15 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::closer::Closer;
-use super::{Around, Looked, Pane, View, ViewId};
+use super::{Around, Looked, Pane, View};
 use crate::app::commands::DocCommand;
-use crate::app::document::{Document, Reading};
+use crate::app::document::Document;
 use crate::app::export::Sheet;
 use crate::app::filters::Filters;
 use crate::app::jobs::{Ground, drop_aside};
 use crate::app::panels::columns::Wholes;
+use crate::app::state::ids::Reading;
+use crate::app::state::ids::ViewId;
 use crate::model::Trace;
 use crate::query::{
     Cancelled, Column, Filter, Finding, KeyMap, LifetimeClass, Path, Sort, Tree, TreeRequest, TreeRow, magnitude, peaks,
@@ -99,7 +101,7 @@ impl Stacks {
 }
 
 impl View for Stacks {
-    const TITLE: ViewId = "Stacks";
+    const ID: ViewId = ViewId::Stacks;
     type Request = Request;
     type Answer = Table;
 

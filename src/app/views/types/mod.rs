@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use eframe::egui::Ui;
 
-use super::{Around, Pane, View, ViewId};
+use super::{Around, Pane, View};
 use crate::app::document::Document;
 use crate::app::export::Sheet;
 use crate::app::filters::Predicate;
 use crate::app::graph::Split;
 use crate::app::jobs::Ground;
 use crate::app::panels::columns::Wholes;
+use crate::app::state::ids::ViewId;
 use crate::query::{Cancelled, Column, Mask, Sort, TypeGroup, magnitude};
 use crate::units::Interval;
 
@@ -59,7 +60,7 @@ pub struct Types {
 }
 
 impl View for Types {
-    const TITLE: ViewId = "Types";
+    const ID: ViewId = ViewId::Types;
     type Request = Request;
     type Answer = TypeTable;
 

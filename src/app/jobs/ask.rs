@@ -1,0 +1,20 @@
+//! Requests of views on their way to a worker, and the answers: jobs carry both without knowing their types.
+
+use std::any::Any;
+
+use super::Ground;
+use crate::app::state::ids::ViewId;
+use crate::query::Cancelled;
+
+/// An answer of a view's own type.
+pub type AnyAnswer = Box<dyn Any + Send>;
+
+/// A request of a view, on its way to a worker.
+pub trait Ask: Send {
+    /// The view that asks.
+    fn view(&self) -> ViewId;
+    /// Answers on a worker, before the graph is made (`views::View::answer`).
+    fn answer(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
+    /// Adds what takes longer, behind the graph (`views::View::complete`).
+    fn complete(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
+}

@@ -1,0 +1,3 @@
+//! State of the window that everything else builds on.
+
+pub mod ids;
