@@ -145,7 +145,8 @@ impl HighwaterApp {
         }
         let left = budget.saturating_sub(document.trace.load_bytes);
         document.beside = Beside::Loading(LoadJob::start(ctx.clone(), inputs, left / 2, Pace::AtOnce, Vec::new()));
-        document.carry_out(DocCommand::Ask);
+        document.carry_out(DocCommand::ShowTab(Tab::View(ViewId::Compare)));
+        self.look();
     }
 
     /// Compares with a trace that is open behind another tab.

@@ -62,8 +62,18 @@ pub struct Digest {
     pub tops: Vec<f32>,
     /// Whether more than one process has heaps, so that names need the process.
     pub has_many_processes: bool,
-    /// Impacting Size of each layer in which anything took part.
-    pub layers: Vec<(Layer, i64)>,
+    /// Sums of each layer in which anything took part.
+    pub layers: Vec<LayerSum>,
+}
+
+/// What a layer has in the interval of the tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LayerSum {
+    pub layer: Layer,
+    /// Impacting Size.
+    pub impacting: i64,
+    /// Bytes alive at the end.
+    pub outstanding: u64,
 }
 
 impl Digest {
@@ -89,13 +99,20 @@ impl Digest {
             let sum = self.numbers.entry((heap.process, heap.layer)).or_default();
             *sum = sum.plus(sums.into());
         }
-        let impacting = |layer| {
+        let sum = |layer| {
             let of_layer = trace.heaps.iter().zip(by_heap).filter(|(heap, _)| heap.layer == layer);
             let mut sums = ByClass::default();
             of_layer.for_each(|(_, heap)| sums.add(heap));
-            (!sums.is_empty()).then(|| (layer, sums.numbers().impacting))
+            let numbers = sums.numbers();
+            let (impacting, outstanding) = (numbers.impacting, numbers.outstanding_to);
+            (!sums.is_empty()).then_some(LayerSum { layer, impacting, outstanding })
         };
-        self.layers = Layer::ALL.into_iter().filter_map(impacting).collect();
+        self.layers = Layer::ALL.into_iter().filter_map(sum).collect();
+    }
+
+    /// The layer that changed most; where none did, as at an instant, the one that has most.
+    pub fn leading_layer(&self) -> Option<LayerSum> {
+        self.layers.iter().copied().max_by_key(|sum| (sum.impacting.unsigned_abs(), sum.outstanding))
     }
 }
 

@@ -174,7 +174,7 @@ proptest! {
                 }
             }
             let sides = [0, 1].map(|i| (indexes[i].trace(), &sums[i]));
-            let weights = FlameWeights::across(&forest, sides, layer);
+            let weights = FlameWeights::across(&forest, sides, 0, layer);
             for node in 0..forest.len() as u32 {
                 let name = |key: &NodeKey| match key {
                     NodeKey::NoStack => "no stack".to_owned(),

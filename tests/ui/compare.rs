@@ -31,7 +31,7 @@ fn groups(traces: [&Arc<Trace>; 2], intervals: [Interval; 2], by: &[By]) -> Vec<
 
 /// The lines of the table, from the top: what their cells say from the left.
 fn lines(window: &Window) -> Vec<Vec<String>> {
-    let top = window.get_by_label("Delta").rect().bottom();
+    let top = window.get_by_label("Change").rect().bottom();
     let left = window.get_by_label("Stacks").rect().left() - 4.0;
     let bottom = 776.0; // the status bar
     let mut cells = Vec::new();
@@ -133,7 +133,7 @@ fn the_difference_as_a_flame_graph_takes_the_place_of_the_table_and_gives_it_bac
     click(&mut window, "Compare");
     let before = lines(&window);
     click(&mut window, "Flame graph");
-    assert!(has_containing(&window, "Flame graph of ") && window.query_by_label("Delta").is_none());
+    assert!(has_containing(&window, "Flame graph of ") && window.query_by_label("Change").is_none());
     click(&mut window, "Flame graph");
     assert!(!has_containing(&window, "Flame graph of "));
     assert_eq!(lines(&window), before);

@@ -205,3 +205,23 @@ fn sources_close_and_are_found_by_name() {
     assert!(has(&window, "Source MemoryTestApp.exe: PhysicsHeap"), "what is found is shown");
     assert!(!has(&window, "Source TelemetryService.exe (5120)"));
 }
+
+#[test]
+fn at_an_instant_everything_speaks_of_what_is_alive_then() {
+    let mut window = demo();
+    window.get_by_label("Lane MemoryTestApp.exe: Commit (VirtualAlloc)").click_secondary();
+    settle(&mut window);
+    click(&mut window, "What was alive at its peak");
+    let texts = crate::driver::labels(&window);
+    let says = |text: &str| texts.iter().any(|label| label.contains(text));
+    assert!(says("alive at 33.550 s") && says("\u{b7} 36.00 MB"), "the chip says how much: {texts:?}");
+    assert!(has(&window, "At End") && !has(&window, "Impacting Size") && !has(&window, "Peak"), "{texts:?}");
+    assert!(says("Alive: Commit (VirtualAlloc) 36.00 MB") && !says("Impacting Size: "), "the status line: {texts:?}");
+    // The order is by what is alive, in Functions and Types too.
+    click(&mut window, "Functions");
+    crate::driver::choose(&mut window, "Top-down", "By function");
+    let texts = crate::driver::labels(&window);
+    let at = |name: &str| texts.iter().position(|label| label == name);
+    let (main, temporary) = (at("MemoryTestApp.exe!Main"), at("MemoryTestApp.exe!ManipulateTemporaryBuffer"));
+    assert!(main.is_some() && temporary.is_some() && main < temporary, "the largest first: {texts:?}");
+}

@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use crate::common::packed::zip;
-use crate::driver::{Window, click, dropped, has_containing, press, settle, window_of, window_set};
+use crate::driver::{Window, click, dropped, has_containing, press, settle, wait_for, window_of, window_set};
 use eframe::egui::accesskit::Toggled;
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
@@ -114,7 +114,7 @@ fn another_open_trace_is_compared_with() {
     settle(&mut window);
     press(&mut window, Modifiers::NONE, Key::Enter);
     assert!(has_containing(&window, "A other.etl") || has_containing(&window, "other.etl"), "its name");
-    assert!(has_containing(&window, "Delta"), "the comparison is in sight");
+    assert!(has_containing(&window, "Change"), "the comparison is in sight");
 }
 
 /// A small file of a boot of the machine, `zero` seconds later than another.
@@ -154,6 +154,21 @@ fn assert_two_tabs(window: &Window) {
 }
 
 #[test]
+fn the_trace_that_was_recorded_first_is_a_whichever_is_open_and_the_user_can_exchange_them() {
+    let (_folder, [one, _, later]) = two_captures();
+    for (front, other) in [(&one, &later), (&later, &one)] {
+        let mut window = window_of(vec![Input::File(front.clone())]);
+        let context = window.ctx.clone();
+        window.state_mut().open_beside(&context, vec![Input::File(other.clone())]);
+        wait_for(&mut window, "Swap");
+        settle(&mut window);
+        assert!(has_containing(&window, "A one.etl") && has_containing(&window, "B later.etl"), "{front:?}");
+        click(&mut window, "Swap");
+        assert!(has_containing(&window, "A later.etl") && has_containing(&window, "B one.etl"), "{front:?}");
+    }
+}
+
+#[test]
 fn files_of_several_captures_open_as_tabs_and_are_offered_to_be_compared() {
     let (_folder, [one, two, later]) = two_captures();
     let mut window = window_of([&one, &later, &two].map(|path| Input::File(path.clone())).to_vec());
@@ -162,7 +177,7 @@ fn files_of_several_captures_open_as_tabs_and_are_offered_to_be_compared() {
     click(&mut window, "Compare them");
     assert!(is_in_front(&window, "later.etl") && !has_containing(&window, TWO_CAPTURES), "the offer is taken");
     assert!(
-        has_containing(&window, "A one.etl + two.etl") && has_containing(&window, "Delta"),
+        has_containing(&window, "A one.etl + two.etl") && has_containing(&window, "Change"),
         "the first is what it is held against"
     );
 

@@ -129,16 +129,16 @@ impl<'a> Ground<'a> {
         self.kept.totals(&self.index, interval, self.cancel)
     }
 
-    /// The groups that two sides have in common, one of them of another trace if there is one.
+    /// The groups that two sides have in common, one of them of another trace if there is one; `ours` is that of the open one.
     pub fn common_groups(
         &mut self,
         sides: &[DiffSide<'_>; 2],
-        theirs: Option<(&Arc<Trace>, &Arc<Names>)>,
+        (theirs, ours): (Option<(&Arc<Trace>, &Arc<Names>)>, usize),
         by: &'static [By],
     ) -> Result<Arc<CommonGroups>, Cancelled> {
         let theirs = theirs.map(|(trace, names)| (Arc::downgrade(trace), Arc::downgrade(names)));
-        let [_, ours] = sides;
-        let of = GroupsOf { names: Arc::clone(self.names()), theirs, mask: ours.mask.clone(), by, fold: self.folds() };
+        let mask = sides[ours].mask.clone();
+        let of = GroupsOf { names: Arc::clone(self.names()), theirs, ours, mask, by, fold: self.folds() };
         self.kept.common_groups(of, sides, self.cancel)
     }
 

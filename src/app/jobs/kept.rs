@@ -103,6 +103,8 @@ pub struct GroupsOf {
     pub names: Arc<Names>,
     /// Another trace, and its names: they go when the user closes them.
     pub theirs: Option<(Weak<Trace>, Weak<Names>)>,
+    /// The side of the open trace.
+    pub ours: usize,
     pub mask: Mask,
     pub by: &'static [By],
     pub fold: Fold,
@@ -119,7 +121,7 @@ impl PartialEq for GroupsOf {
     fn eq(&self, other: &Self) -> bool {
         let theirs = |of: &Self| of.theirs.as_ref().map(|(trace, names)| (Weak::as_ptr(trace), Weak::as_ptr(names)));
         let is_named_alike = Arc::ptr_eq(&self.names, &other.names) && theirs(self) == theirs(other);
-        is_named_alike && (self.by, self.fold) == (other.by, other.fold) && self.mask == other.mask
+        is_named_alike && (self.by, self.fold, self.ours) == (other.by, other.fold, other.ours) && self.mask == other.mask
     }
 }
 

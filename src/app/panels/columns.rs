@@ -4,9 +4,10 @@
 use eframe::egui;
 
 use super::list::{ListColumn, Value, widest};
+use crate::app::settings::Settings;
 use crate::app::theme;
 use crate::query::{Column, Numbers};
-use crate::units::Layer;
+use crate::units::{Interval, Layer};
 
 /// Width of the column of source files, in points.
 const SOURCE: f32 = 140.0;
@@ -94,6 +95,19 @@ pub fn value(column: Column, n: &Numbers, peak: Option<u64>, frames: Option<u64>
         Column::BytesPerFrame => average(n.allocated.size).map_or(Value::Nothing, |bytes| Value::Bytes(bytes.round() as u64)),
         Column::Name | Column::Source | Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => Value::Nothing,
     }
+}
+
+/// Whether a column says something of its own in an interval. At an instant nothing changes, and all sizes are what is
+/// alive then.
+pub fn says_something(column: Column, interval: Interval) -> bool {
+    let is_doubled = matches!(column, Column::Impacting | Column::Size | Column::OutstandingFrom | Column::Peak);
+    !interval.is_empty() || !(is_doubled || column.is_per_frame())
+}
+
+/// Whether a table of an interval shows a column. What is alive at an instant is always shown.
+pub fn is_shown(column: Column, interval: Interval, settings: &Settings) -> bool {
+    let is_needed = interval.is_empty() && column == Column::OutstandingTo;
+    is_needed || (settings.shows(column) && says_something(column, interval))
 }
 
 /// What the numbers of each layer are parts of; layers are never added.

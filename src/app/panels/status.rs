@@ -6,12 +6,12 @@ use eframe::egui;
 use super::{losses, player};
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, DocCommand, LoadCommand};
+use crate::app::digest::LayerSum;
 use crate::app::document::Document;
 use crate::app::state::ids::Tab;
 use crate::format;
 use crate::model::CutReason;
 use crate::query::{doubts, is_doubt, layer_label};
-use crate::units::Layer;
 
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     ui.horizontal(|ui| {
@@ -75,11 +75,16 @@ fn names(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     }
 }
 
-/// Impacting Size of each layer; layers nest, so there is no sum over them.
+/// Impacting Size of each layer, at an instant what is alive; layers nest, so there is no sum over them.
 fn layers(document: &Document) -> String {
-    let text = |&(layer, impacting): &(Layer, i64)| format!("{} {}", layer_label(layer), format::signed_bytes(impacting));
+    let is_instant = document.interval().is_empty();
+    let text = |sum: &LayerSum| {
+        let size = if is_instant { format::bytes(sum.outstanding) } else { format::signed_bytes(sum.impacting) };
+        format!("{} {size}", layer_label(sum.layer))
+    };
     let layers: Vec<String> = document.digest.layers.iter().map(text).collect();
-    if layers.is_empty() { String::new() } else { format!("Impacting Size: {}", layers.join(", ")) }
+    let what = if is_instant { "Alive" } else { "Impacting Size" };
+    if layers.is_empty() { String::new() } else { format!("{what}: {}", layers.join(", ")) }
 }
 
 /// The trust line.

@@ -17,8 +17,7 @@ impl LayerChoice {
     /// most has changed.
     pub fn of(self, document: &Document) -> Layer {
         let filtered = filtered(document);
-        let largest =
-            || document.digest.layers.iter().max_by_key(|(_, impacting)| impacting.unsigned_abs()).map(|(layer, _)| *layer);
+        let largest = || document.digest.leading_layer().map(|sum| sum.layer);
         filtered.or(self.0).or_else(largest).unwrap_or(Layer::Heap)
     }
 
@@ -47,7 +46,7 @@ impl LayerChoice {
         let shown = egui::ComboBox::from_id_salt("layer").width(150.0).selected_text(layer_label(now));
         shown.show_ui(ui, |ui| {
             let document = around.document;
-            for &(layer, _) in &document.digest.layers {
+            for layer in document.digest.layers.iter().map(|sum| sum.layer) {
                 if ui.selectable_label(layer == now, layer_label(layer)).clicked() {
                     self.0 = Some(layer);
                     around.ask();

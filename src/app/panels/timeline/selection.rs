@@ -5,6 +5,7 @@ use eframe::egui::{self, Align2, CursorIcon, PointerButton, Pos2, Rect, Response
 
 use super::{Canvas, flags};
 use crate::app::commands::{Commands, DocCommand};
+use crate::app::digest::LayerSum;
 use crate::app::document::Document;
 use crate::app::happenings::centered;
 use crate::app::panels::columns::number_color;
@@ -192,10 +193,13 @@ fn words(document: &Document, selection: Interval) -> String {
     format!("{from:.places$}\u{2013}{to:.places$} s \u{b7} {}", format::duration(to - from))
 }
 
-/// Its Impacting Size; of several layers, which nest, the one that changed most.
+/// Its Impacting Size, at an instant what is alive; of several layers, which nest, the one with most. And the change, by
+/// which the text is coloured.
 fn change(document: &Document) -> Option<(String, i64)> {
-    let layers = &document.digest.layers;
-    let &(layer, change) = layers.iter().max_by_key(|(_, change)| change.unsigned_abs())?;
-    let text = format::signed_bytes(change);
-    Some((if layers.len() > 1 { format!("\u{b7} {} {text}", layer_label(layer)) } else { format!("\u{b7} {text}") }, change))
+    let LayerSum { layer, impacting, outstanding } = document.digest.leading_layer()?;
+    let is_instant = document.interval().is_empty();
+    let text = if is_instant { format::bytes(outstanding) } else { format::signed_bytes(impacting) };
+    let has_several = document.digest.layers.len() > 1;
+    let text = if has_several { format!("\u{b7} {} {text}", layer_label(layer)) } else { format!("\u{b7} {text}") };
+    Some((text, impacting))
 }

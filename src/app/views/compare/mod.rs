@@ -15,7 +15,7 @@ use eframe::egui::Ui;
 use super::flame::{Icicle, Measure, Unit, Way};
 use super::layers::LayerChoice;
 use super::{Around, Pane, View};
-use crate::app::beside::Ready;
+use crate::app::beside::{Opened, Ready};
 use crate::app::document::Document;
 use crate::app::export::Sheet;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
@@ -89,6 +89,8 @@ pub struct Request {
     /// In the open trace; the first does not count where there is another one.
     sides: [Interval; 2],
     other: Option<Other>,
+    /// The side of the open trace: 0 is A, 1 is B.
+    ours: usize,
     grouping: Grouping,
     search: String,
     flame: Option<FlameRequest>,
@@ -121,11 +123,15 @@ pub struct Difference {
 #[derive(Default)]
 pub struct Compare {
     sides: Sides,
+    /// Whether the user exchanged the two traces.
+    is_swapped: bool,
     grouping: Grouping,
     order: Order,
     search: String,
     difference: Option<Difference>,
     layer: LayerChoice,
+    /// The layer that changed most, as far as it is known.
+    changed_most: Option<Layer>,
     /// The flame graph in the place of the table, and the way to what is seen alone in it.
     flame: Option<Way>,
 }
@@ -142,9 +148,10 @@ impl View for Compare {
             None => self.sides.of(document)?,
         };
         let other = opened.map(|opened| Other { ready: Arc::clone(&opened.ready), names: Arc::clone(opened.names()) });
-        let layer = self.layer.of(document);
+        let ours = opened.map_or(1, |opened| self.ours(opened, document));
+        let layer = self.flame_layer(document);
         let flame = self.flame.as_ref().map(|focus| FlameRequest { layer, focus: focus.clone() });
-        Some(Request { sides, other, grouping: self.grouping, search: self.search.trim().to_lowercase(), flame })
+        Some(Request { sides, other, ours, grouping: self.grouping, search: self.search.trim().to_lowercase(), flame })
     }
 
     fn answer(_: &Request, _: &mut Ground<'_>, _: &mut dyn FnMut(Difference)) -> Result<(), Cancelled> {
@@ -164,7 +171,7 @@ impl View for Compare {
         let cancel = ground.cancel;
         let mut compare = |sides: [DiffSide<'_>; 2], ground: &mut Ground<'_>| {
             let theirs = request.other.as_ref().map(|other| (&other.ready.trace, &other.names));
-            let groups = ground.common_groups(&sides, theirs, by)?;
+            let groups = ground.common_groups(&sides, (theirs, request.ours), by)?;
             groups.compare(sides, Some(most + 1), |early| found(early.cloned().collect(), false), cancel)
         };
         let groups = match &request.other {
@@ -185,7 +192,7 @@ impl View for Compare {
                 let theirs =
                     DiffSide { index: &index, interval, mask: &all[0], names: their_names, functions: None, totals: Some(&sums) };
                 let ours = DiffSide { index: &ours, interval: b, mask: &all[1], names, functions, totals: Some(&our_sums) };
-                compare([theirs, ours], ground)?
+                compare(if request.ours == 0 { [ours, theirs] } else { [theirs, ours] }, ground)?
             }
         };
         found(groups, true);
@@ -194,6 +201,9 @@ impl View for Compare {
 
     fn take(&mut self, mut difference: Difference) {
         self.order.sort(&mut difference);
+        if difference.flame.is_none() {
+            self.changed_most = changed_most(&difference.groups);
+        }
         drop_aside(self.difference.replace(difference));
     }
 }
@@ -223,6 +233,31 @@ impl Pane for Compare {
     fn search(&mut self, text: String) {
         self.search = text;
     }
+}
+
+impl Compare {
+    /// The side of the open trace: that which was recorded first is A, of two that were recorded at the same time the one
+    /// whose name comes first, unless the user exchanged them.
+    fn ours(&self, opened: &Opened, document: &Document) -> usize {
+        let theirs = (opened.ready.trace.clock.start_time, &opened.name);
+        let name = document.name();
+        let ours = (document.trace.clock.start_time, &name);
+        usize::from((theirs <= ours) != self.is_swapped)
+    }
+
+    /// The layer of the flame graph: the chosen one, else that which changed most.
+    fn flame_layer(&self, document: &Document) -> Layer {
+        self.layer.chosen(document).or(self.changed_most).unwrap_or_else(|| self.layer.of(document))
+    }
+}
+
+/// The layer whose outstanding size changed most between the sides.
+fn changed_most(groups: &[Group<Compared>]) -> Option<Layer> {
+    let change = |layer: Layer| {
+        let of_layer = groups.iter().filter(|group| group.layer == layer.name());
+        of_layer.map(|group| i128::from(group.numbers.delta.outstanding_to)).sum::<i128>().unsigned_abs()
+    };
+    Layer::ALL.into_iter().max_by_key(|&layer| change(layer)).filter(|&layer| change(layer) > 0)
 }
 
 impl Request {
@@ -266,7 +301,7 @@ impl Request {
             Some(Other { ready, .. }) => {
                 let (_, theirs) = ready.whole(ground.cancel)?;
                 let sides = [(&*ready.trace, &*theirs), (&**ground.trace(), &*ground.all_totals_of(b)?)];
-                FlameWeights::across(&forest, sides, flame.layer)
+                FlameWeights::across(&forest, sides, 1 - self.ours, flame.layer)
             }
         };
         ground.cancel.check()?;

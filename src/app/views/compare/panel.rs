@@ -14,7 +14,7 @@ use crate::units::Interval;
 
 pub fn show(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
     ui.horizontal_wrapped(|ui| match &around.document.beside {
-        Beside::Open(opened) => across(opened, around, ui),
+        Beside::Open(opened) => across(view, opened, around, ui),
         Beside::Loading(job) => loading(job, around, ui),
         Beside::Nothing => within(view, around, ui),
     });
@@ -75,7 +75,7 @@ fn within(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
             }
         }
         ui.separator();
-        let hint = "A trace of another run or build is A, and what is shown of this one is B";
+        let hint = "A trace of another run or build: the one that was recorded first is A";
         if ui.selectable_label(false, "Another trace\u{2026}").on_hover_text(hint).clicked() {
             around.commands.push(Command::CompareDialog);
         }
@@ -99,6 +99,17 @@ fn within(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
             around.ask();
         }
     }
+    if let Some([a, b]) = sides
+        && swap(ui, "Exchanges A and B: a change is B minus A")
+    {
+        view.sides.0 = Some(Choice::Own([b, a]));
+        around.ask();
+    }
+}
+
+/// Whether A and B are to be exchanged.
+fn swap(ui: &mut Ui, hint: &str) -> bool {
+    ui.button("Swap").on_hover_text(hint).clicked()
 }
 
 /// The other trace while it is loaded.
@@ -110,20 +121,30 @@ fn loading(job: &LoadJob, around: &mut Around<'_>, ui: &mut Ui) {
     }
 }
 
-/// The other trace and what is shown of this one.
-fn across(opened: &Opened, around: &mut Around<'_>, ui: &mut Ui) {
+/// The other trace, and the shown part of the open one, A first.
+fn across(view: &mut Compare, opened: &Opened, around: &mut Around<'_>, ui: &mut Ui) {
     let document = around.document;
-    ui.strong(format!("A {}", opened.name)).on_hover_text("All of the other trace");
-    if ui.button("Close A").on_hover_text("Compare within the open trace again").clicked() {
-        around.commands.push(Command::StopComparing);
-    }
-    ui.separator();
+    let ours = view.ours(opened, document);
     let what = if document.selection().is_some() { "selection" } else { "view" };
-    let text = format!("B {}, {}", document.name(), words(around, document.interval()));
-    ui.strong(text).on_hover_text(format!("The {what} of the open trace"));
-    let cut = opened.ready.trace.cut.is_some();
-    if cut {
-        ui.colored_label(ui.visuals().warn_fg_color, "A is cut").on_hover_text("There was not enough memory for all of it");
+    for (side, name) in ["A", "B"].into_iter().enumerate() {
+        if side == ours {
+            let text = format!("{name} {}, {}", document.name(), words(around, document.interval()));
+            ui.strong(text).on_hover_text(format!("The {what} of the open trace"));
+        } else {
+            ui.strong(format!("{name} {}", opened.name)).on_hover_text("All of the other trace");
+            if ui.button(format!("Close {name}")).on_hover_text("Compare within the open trace again").clicked() {
+                around.commands.push(Command::StopComparing);
+            }
+            if opened.ready.trace.cut.is_some() {
+                let label = ui.colored_label(ui.visuals().warn_fg_color, format!("{name} is cut"));
+                label.on_hover_text("There was not enough memory for all of it");
+            }
+        }
+        ui.separator();
+    }
+    if swap(ui, "A is the trace that was recorded first, B the later one: a change is B minus A") {
+        view.is_swapped = !view.is_swapped;
+        around.ask();
     }
     if !document.filters().is_all() {
         ui.weak("Filters do not reach across traces");
@@ -143,7 +164,7 @@ pub fn tools(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
         around.ask();
     }
     if let Some(focus) = view.flame.as_mut() {
-        view.layer.show(around, ui);
+        view.layer.show_as(around, ui, view.changed_most);
         if !focus.is_empty() && ui.button("Whole").on_hover_text("Show all of it again").clicked() {
             focus.clear();
             around.ask();

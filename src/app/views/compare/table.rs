@@ -98,7 +98,7 @@ impl Cell {
             Self::Layer => ListColumn::text("Layer", "Layers nest and are never added together", 140.0),
             Self::A => ListColumn::number("A", "Outstanding at the end of A", widest::BYTES),
             Self::B => ListColumn::number("B", "Outstanding at the end of B", widest::BYTES),
-            Self::Delta => ListColumn::number("Delta", "B minus A", widest::CHANGE),
+            Self::Delta => ListColumn::number("Change", "Outstanding at the end of B minus that of A", widest::CHANGE),
             Self::Allocated => {
                 ListColumn::number("Allocated", "How much more was allocated inside B than inside A", widest::CHANGE)
             }

@@ -53,10 +53,10 @@ fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Gr
     let (index, interval, mask) = (&*ground.index, ground.interval(), &*ground.mask);
     let asked = RowsAsked { index, interval, mask, layer: *layer, totals: totals.as_ref(), labels: labels.as_ref() };
     let name = |group: &RowGroup| name_of(&trace, &functions, labels.as_ref(), group.key);
-    let (mut groups, whole) = row_groups(asked, by, wish.sort, with_peaks, ground.cancel)?;
+    let (mut groups, whole) = row_groups(asked, by, wish.sort.in_interval(ground.interval()), with_peaks, ground.cancel)?;
     let text = wish.search.trim().to_lowercase();
     groups.retain(|group| text.is_empty() || name(group).to_lowercase().contains(&text));
-    if let Sort { column: Column::Peak, descending } = wish.sort {
+    if let Sort { column: Column::Peak, descending } = wish.sort.in_interval(ground.interval()) {
         groups.sort_by_key(|group| if descending { !group.peak.unwrap_or(0) } else { group.peak.unwrap_or(0) });
     }
     let line = |(node, group): (u32, &RowGroup)| CallLine {
@@ -72,7 +72,7 @@ fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Gr
     let peaks: Option<Vec<u64>> = groups.iter().map(|group| group.peak).collect();
     let selected = wish.selected.as_ref().and_then(|way| way.first());
     let is_selected = |group: &RowGroup| selected.is_some_and(|selected| **selected == *name(group));
-    let scale = match (wish.sort.column, &peaks) {
+    let scale = match (wish.sort.in_interval(ground.interval()).column, &peaks) {
         (Column::Peak, Some(peaks)) => peaks.iter().copied().max().unwrap_or(0),
         (column, _) => lines.iter().map(|line| magnitude(column, &line.numbers)).max().unwrap_or(0),
     };
@@ -106,6 +106,7 @@ fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Res
     let Request { wish, layer, .. } = request;
     let (functions, forest) = if wish.frees { ground.freeing(kind)? } else { (ground.folded_functions()?, ground.forest(kind)?) };
     let (trace, cancel) = (Arc::clone(ground.trace()), ground.cancel);
+    let sort = wish.sort.in_interval(ground.interval());
     let mut sums = match wish.frees {
         true => forest.sums_of(&freed_sums(&ground.index, ground.interval(), &ground.mask, *layer, cancel)?),
         false => forest.sums(&trace, &*ground.totals()?, &ground.mask, *layer),
@@ -117,7 +118,7 @@ fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Res
     let mut selected = wish.selected.as_ref().and_then(|way| finder.node(way));
     let mut fulfilled = wish.clone();
     if std::mem::take(&mut fulfilled.expand) {
-        let path = heaviest(&sums, wish.sort.column, selected.unwrap_or(0));
+        let path = heaviest(&sums, sort.column, selected.unwrap_or(0));
         toggled.extend(path.iter().map(|&node| (node, true)));
         if let Some(&node) = path.last().filter(|&&node| node != 0) {
             let way = way(&forest, &functions, node);
@@ -129,12 +130,12 @@ fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Res
             (fulfilled.selected, selected) = (Some(way), Some(node));
         }
     }
-    let lines = call_tree(&functions, &sums, wish.sort, &toggled, request.chains, cancel)?;
+    let lines = call_tree(&functions, &sums, sort, &toggled, request.chains, cancel)?;
     let selected = selected.and_then(|node| lines.iter().position(|line| line.has(node, &forest)));
     let whole = sums.numbers(0);
     // Of changes a part can be more than the whole.
     let sizes = lines.iter().map(|line| &line.numbers).chain([&whole]);
-    let scale = sizes.map(|numbers| magnitude(wish.sort.column, numbers)).max().unwrap_or(0);
+    let scale = sizes.map(|numbers| magnitude(sort.column, numbers)).max().unwrap_or(0);
     let butterfly = butterfly::of(&butterfly_of(&fulfilled, *layer), &functions, ground)?;
     Ok(CallTable {
         sources: None,
@@ -174,7 +175,7 @@ fn add_peaks(table: &mut CallTable, ground: &mut Ground<'_>) -> Result<(), Cance
     let (totals, Tree::Forest(forest)) = (ground.totals()?, &table.tree) else { return Ok(()) };
     let tree = (&**forest, table.lines.as_slice());
     let mut peaks = call_tree_peaks(&ground.index, &totals, &ground.mask, table.layer, tree, ground.cancel)?;
-    let sort = table.asked.sort;
+    let sort = table.sort();
     if sort.column == Column::Peak {
         table.scale = peaks.iter().copied().max().unwrap_or(0);
         let selected = table.selected.map(|index| table.lines[index].node);

@@ -136,6 +136,11 @@ enum Tree {
 }
 
 impl CallTable {
+    /// The order of its lines.
+    fn sort(&self) -> Sort {
+        self.asked.sort.in_interval(self.interval)
+    }
+
     /// Whether its lines stand for functions of which there is a line of source.
     fn has_sources(&self) -> bool {
         self.asked.grouping == Grouping::Sites(ForestKind::ByFunction) && !self.asked.frees

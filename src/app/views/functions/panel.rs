@@ -322,7 +322,7 @@ impl List for Lines<'_, '_> {
     fn is_shown(&self, column: usize) -> Option<bool> {
         let column = self.column(column);
         let has_numbers = self.table.frames.is_some() || !column.is_per_frame();
-        (!self.table.asked.frees).then(|| has_numbers && self.around.settings.shows(column))
+        (!self.table.asked.frees).then(|| has_numbers && columns::is_shown(column, self.table.interval, self.around.settings))
     }
 
     fn show_column(&mut self, column: usize, shown: bool) {
@@ -379,7 +379,7 @@ impl List for Lines<'_, '_> {
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {
-        let sort = self.table.asked.sort;
+        let sort = self.table.sort();
         self.columns.iter().position(|&column| column == sort.column).map(|column| (column, sort.descending))
     }
 

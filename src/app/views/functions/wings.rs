@@ -47,7 +47,7 @@ pub fn show(ui: &mut Ui, table: &CallTable, of: &Butterflied, can_go_back: bool,
         ui.weak("Nothing of it is in this layer and interval.");
         return did;
     };
-    let (functions, by) = (&*table.functions, bar_column(table.asked.sort.column, &sides.total));
+    let (functions, by) = (&*table.functions, bar_column(table.sort().column, &sides.total));
     let mut wing = |ui: &mut Ui, word: &'static str, list: &[Neighbour], height: f32| {
         let area = egui::ScrollArea::vertical().id_salt(word).max_height(height).auto_shrink([false, true]);
         area.show_rows(ui, LINE, list.len(), |ui, rows| {

@@ -110,7 +110,7 @@ impl View for Stacks {
         let order = self.table.as_ref().filter(|_| document.holds_order()).map(|table| Arc::clone(&table.order));
         Some(Request {
             search: self.search.clone(),
-            sort: self.sort,
+            sort: self.sort.in_interval(document.interval()),
             toggled: Arc::clone(&self.toggled),
             reading: document.reading,
             held: order.unwrap_or_default(),

@@ -12,7 +12,7 @@ use crate::app::commands::{Command, DocCommand, Setting};
 use crate::app::document::Document;
 use crate::app::export::Sheet;
 use crate::app::filters::{Chip, Predicate};
-use crate::app::panels::columns::{list_column, title};
+use crate::app::panels::columns::{self, list_column, title};
 use crate::app::panels::list::{self, List, Name, Share, Style, Value};
 use crate::app::panels::{frames, losses, source_files, stack_rules};
 use crate::app::views::Around;
@@ -233,7 +233,7 @@ impl List for Lines<'_, '_> {
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {
-        let sort = self.view.sort;
+        let sort = self.view.sort.in_interval(self.table.interval);
         Column::ALL.iter().position(|&column| column == sort.column).map(|column| (column, sort.descending))
     }
 
@@ -247,7 +247,8 @@ impl List for Lines<'_, '_> {
 
     fn is_shown(&self, column: usize) -> Option<bool> {
         let column = Column::ALL[column];
-        Some(self.around.settings.shows(column) && (self.table.frames.is_some() || !column.is_per_frame()))
+        let has_numbers = self.table.frames.is_some() || !column.is_per_frame();
+        Some(has_numbers && columns::is_shown(column, self.table.interval, self.around.settings))
     }
 
     fn show_column(&mut self, column: usize, shown: bool) {

@@ -64,8 +64,8 @@ impl View for Types {
     type Request = Request;
     type Answer = TypeTable;
 
-    fn request(&self, _: &Document) -> Option<Request> {
-        Some(Request { search: self.search.to_lowercase(), sort: self.sort })
+    fn request(&self, document: &Document) -> Option<Request> {
+        Some(Request { search: self.search.to_lowercase(), sort: self.sort.in_interval(document.interval()) })
     }
 
     fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(TypeTable)) -> Result<(), Cancelled> {

@@ -9,7 +9,7 @@ use crate::app::commands::{Command, DocCommand};
 use crate::app::export::{FlatTable, Sheet};
 use crate::app::filters::{Chip, Predicate};
 use crate::app::graph::{LineOf, Split};
-use crate::app::panels::columns::{list_column, title, value};
+use crate::app::panels::columns::{self, list_column, title, value};
 use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value};
 use crate::app::panels::losses;
 use crate::app::theme;
@@ -76,7 +76,7 @@ fn split_label(split: Split) -> String {
 
 /// Chooses what the graph has lines for. Layers nest, so each is a stack of its own.
 pub fn split(view: &mut Types, around: &mut Around<'_>, ui: &mut Ui) {
-    let layers = around.document.digest.layers.iter().map(|&(layer, _)| Split::Stack(layer));
+    let layers = around.document.digest.layers.iter().map(|sum| Split::Stack(sum.layer));
     let layers: Vec<Split> = [Split::Sources, Split::Types].into_iter().chain(layers).collect();
     let shown = egui::ComboBox::from_id_salt("graph split").width(170.0).selected_text(split_label(view.split));
     shown.show_ui(ui, |ui| {
@@ -204,7 +204,7 @@ impl List for Lines<'_, '_> {
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {
-        let sort = *self.sort;
+        let sort = self.sort.in_interval(self.table.interval);
         SORTS.iter().position(|&column| column == sort.column).map(|column| (column, sort.descending))
     }
 
@@ -214,5 +214,10 @@ impl List for Lines<'_, '_> {
 
     fn header_clicked(&mut self, column: usize) {
         *self.sort = self.sort.by(SORTS[column]);
+    }
+
+    fn is_shown(&self, column: usize) -> Option<bool> {
+        // Otherwise the list keeps which columns are hidden.
+        self.table.interval.is_empty().then(|| columns::says_something(SORTS[column], self.table.interval))
     }
 }
