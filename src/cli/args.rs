@@ -1,7 +1,6 @@
-//! The words of the command line.
+//! The command line's arguments and subcommands.
 //!
-//! A file that is called like a subcommand can be given as `./info`: subcommands
-//! are recognised in the first place only.
+//! A file with the name of a subcommand can be given as `./info`: a subcommand is recognised only as the first argument.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -62,7 +61,7 @@ impl CommandLine {
     }
 }
 
-/// What the window can be drawn with in this build; OpenGL is the first choice.
+/// Renderers that this build has; OpenGL is the first choice.
 const RENDERERS: &[&str] = if cfg!(any(windows, feature = "wgpu")) { &["glow", "wgpu"] } else { &["glow"] };
 
 /// How the window looks in this run; for scripts.
@@ -289,8 +288,8 @@ impl ValueEnum for By {
     }
 }
 
-/// What to say of a first word that was meant to be a command and is none: what is neither called as files and
-/// folders are nor is there.
+/// The message for a first argument that looks like a mistyped command: a plain word, unlike a path, pattern or
+/// option, that is neither a command nor an existing file.
 pub(super) fn mistyped(word: &OsStr) -> Option<String> {
     let text = word.to_str()?;
     let is_plain = !text.is_empty() && !text.starts_with('-') && !text.contains(['.', '/', '\\', ':', '*', '?']);
@@ -307,7 +306,7 @@ pub(super) fn mistyped(word: &OsStr) -> Option<String> {
     Some(format!("{text} is neither a command nor a file{nearest} highwater --help lists the commands"))
 }
 
-/// What clap says of bad arguments, in one line.
+/// Clap's message about bad arguments, in one line.
 pub(super) fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let about_usage = |line: &&str| line.starts_with("Usage:") || line.starts_with("For more information");

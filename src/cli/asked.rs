@@ -1,5 +1,4 @@
-//! What all questions about the numbers of a capture have in common: which files, which
-//! rows and which interval, and what is loaded to answer them.
+//! The common part of all questions about the numbers of a capture: which files, rows and interval, and loading the trace.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -67,7 +66,7 @@ pub(super) struct Edges {
 }
 
 impl Edges {
-    /// What can be refused without looking at the files.
+    /// Checks the edges as far as that is possible without reading the files.
     pub(super) fn check(&self) -> Result<(), String> {
         match (&self.from, &self.to) {
             (Some(from), Some(to)) if from > to => Err(REVERSED.to_owned()),
@@ -75,7 +74,7 @@ impl Edges {
         }
     }
 
-    /// The interval that they are in a trace; frames are those of `process`.
+    /// Resolves the edges in a trace; frame numbers are those of `process`.
     pub(super) fn interval(&self, trace: &Trace, process: Option<&str>) -> Result<Interval, Failure> {
         interval(trace, (self.from.as_ref(), self.to.as_ref()), process, EDGES)
     }
@@ -104,28 +103,28 @@ pub(super) struct RulesFile {
 }
 
 impl RulesFile {
-    /// What it says; no rules without a file.
+    /// Reads the rules; without a file there are none.
     pub(super) fn read(&self) -> Result<Arc<StackRules>, Failure> {
         let rules = self.stack_rules.as_deref().map(StackRules::read).transpose().map_err(Failure::BadArguments)?;
         Ok(rules.map(Arc::new).unwrap_or_default())
     }
 
-    /// Notes that the file is read.
+    /// Registers the file as an input, so that no output replaces it.
     pub(super) fn reading(&self) -> Reading {
         Reading::of(self.stack_rules.clone())
     }
 }
 
-/// The files that words name.
+/// The inputs that file arguments name, with wildcards expanded.
 pub(super) fn inputs(files: &[OsString]) -> Vec<Input> {
     wildcards::as_shells_do(files.iter().map(|file| Input::from_arg(file)).collect())
 }
 
-/// What is loaded to answer.
+/// A loaded trace and the question about it.
 pub(super) struct Loaded {
     pub(super) trace: Arc<Trace>,
     pub(super) interval: Interval,
-    /// Which rows the answer is about; see [`Loaded::index`].
+    /// The rows that the answer is about; see [`Loaded::index`].
     pub(super) rows: RowChoice,
     /// How the answer is printed.
     pub(super) told: Told,
@@ -133,7 +132,7 @@ pub(super) struct Loaded {
     rules: Arc<StackRules>,
 }
 
-/// An interval as the machine interface has it.
+/// An interval as JSON answers have it.
 #[derive(Clone, Copy, Serialize)]
 pub(super) struct IntervalInSeconds {
     pub(super) from_s: f64,
@@ -146,7 +145,7 @@ impl IntervalInSeconds {
     }
 }
 
-/// Nobody cancels a command but by ending the program.
+/// The failure of a cancelled question. Nothing cancels a command except ending the program.
 pub(super) fn stopped<T>(_: T) -> Failure {
     Failure::Failed("stopped".to_owned())
 }
@@ -156,7 +155,7 @@ impl Asked {
         inputs(&self.files)
     }
 
-    /// What can be refused without looking at the files.
+    /// Checks the arguments as far as that is possible without reading the files.
     pub(super) fn check(&self) -> Result<(), String> {
         self.edges.check()
     }
@@ -166,18 +165,17 @@ impl Asked {
         &self.edges
     }
 
-    /// The process that is meant, by name or id.
+    /// The requested process, by name or id.
     pub(super) fn process(&self) -> Option<&str> {
         self.choices.process.as_deref()
     }
 
-    /// Which rows.
+    /// The filter by process, layer, heap and sites.
     pub(super) fn filter(&self) -> ReportFilter {
         self.choices.filter()
     }
 
-    /// Loads the one capture, as much as there is memory for. `stage` is what a report of a fault
-    /// calls the command.
+    /// Loads the capture, as much of it as memory allows, and refuses `--each`. `stage` names the command in crash reports.
     pub(super) fn load(&self, stage: &'static str) -> Result<Loaded, Failure> {
         self.each.refuse()?;
         self.check().map_err(Failure::BadArguments)?;
@@ -185,7 +183,7 @@ impl Asked {
         self.about(load_trace(&self.inputs(), self.memory, &self.marks, &self.choices, stage)?, rules)
     }
 
-    /// Loads the capture, or with `--each` one after the other, and answers about it.
+    /// Loads the capture (with `--each` one after the other) and answers.
     pub(super) fn answer(
         &self,
         stage: &'static str,
@@ -201,7 +199,8 @@ impl Asked {
         })
     }
 
-    /// What is asked about a trace that is loaded. What is named must be there.
+    /// Resolves the arguments in a loaded trace. Processes, heaps, threads, marks and frames that they name must
+    /// exist there.
     pub(super) fn about(&self, trace: Arc<Trace>, rules: Arc<StackRules>) -> Result<Loaded, Failure> {
         self.choices.check(&trace).map_err(Failure::BadArguments)?;
         let interval = self.edges.interval(&trace, self.process())?;
@@ -210,16 +209,17 @@ impl Asked {
     }
 }
 
-/// The edges of an interval that options name, with the verb of a message.
+/// Names of an interval's edges in messages, each with its verb.
 pub(super) const EDGES: [&str; 2] = ["--from is", "--to is"];
 
-/// What a moment is in a trace, if one is given.
+/// Resolves a moment in a trace, if one is given.
 pub(super) fn edge(trace: &Trace, given: Option<&Moment>, process: Option<&str>) -> Result<Option<Ticks>, Failure> {
     given.map(|moment| moment.ticks(trace, process)).transpose().map_err(Failure::BadArguments)
 }
 
-/// What edges that were asked for mean in a trace. Only now it is known whether they lie outside of it, or
-/// reach beyond it, which is told; `names` are what a message calls each, with its verb. Frames are those of `process`.
+/// Resolves the edges of an interval in a trace. An interval outside of the trace is an error; one that reaches
+/// beyond it is reported; only the loaded trace shows that. `names` are the edges' names in messages, each with its
+/// verb. Frame numbers are those of `process`.
 pub(super) fn interval(
     trace: &Trace,
     (from, to): (Option<&Moment>, Option<&Moment>),
@@ -252,14 +252,14 @@ pub(super) fn interval(
     Ok(asked)
 }
 
-/// What of an interval the trace tells of; `None` if it lies wholly outside.
+/// The part of an interval that the trace covers; `None` if it lies wholly outside.
 pub(super) fn known_part(trace: &Trace, asked: Interval) -> Option<Interval> {
     let known = Interval { from: asked.from.max(trace.span.from), to: asked.to.min(trace.span.to) };
     let is_outside = known.from > known.to || (known.from == known.to && asked.from < asked.to);
     (!is_outside).then_some(known)
 }
 
-/// Says of an interval that reaches beyond the trace that nothing is known there.
+/// Reports an interval that reaches beyond the trace: nothing is known there.
 pub(super) fn tell_beyond(trace: &Trace, asked: Interval, [from_name, to_name]: [&str; 2]) {
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, trace.span);
     if asked.from < trace.span.from {
@@ -272,7 +272,7 @@ pub(super) fn tell_beyond(trace: &Trace, asked: Interval, [from_name, to_name]: 
     }
 }
 
-/// Says that an interval lies outside of the trace; `has_from` says whether its begin was given.
+/// The error for an interval outside of the trace; `has_from` tells whether its start was given.
 pub(super) fn outside(trace: &Trace, asked: Interval, has_from: bool, [from_name, to_name]: [&str; 2]) -> Failure {
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, trace.span);
     let is_behind = has_from && asked.from >= trace.span.to;
@@ -282,13 +282,13 @@ pub(super) fn outside(trace: &Trace, asked: Interval, has_from: bool, [from_name
     })
 }
 
-/// Whether groups or rows follow from names.
+/// Whether groups or rows depend on symbol names.
 pub(super) fn needs_names(filter: &ReportFilter, by: &[By]) -> bool {
     let named = [By::Stack, By::FreedStack, By::Type, By::Function, By::Tag, By::Responsible, By::ResponsibleModule, By::Owner];
     named.iter().any(|key| by.contains(key)) || !filter.sites.is_all()
 }
 
-/// By which of its frames a stack is told from others, where that follows from names.
+/// The frames that tell stacks apart, if that depends on symbol names.
 pub(super) fn decides(filter: &ReportFilter, by: &[By], fold: bool) -> Option<Decides> {
     if !filter.sites.is_all() || [By::Type, By::Tag].iter().any(|key| by.contains(key)) {
         return Some(Decides::AnyFrame);
@@ -298,7 +298,7 @@ pub(super) fn decides(filter: &ReportFilter, by: &[By], fold: bool) -> Option<De
     is_of_place.then_some(Decides::Responsible)
 }
 
-/// Loads the files of a capture, as much as there is memory for.
+/// Opens and loads the files of a capture, as much of it as memory allows.
 pub(super) fn load_trace(
     inputs: &[Input],
     memory: Memory,
@@ -312,7 +312,7 @@ pub(super) fn load_trace(
     load_capture(&capture, memory, marks, choices)
 }
 
-/// The same of files that are open.
+/// Loads an open capture, as much of it as memory allows.
 pub(super) fn load_capture(
     capture: &Capture,
     memory: Memory,
@@ -325,20 +325,20 @@ pub(super) fn load_capture(
     load_planned(capture, &plan, &mut Progress::new(format!("Reading {name}"))).map(Arc::new).map_err(stopped)
 }
 
-/// What one answer about some rows of a trace is worth preparing.
+/// Prepares an index for one question about some rows of a trace.
 pub(super) fn index(trace: &Arc<Trace>, rows: &RowChoice) -> Result<Index, Cancelled> {
     let never = Cancel::default();
     Ok(Index::for_one_question(Arc::clone(trace), &never)?.choosing(rows.rows(trace, &never)?))
 }
 
 impl Loaded {
-    /// The names of what is asked about; of frees only if they tell groups apart. Types that are named must be
-    /// among them.
+    /// The symbol names for the rows that are asked about; for the stacks of frees only if groups depend on them.
+    /// Types that are asked for must be among them.
     pub(super) fn names(&self, asked: &Asked, by: &[By]) -> Result<Names, Failure> {
         self.names_and_missing(asked, by).map(|(names, _)| names)
     }
 
-    /// The same, and which modules have none, those of Windows apart.
+    /// The names as [`Loaded::names`] has them, and the modules without names, those of Windows apart.
     pub(super) fn names_and_missing(&self, asked: &Asked, by: &[By]) -> Result<(Names, Unnamed), Failure> {
         let filter = asked.filter();
         let mask = filter.mask(&self.trace);
@@ -351,8 +351,7 @@ impl Loaded {
         Ok((names.clone(), missing.beside(names)))
     }
 
-    /// What speaks against an answer: what is wrong with the capture, and, where names decide the answer, modules
-    /// that have none.
+    /// Doubts about an answer: problems of the capture and, where names decide the answer, modules without names.
     pub(super) fn doubts(
         &self,
         asked: &Asked,
@@ -362,7 +361,7 @@ impl Loaded {
         self.doubts_until(asked, index, about, self.interval.to)
     }
 
-    /// The same of an answer about other intervals, of which the last ends then.
+    /// [`Loaded::doubts`] for an answer about other intervals, the last of which ends at `to`.
     pub(super) fn doubts_until(
         &self,
         asked: &Asked,
@@ -370,7 +369,7 @@ impl Loaded {
         (unnamed, decides): (&Unnamed, Option<Decides>),
         to: Ticks,
     ) -> Result<Vec<String>, Failure> {
-        // What has no names fits no name, so the rows that are looked at are those before names choose.
+        // A row without names matches no name, so the doubts are about the rows before names filter them.
         let mask = asked.filter().mask(&self.trace);
         let mut doubts = doubts_about(&self.trace, &mask, to);
         if let Some(decides) = decides {
@@ -379,8 +378,7 @@ impl Loaded {
         Ok(doubts)
     }
 
-    /// The names of what samples found of the process that is asked about, and with `memory` of what is
-    /// asked about it, too.
+    /// The symbol names for the samples of the requested process and, with `memory`, for the requested rows.
     pub(super) fn names_with_samples(&self, asked: &Asked, memory: bool) -> Names {
         let (trace, path) = (&self.trace, asked.symbols.as_deref());
         let counts = sample_counts(trace, self.interval, asked.process());
@@ -391,7 +389,7 @@ impl Loaded {
         names.with_rules(Arc::clone(&self.rules))
     }
 
-    /// What one answer is worth preparing: of chosen rows nothing but which they are.
+    /// Prepares an index for one answer; of a choice of rows it only notes which they are.
     pub(super) fn index(&self) -> Result<Index, Failure> {
         index(&self.trace, &self.rows).map_err(stopped)
     }

@@ -1,4 +1,4 @@
-//! `highwater check`: whether a trace keeps the limits that rules set ([`init`]: rules to begin with).
+//! `highwater check`: checks a trace against the limits of rules ([`init`]: starter rules).
 
 mod init;
 
@@ -61,13 +61,13 @@ pub(super) struct CheckArgs {
     quiet: Quiet,
 }
 
-/// The answer. Field names are those of the machine interface.
+/// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
 struct Answer<'a> {
     schema: &'static str,
     broken: bool,
     rules: Vec<RuleAnswer<'a>>,
-    /// How many broken limits a baseline accepts.
+    /// Number of broken limits that a baseline accepts.
     #[serde(skip_serializing_if = "Option::is_none")]
     accepted: Option<usize>,
     quality: Quality,
@@ -90,7 +90,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
         return init::run(args);
     }
     let Some(file) = &args.rules else { return Err(Failure::BadArguments("--rules names no file".to_owned())) };
-    // Before the work of loading.
+    // Arguments are checked before the work of loading.
     args.asked.check().map_err(Failure::BadArguments)?;
     let _read = [args.asked.rules.reading(), Reading::of([file.clone()]), args.known.check(args.replace)?];
     if let Some(out) = &args.junit
@@ -128,7 +128,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     outcome
 }
 
-/// What speaks against what was found: of all rules together.
+/// Doubts about the outcome, of all rules together.
 fn doubts(
     args: &CheckArgs,
     loaded: &Loaded,
@@ -143,7 +143,7 @@ fn doubts(
     loaded.doubts_until(&args.asked, index, (unnamed, decided), to)
 }
 
-/// The names that rules are about, and which modules have none; nothing where no rule is about names.
+/// The symbol names that rules need, and the modules without names; nothing if no rule needs names.
 fn names(args: &CheckArgs, loaded: &Loaded, rules: &[Rule]) -> Result<(Names, Unnamed), Failure> {
     let is_about_names = |rule: &Rule| needs_names(&rule.filter, &rule.by) || rule.by.contains(&By::Module);
     if rules.iter().any(is_about_names) || needs_names(&args.asked.filter(), &[]) {
@@ -153,7 +153,7 @@ fn names(args: &CheckArgs, loaded: &Loaded, rules: &[Rule]) -> Result<(Names, Un
     }
 }
 
-/// From so many rules on everything is worth preparing.
+/// From this number of rules on, preparing everything pays off.
 const MANY_RULES: usize = 4;
 
 fn prepared(loaded: &Loaded, rules: usize) -> Result<Index, Failure> {
@@ -165,7 +165,7 @@ fn prepared(loaded: &Loaded, rules: usize) -> Result<Index, Failure> {
     Ok(index.choosing(loaded.rows.rows(&loaded.trace, &never).map_err(stopped)?))
 }
 
-/// Holds the trace against each rule.
+/// Checks the trace against each rule.
 fn hold<'r>(
     args: &CheckArgs,
     loaded: &Loaded,
@@ -175,7 +175,7 @@ fn hold<'r>(
 ) -> Result<Vec<Checked<'r>>, Failure> {
     let never = Cancel::default();
     let chosen = args.asked.filter().named_mask(&loaded.trace, names, &never).map_err(stopped)?;
-    // Types that are named were looked for where names were.
+    // An unknown type needs no error here: types are checked where names are first loaded.
     let mut places =
         || Arc::new(if names.is_empty() { loaded.names(&args.asked, &[]).unwrap_or_default() } else { names.clone() });
     let mut judge = Judge::new(index, names);
@@ -203,9 +203,9 @@ fn hold<'r>(
     Ok(all)
 }
 
-/// The interval of a rule: its own ends, else the command's, as far as the trace goes: nothing is
-/// known of the time behind its end, so nothing there keeps a limit. A rule outlives the traces that it is
-/// for, so one that lies outside of a trace is no bad argument, nor is a mark that this one has not.
+/// The interval of a rule: its own ends or else the command's, cut to what the trace covers. Nothing is known of the
+/// time after the trace, so nothing there keeps a limit. A rule is used with many traces, so an interval outside of
+/// this trace is no bad argument, nor is a mark that this trace does not have.
 fn interval(loaded: &Loaded, rule: &Rule, process: Option<&str>) -> Result<Interval, String> {
     let trace = &loaded.trace;
     let edge = |of_rule: &Option<Moment>, of_command| match of_rule {
@@ -229,7 +229,7 @@ fn answer(
 ) -> Result<(), Failure> {
     let trace = &loaded.trace;
     for rule in checked {
-        // What is required is a breach, which is told as one.
+        // A broken required rule is reported as a breach.
         if let Some(reason) = rule.reason.as_deref().filter(|_| !rule.rule.required) {
             output::message(&format!("rule {} was not looked at in full: {reason}", rule.rule.name));
         }
@@ -267,7 +267,7 @@ fn answer(
     Ok(())
 }
 
-/// For people: one line a breach, and nothing else.
+/// The outcome as text: one line per breach, and nothing else.
 fn describe(checked: &[Checked<'_>]) -> String {
     let broken = checked.iter().filter(|checked| checked.outcome == Outcome::Broken);
     broken.flat_map(breach_lines).map(|line| line + "\n").collect()

@@ -1,5 +1,4 @@
-//! Which rows a question is about: filters, and choices of rows and sites, as the command
-//! line names them.
+//! The command line's options that choose rows: filters, and conditions for rows and sites.
 
 use clap::Args;
 
@@ -59,18 +58,18 @@ pub(super) struct Choices {
 }
 
 impl Choices {
-    /// All rows of a process, or simply all.
+    /// Chooses all rows of a process, or all rows.
     pub(super) fn of_process(process: Option<String>) -> Self {
         Self { process, ..Self::default() }
     }
 
-    /// What can be told of the sites.
+    /// The conditions that an allocation site decides.
     pub(super) fn filter(&self) -> ReportFilter {
         let sites = SiteChoice { types: self.types.clone(), frames: self.frame.clone(), not_frames: self.not_frame.clone() };
         ReportFilter { process: self.process.clone(), layer: self.layer, heap: self.heap.clone(), sites }
     }
 
-    /// An option beyond process and layer that was given.
+    /// The first given option other than `--process` and `--layer`.
     pub(super) fn beyond_places(&self) -> Option<&'static str> {
         let given = [
             ("--heap", self.heap.is_some()),
@@ -86,18 +85,18 @@ impl Choices {
         given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
 
-    /// Whether process, heap and threads are there; types are only known with names.
+    /// Checks that the process, heap and threads exist; types are only known with names.
     pub(super) fn check(&self, trace: &Trace) -> Result<(), String> {
         self.check_each(trace).collect()
     }
 
-    /// Whether each of these is there, in the same order for every trace.
+    /// Checks the process, heap and threads one by one, in the same order for every trace.
     pub(super) fn check_each(&self, trace: &Trace) -> impl Iterator<Item = Result<(), String>> {
         let threads = self.thread.iter().map(|&id| check_thread(trace, Tid(id)));
         self.filter().check_places(trace).into_iter().chain(threads)
     }
 
-    /// What only rows have. The error names what of it is not in the trace.
+    /// The conditions that only a row decides. The error names what the trace does not have.
     pub(super) fn rows(&self, trace: &Trace) -> Result<RowChoice, String> {
         let ticks = |range: &Range<Moment>| range.ticks(trace, self.process.as_deref());
         let lived = |range: &Range<Seconds>| range.0.map(|t| t.ticks(&trace.clock));

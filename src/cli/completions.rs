@@ -1,8 +1,7 @@
-//! `highwater completions`: what shells complete, made of the same description of the command
-//! line that reads its words.
+//! `highwater completions`: shell completion scripts, generated from the description of the command line that parses it.
 //!
-//! What `--help` hides is not offered. The generators would offer it, so they are given a
-//! description without it. Nothing is read by that one.
+//! Hidden commands and options (those that `--help` leaves out) are not offered. The generators would offer them, so
+//! they get a description without them, which parses nothing.
 
 use clap::{Arg, Args, Command, CommandFactory};
 use clap_complete::{Generator, Shell};
@@ -30,7 +29,7 @@ fn script(shell: Shell) -> Result<String, Failure> {
     String::from_utf8(script).map_err(|e| Failure::Failed(format!("no completions for {shell}: {e}")))
 }
 
-/// The same commands and options without those that are hidden.
+/// A copy of a command without hidden subcommands and options.
 fn visible(command: &Command) -> Command {
     let shown = Command::new(command.get_name().to_owned())
         .args(command.get_arguments().filter(|arg| !arg.is_hide_set()).map(alone))
@@ -46,7 +45,7 @@ fn visible(command: &Command) -> Command {
     }
 }
 
-/// What can be written of an argument, without what it says of others: those may be hidden.
+/// A copy of an argument without its relations to other arguments: those may be hidden.
 fn alone(arg: &Arg) -> Arg {
     let mut alone = Arg::new(arg.get_id().clone())
         .short(arg.get_short())

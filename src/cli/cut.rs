@@ -1,4 +1,4 @@
-//! `highwater cut`: a part of a trace as a trace of its own.
+//! `highwater cut`: writes a part of a trace as a trace of its own.
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
@@ -92,7 +92,7 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is alive at the begin of the part must be known; what is in it need not fit into memory.
+/// The interval to cut. What is alive at its start must be known; the part itself need not fit into memory.
 fn interval(args: &CutArgs, trace: &Trace) -> Result<Interval, Failure> {
     let edge = |given: &Option<Moment>| edge(trace, given.as_ref(), args.process.as_deref());
     let (from, to) = (edge(&args.edges.from)?, edge(&args.edges.to)?);
@@ -101,7 +101,7 @@ fn interval(args: &CutArgs, trace: &Trace) -> Result<Interval, Failure> {
         report_problems(&trace.problems);
         return Err(Failure::Failed("--from is later than what could be loaded".to_owned()));
     }
-    // Of a trace that did not fit it is not known here where it ends.
+    // The end of a trace that did not fit into memory is not known here.
     let end = if trace.cut.is_some() { Ticks(Ticks::NEVER.0 - 1) } else { trace.span.to };
     let to = to.unwrap_or(end);
     let asked = Interval { from, to };
@@ -112,7 +112,7 @@ fn interval(args: &CutArgs, trace: &Trace) -> Result<Interval, Failure> {
     Ok(asked)
 }
 
-/// Writes the trace and tells its size.
+/// Writes the trace and returns its size.
 fn write(args: &CutArgs, request: &Request<'_>) -> Result<(Summary, u64), Failure> {
     let mut progress = Progress::new(format!("Writing {}", args.out.display()));
     let mut done = (Summary::default(), 0);

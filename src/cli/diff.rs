@@ -1,4 +1,4 @@
-//! `highwater diff`: what is different between two traces, or parts of them.
+//! `highwater diff`: compares two traces, or parts of them.
 
 mod markdown;
 
@@ -27,7 +27,7 @@ use crate::symbols::Names;
 use crate::units::Interval;
 use markdown::Shown;
 
-/// The answer. Field names are those of the machine interface.
+/// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
 struct Answer<'a> {
     schema: &'static str,
@@ -94,7 +94,7 @@ impl DiffArgs {
     }
 }
 
-/// One argument: a trace, and which part of it.
+/// One argument: a trace, and the part of it to compare.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Side {
     pub(super) input: Input,
@@ -103,7 +103,7 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// A final `@from..to` is split off, no other `@` is: that of the shortest part that can be one.
+    /// Splits off a final `@from..to`; any other `@` stays in the path. If several fit, the shortest part counts.
     pub(super) fn parse(word: &OsStr) -> Result<Self, String> {
         let end = |text: &str| if text.is_empty() { Some(None) } else { text.parse::<Moment>().ok().map(Some) };
         let part = |part: &str| split_range(part).and_then(|(from, to)| Some((end(from)?, end(to)?)));
@@ -124,7 +124,7 @@ impl Side {
         interval(trace, (self.from.as_ref(), self.to.as_ref()), process, [&names[0], &names[1]])
     }
 
-    /// Whether both are of one trace.
+    /// Whether both sides name the same trace.
     fn is_same(&self, other: &Self) -> bool {
         match (&self.input, &other.input) {
             (Input::File(a), Input::File(b)) => {
@@ -135,7 +135,7 @@ impl Side {
     }
 }
 
-/// The one file that a side is of.
+/// The one file that a side names; a pattern for several files is an error.
 fn one_file(word: &OsStr) -> Result<Input, String> {
     let mut files = wildcards::as_shells_do(vec![Input::from_arg(word)]);
     match (files.pop(), files.len()) {
@@ -144,7 +144,7 @@ fn one_file(word: &OsStr) -> Result<Input, String> {
     }
 }
 
-/// The traces of both sides; one, where both are parts of it.
+/// Loads the traces of both sides; only one trace if both are parts of it.
 fn load(args: &DiffArgs, [a, b]: &[Side; 2]) -> Result<[Arc<Trace>; 2], Failure> {
     let open_one = |side: &Side| open(std::slice::from_ref(&side.input));
     let first = open_one(a)?;
@@ -159,13 +159,13 @@ fn load(args: &DiffArgs, [a, b]: &[Side; 2]) -> Result<[Arc<Trace>; 2], Failure>
     Ok([load(&first, of_a)?, load(&second, of_b)?])
 }
 
-/// Which sides have nothing in any of these groups.
+/// For each side, whether it has nothing in any of these groups.
 fn empty_sides(groups: &[Group<Compared>]) -> [bool; 2] {
     let counts: [fn(&Compared) -> u64; 2] = [|numbers| numbers.a.count, |numbers| numbers.b.count];
     counts.map(|count| groups.iter().all(|group| count(&group.numbers) == 0))
 }
 
-/// What is compared of a trace.
+/// One side of the comparison: a trace, and the part of it that is compared.
 struct Asked {
     trace: Arc<Trace>,
     interval: Interval,
@@ -176,7 +176,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// What speaks against its numbers.
+    /// Doubts about the side's numbers.
     fn doubts(&self, args: &DiffArgs) -> Result<Vec<String>, Failure> {
         let filter = args.choices.filter();
         let mask = filter.mask(&self.trace);
@@ -189,7 +189,7 @@ impl Asked {
     }
 }
 
-/// What speaks against the numbers: of each trace, and of a side that has nothing at all.
+/// Doubts about the numbers of both sides; a side with nothing at all is one of them.
 fn doubts_of(args: &DiffArgs, sides: &[Asked; 2], is_empty: [bool; 2]) -> Result<Vec<String>, Failure> {
     let mut all = Vec::new();
     for (i, name) in ["A", "B"].into_iter().enumerate() {
@@ -201,7 +201,8 @@ fn doubts_of(args: &DiffArgs, sides: &[Asked; 2], is_empty: [bool; 2]) -> Result
     Ok(all)
 }
 
-/// What one side has not is a bad argument if the other has it neither: the same things asked of both, in the same order.
+/// Fails if neither trace has something that is named, which is a bad argument. The checks are of the same things in
+/// both traces, in the same order.
 fn each_had_by_one<I: IntoIterator<Item = Result<(), String>>>(of: [&Side; 2], [a, b]: [I; 2]) -> Result<(), Failure> {
     let had_by_none = a.into_iter().zip(b).find_map(|both| match both {
         (Err(a), Err(b)) if a == b => Some(a),
@@ -211,7 +212,7 @@ fn each_had_by_one<I: IntoIterator<Item = Result<(), String>>>(of: [&Side; 2], [
     had_by_none.map_or(Ok(()), |why| Err(Failure::BadArguments(why)))
 }
 
-/// What is asked of both sides, as far as their traces have it.
+/// Prepares both sides. Processes, heaps, threads and types that are named must exist in at least one of the traces.
 fn asked(args: &DiffArgs, both: &[Side; 2], traces: &[Arc<Trace>; 2]) -> Result<[Asked; 2], Failure> {
     let rules = args.rules.read()?;
     let (process, filter) = (args.choices.process.as_deref(), args.choices.filter());
@@ -254,10 +255,10 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
         DiffSide { index, interval: *interval, mask, names, functions: None, totals: None }
     };
     let compare = |by: &[By], top| folded_diff([side(0), side(1)], by, Fold::allocator(args.fold), top, &never).map_err(stopped);
-    // A limit is about all groups, whatever is shown of them.
+    // The limit applies to all groups, not only to those that are shown.
     let top = if args.fail_over.is_some() || args.markdown { None } else { args.groups.top };
     let mut groups = compare(&args.groups.by, top)?;
-    // Of a side with nothing in the first groups there can be something in the others.
+    // A side with nothing in the first groups can have something in the others.
     let needs_totals = args.markdown || (top.is_some() && empty_sides(&groups).contains(&true));
     let totals = if needs_totals { compare(&[], None)? } else { Vec::new() };
     let doubts = doubts_of(args, &sides, empty_sides(if needs_totals { &totals } else { &groups }))?;
@@ -297,15 +298,15 @@ fn breaches(by: &[By], groups: &[Group<Compared>], limit: Bytes) -> Vec<String> 
     grown.iter().zip(key_cells(by, &grown)).map(told).collect()
 }
 
-/// Whether what is outstanding at the end grew by more than so many bytes.
+/// Whether a group's outstanding bytes at the end grew by more than the limit.
 fn is_above(group: &Group<Compared>, limit: u64) -> bool {
     u64::try_from(group.numbers.delta.outstanding_to).is_ok_and(|grew| grew > limit)
 }
 
-/// Groups in the text unless the user says how many.
+/// Groups in the text output unless `--top` is given.
 const SHOWN: usize = 40;
 
-/// The same for people.
+/// The comparison as text.
 fn describe(args: &DiffArgs, groups: &[Group<Compared>]) -> String {
     if groups.is_empty() {
         return "Nothing was alive or happened on either side.\n".to_owned();

@@ -1,5 +1,5 @@
-//! `--each`: an answer for each capture, where the files are of several. Without it these are told, and nothing
-//! is answered.
+//! `--each`: an answer for each capture, if the files belong to several. Without it, the captures are listed and
+//! nothing is answered.
 
 use clap::Args;
 use serde::Serialize;
@@ -19,11 +19,11 @@ pub(super) struct Each {
 /// How the answer about a capture is printed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Told {
-    /// The files of the capture, where there is an answer for each of several.
+    /// The files of the capture, with `--each`.
     files: Option<Vec<String>>,
 }
 
-/// An answer that says of which files it is. Field names are those of the machine interface.
+/// A JSON answer that names its files; the field names are the machine interface.
 #[derive(Serialize)]
 struct OfFiles<'a, T> {
     files: &'a [String],
@@ -32,12 +32,12 @@ struct OfFiles<'a, T> {
 }
 
 impl Told {
-    /// The files, where an answer has to say them.
+    /// The files of the capture, if the answer has to name them.
     pub(super) fn files(&self) -> Option<&[String]> {
         self.files.as_deref()
     }
 
-    /// Prints an answer for people.
+    /// Prints an answer as text.
     pub(super) fn text(&self, text: &str) -> Result<(), Failure> {
         match &self.files {
             Some(files) => output::answer(&format!("== {}\n{text}\n", files.join(" + "))),
@@ -45,7 +45,7 @@ impl Told {
         }
     }
 
-    /// Prints an answer for programs, an object in a line.
+    /// Prints an answer as JSON, one object in a line.
     pub(super) fn json(&self, answer: &impl Serialize) -> Result<(), Failure> {
         match &self.files {
             Some(files) => output::json(&OfFiles { files, answer }),
@@ -55,7 +55,7 @@ impl Told {
 }
 
 impl Each {
-    /// Refuses it where there is one output.
+    /// Refuses `--each` for a command with a single output.
     pub(super) fn refuse(self) -> Result<(), Failure> {
         match self.each {
             true => {
@@ -65,8 +65,9 @@ impl Each {
         }
     }
 
-    /// Answers about the capture that these files are of, or about each of several. What one of several has
-    /// not, or why it cannot be read, is a line; a limit that one breaks is broken.
+    /// Answers about the capture that the files belong to, or with `--each` about each of several. If one of several
+    /// cannot be read, or lacks what is named, a line reports that and the others are answered. A limit that one of
+    /// them breaks is broken.
     pub(super) fn answer(
         self,
         inputs: &[Input],

@@ -1,4 +1,4 @@
-//! `highwater findings`: what stands out in a capture, best first, without what a team knows and accepts.
+//! `highwater findings`: lists what stands out in a capture, best first, without the findings that a team has accepted.
 
 use std::sync::Arc;
 
@@ -52,12 +52,12 @@ impl ValueEnum for FindingKind {
     }
 }
 
-/// The answer. Field names are those of the machine interface.
+/// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
 struct Answer<'a> {
     schema: &'static str,
     findings: Vec<Entry<'a>>,
-    /// How many findings a baseline holds back, and which of its entries fit nothing.
+    /// Number of findings that a baseline holds back; `unused` has its entries that fit nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     accepted: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,7 +120,7 @@ fn answer(args: &FindingsArgs, loaded: &Loaded) -> Result<(), Failure> {
     loaded.told.text(&(at_exit + &describe(&found) + &held + &describe_doubts(&found, &doubts)))
 }
 
-/// What a baseline did, in sentences.
+/// Describes the effect of a baseline, in sentences.
 fn held_back(count: usize, known: &Baseline) -> String {
     let mut text = match count {
         0 => String::new(),
@@ -130,7 +130,7 @@ fn held_back(count: usize, known: &Baseline) -> String {
     text
 }
 
-/// What was not freed by processes that ended, in one line; layers are never added together.
+/// Memory that ended processes did not free, in one line; layers are never added together.
 fn at_exit(index: &Index, loaded: &Loaded, mask: &Mask, names: &Names) -> Result<String, Failure> {
     let (interval, never) = (loaded.interval, Cancel::default());
     let totals = Arc::new(totals(index, interval, &never).map_err(stopped)?);
@@ -172,7 +172,7 @@ fn entry<'a>(trace: &Trace, finding: &'a Finding) -> Entry<'a> {
     }
 }
 
-/// What speaks against all of them and is not told with each.
+/// Doubts about the findings, except those that are printed with every finding.
 fn describe_doubts(found: &[Finding], doubts: &[String]) -> String {
     let is_told = |doubt: &&String| !found.is_empty() && found.iter().all(|finding| finding.doubts.contains(doubt));
     let lines: String =
@@ -183,7 +183,7 @@ fn describe_doubts(found: &[Finding], doubts: &[String]) -> String {
 /// Frames of a place that are printed: the innermost.
 const FRAMES: usize = 5;
 
-/// The same for people: a paragraph each.
+/// The findings as text, a paragraph each.
 fn describe(findings: &[Finding]) -> String {
     if findings.is_empty() {
         return "Nothing stands out.\n".to_owned();

@@ -34,7 +34,7 @@ pub(super) struct FunctionsArgs {
     pub(super) fold: bool,
 }
 
-/// The answer. Field names are those of the machine interface.
+/// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
 struct Answer<'a> {
     schema: &'static str,
@@ -42,7 +42,7 @@ struct Answer<'a> {
     doubts: &'a [String],
 }
 
-/// Functions in the text unless the user says how many.
+/// Functions in the text output unless `--top` is given.
 const SHOWN: usize = 40;
 
 pub(super) fn run(args: &FunctionsArgs) -> Result<(), Failure> {
@@ -75,7 +75,7 @@ fn answer(args: &FunctionsArgs, loaded: &Loaded) -> Result<(), Failure> {
     loaded.told.text(&(interval + &describe(&groups, count) + &describe_quality(trace, loaded.interval, &doubts)))
 }
 
-/// The same for people.
+/// The functions as text.
 fn describe(groups: &[FunctionGroup], count: usize) -> String {
     if count == 0 {
         return "Nothing that has a stack was alive or happened.\n".to_owned();
@@ -95,7 +95,7 @@ fn describe(groups: &[FunctionGroup], count: usize) -> String {
     text
 }
 
-/// Names can be very long, so they come last.
+/// The functions as a table. Names can be very long, so their column is the last.
 fn table(groups: &[FunctionGroup]) -> Table {
     let left = ["Process", "Layer"].map(|name| (name, Align::Left));
     let own = ["Self impacting", "Self size", "Self count"].map(|name| (name, Align::Right));

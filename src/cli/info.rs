@@ -1,5 +1,5 @@
-//! `highwater info`: what the files hold. Reads everything twice: in parallel for what there is, and in order,
-//! as a load does, for what is wrong. Memory is that of a load without any memory in it.
+//! `highwater info`: describes the contents of the files. Reads everything twice: in parallel to count what there is,
+//! and in order, as a load does, to find problems. It needs the memory of a load whose trace has no memory events.
 
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use crate::query::{input_doubts, losses};
 use crate::units::Ticks;
 use crate::utc::rfc3339;
 
-/// The answer. Field names are those of the machine interface.
+/// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
 struct Info {
     schema: &'static str,
@@ -46,7 +46,7 @@ struct FileInfo {
     bytes: u64,
     buffers: usize,
     compressed: bool,
-    /// For people only.
+    /// Only for the text output.
     #[serde(skip)]
     compression: Option<Algorithm>,
     format: &'static str,
@@ -61,10 +61,10 @@ struct FileInfo {
     buffers_lost: u32,
     copy_of: Option<String>,
     duplicate_events: u64,
-    /// For people only.
+    /// Only for the text output.
     #[serde(skip)]
     is_part: bool,
-    /// For people only: whether a part of the file is missing.
+    /// Whether a part of the file is missing; only for the text output.
     #[serde(skip)]
     is_short: bool,
 }
@@ -75,13 +75,13 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
         let info = gather(capture)?;
         memory::warn(capture, args.memory);
         report_problems(&info.problems);
-        // It says itself of which files it is.
+        // The JSON answer names its files itself.
         if args.what.json { output::json(&info) } else { told.text(&describe(&info)) }
     })
 }
 
 fn gather(capture: &Capture) -> Result<Info, Failure> {
-    // What is wrong is what a load finds, so that both tell the same.
+    // The problems are those that a load finds, so that both report the same.
     let name = capture.files.first().map_or("", |file| file.name.as_str());
     let trace = inspect(capture, &mut Progress::new(format!("Reading {name}"))).map_err(stopped)?;
     let mut events = EventCounts::default();
@@ -145,7 +145,7 @@ fn file_info(capture: &Capture, file: &TraceFile, totals: &Totals) -> FileInfo {
     }
 }
 
-/// The same for people.
+/// The contents of the files as text.
 fn describe(info: &Info) -> String {
     let mut text = String::new();
     for file in &info.files {
@@ -195,7 +195,7 @@ fn describe_file(file: &FileInfo) -> String {
     format!("{}\n{}\n", plain(&file.path), table.text())
 }
 
-/// The kinds of events that occur, and all others together.
+/// A table of events: their number, and that of each kind that occurs.
 fn describe_events(events: &EventCounts) -> String {
     let mut table = Table::new([("", Align::Left), ("", Align::Right)]);
     table.line(vec!["events".into(), format::count(events.total)], vec![]);
@@ -207,7 +207,7 @@ fn describe_events(events: &EventCounts) -> String {
     table.text()
 }
 
-/// Who else wrote events: what `--marks` can name.
+/// The other providers that wrote events, which `--marks` can name.
 fn describe_providers(info: &Info) -> String {
     const SHOWN: usize = 20;
     let all = info.providers.len();

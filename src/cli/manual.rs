@@ -1,6 +1,6 @@
-//! `highwater man`: the manual's pages, one a command as other programs with commands have
-//! them (highwater-report(1)), made of the same description of the command line that reads its
-//! words. For whoever makes packages, so it is hidden.
+//! `highwater man`: the manual's pages, one per command as other programs with commands have them
+//! (highwater-report(1)), generated from the description of the command line that parses it. Hidden, because it is
+//! for package maintainers.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(super) struct ManualArgs {
     replace: Replace,
 }
 
-/// What the program tells by its exit code; the same for all commands.
+/// The exit codes and their meanings, the same for all commands.
 const EXIT_CODES: [(&str, &str); 4] = [
     ("0", "Done; problems in the data are reported, and no failure."),
     ("1", "Nothing could be read, or the answer could not be given."),
@@ -63,7 +63,7 @@ fn add_pages(command: &Command, pages: &mut Vec<(String, String)>) -> io::Result
     command.get_subcommands().filter(|command| !command.is_hide_set()).try_for_each(|command| add_pages(command, pages))
 }
 
-/// What all pages have behind the command's own words.
+/// The sections at the end of every page.
 fn ending(command: &Command) -> Roff {
     let mut roff = Roff::new();
     roff.control("SH", ["EXIT STATUS"]);

@@ -1,4 +1,4 @@
-//! Providers whose events become marks because the user named them.
+//! `--marks`: providers whose events become marks.
 
 use clap::Args;
 
@@ -14,7 +14,7 @@ pub(super) struct MarkProvidersAsked {
 }
 
 impl MarkProvidersAsked {
-    /// Has them loaded as marks, and says of which there is nothing.
+    /// Has the providers loaded as marks, and reports those without events.
     pub(super) fn add_to(&self, plan: &mut Plan, capture: &Capture) {
         if self.marks.is_empty() {
             return;

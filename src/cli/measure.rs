@@ -1,8 +1,8 @@
-//! `highwater measure`: how long opening and questions take, for `scripts/bench.sh`.
-//! Hidden: an instrument of this project, not of its users.
+//! `highwater measure`: measures how long opening and questions take, for `scripts/bench.sh`. Hidden, because it is
+//! an instrument of the project, not of its users.
 //!
-//! A question is what the window asks when the user selects another interval: totals
-//! of all sites, the lines of the graph, and a tree with some sixty lines open.
+//! A question is what the window asks when the user selects another interval: totals of all sites, the lines of the
+//! graph, and a tree with some sixty lines open.
 
 mod views;
 
@@ -28,10 +28,10 @@ const BINS: usize = 1000;
 /// Lines of the graph.
 const LINES: usize = 8;
 
-/// Lines of the tree that are open, at least.
+/// Minimum number of open lines of the tree.
 const OPEN_LINES: usize = 60;
 
-/// Figures of one run. Bytes, counts, seconds; milliseconds of questions.
+/// Figures of one run: bytes, counts and seconds; questions in milliseconds.
 #[derive(Default, Serialize)]
 struct Figures {
     file_bytes: u64,
@@ -47,14 +47,14 @@ struct Figures {
     stack_nodes: usize,
     index_s: f64,
     index_bytes: (usize, usize),
-    /// By kind of filter: each question's totals, series and tree.
+    /// Milliseconds of each question's totals, series and tree, by kind of filter.
     questions: BTreeMap<&'static str, Vec<[f64; 3]>>,
-    /// The same questions by scans of the rows.
+    /// Milliseconds of questions that are answered by scans of the rows.
     scans: Vec<[f64; 3]>,
-    /// Of the open table's lines, and how many there were.
+    /// Milliseconds for the peaks of the open table's lines; `peak_lines` has the number of lines.
     peaks_ms: Vec<f64>,
     peak_lines: Vec<usize>,
-    /// Of the views.
+    /// Figures of the views.
     views: views::Views,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     (figures.rows, figures.row_bytes) = (trace.rows.len(), trace.rows.heap_bytes());
     (figures.sites, figures.stack_nodes) = (trace.sites.len(), trace.stacks.len());
     if args.questions > 0 && !trace.rows.is_empty() {
-        // Nobody cancels.
+        // Nothing cancels the questions.
         let _ = ask(&Arc::new(trace), args.questions, &mut figures);
     }
     output::json(&figures)
@@ -98,7 +98,7 @@ fn ask(trace: &Arc<Trace>, questions: usize, figures: &mut Figures) -> Result<()
         let interval = interval(trace, &mut random);
         let (kind, filter) = &filters[n % filters.len()];
         let request = TreeRequest { filter: filter.clone(), ..request.clone() };
-        // A filter to frames has to be prepared when it is new.
+        // A filter by frames has to be prepared when it is new.
         let kind = if *kind == "frame" && n >= filters.len() { "frame, again" } else { kind };
         let took = question(&index, interval, &request, &cancel)?;
         figures.questions.entry(kind).or_default().push(took);
@@ -116,7 +116,7 @@ fn ask(trace: &Arc<Trace>, questions: usize, figures: &mut Figures) -> Result<()
     Ok(())
 }
 
-/// One question: milliseconds of totals, series and tree.
+/// Asks one question; returns the milliseconds of totals, series and tree.
 fn question(index: &Index, interval: Interval, request: &TreeRequest, cancel: &Cancel) -> Result<[f64; 3], Cancelled> {
     let trace = index.trace();
     let request = opened(index, interval, request, cancel)?;
@@ -136,7 +136,7 @@ fn question(index: &Index, interval: Interval, request: &TreeRequest, cancel: &C
     Ok([totals_ms, series_ms, milliseconds(start)])
 }
 
-/// A table in which enough is open to fill a screen.
+/// The request with enough lines open to fill a screen.
 fn opened(index: &Index, interval: Interval, request: &TreeRequest, cancel: &Cancel) -> Result<TreeRequest, Cancelled> {
     let trace = index.trace();
     let mut request = request.clone();
@@ -158,7 +158,7 @@ fn interval(trace: &Trace, random: &mut Random) -> Interval {
     Interval::new(at(), at())
 }
 
-/// Everything, a process, a heap, and what lies under a frame, by name.
+/// Filters and their names: everything, a process, a heap, and what lies under a frame.
 fn filters(trace: &Trace, random: &mut Random) -> Vec<(&'static str, Filter)> {
     let mut filters = vec![("none", Filter::all())];
     let heap = HeapId(random.index(trace.heaps.len()) as u32);
@@ -168,7 +168,7 @@ fn filters(trace: &Trace, random: &mut Random) -> Vec<(&'static str, Filter)> {
     filters.push(("heap", Filter::under(&way[..])));
     let site = trace.site(SiteId(random.index(trace.sites.len()) as u32));
     let frames = trace.stacks.path(site.stack);
-    // In the middle: the outermost frames are those of all stacks.
+    // A frame from the middle, because all stacks share the outermost frames.
     if let Some(&frame) = frames.get(frames.len() / 2) {
         let process = trace.process_of(site);
         filters.push(("frame", Filter::under(&[Key::Process(process), Key::Frame(frame)][..])));

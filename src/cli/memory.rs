@@ -1,5 +1,4 @@
-//! Traces that need more memory than there is: what is said of them, and how a
-//! report loads no more than it is asked for.
+//! Traces that need more memory than there is: messages about them, and loading only what a report asks for.
 
 use std::sync::{Mutex, Once, PoisonError};
 use std::thread;
@@ -27,51 +26,51 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// In bytes.
+    /// The memory limit in bytes.
     fn limit(self) -> u64 {
         self.memory_limit.map_or_else(default_budget, megabytes)
     }
 
-    /// Bytes that may be used whatever is reckoned: more ends the program.
+    /// Hard limit in bytes, whatever was estimated: the program ends if it uses more.
     fn most(self) -> u64 {
         let limit = self.limit();
         limit.saturating_add(limit / MORE).max(LEAST)
     }
 
-    /// Bytes that traces may take: the program itself takes some of a small limit.
+    /// Bytes that traces may use: the program itself needs a part of a small limit.
     pub(super) fn budget(self) -> u64 {
         self.share.unwrap_or_else(|| self.limit().min(self.most() - OWN))
     }
 
-    /// What each of two captures may use that are in memory together: as much as it likes, or, where both
-    /// together need more than there is, its part.
+    /// The memory for each of two captures that are loaded together: the whole budget, or its share of it if both
+    /// together need more.
     pub(super) fn dealt(self, captures: [&Capture; 2]) -> [Self; 2] {
         let needs = captures.map(|capture| Estimate::of(capture, || true).map_or(capture.bytes(), |estimate| estimate.total()));
         shares(self.budget(), needs).map_or([self; 2], |shares| shares.map(|share| Self { share: Some(share), ..self }))
     }
 }
 
-/// What is used may be more than a limit by this part of it, for sizes are reckoned and not measured; ...
+/// Memory use may exceed the limit by this part of it, because sizes are estimated and not measured.
 const MORE: u64 = 4;
-/// ... and what the program takes for itself is never too much.
+/// Minimum of the hard limit in bytes, so that the program's own memory never exceeds it.
 const LEAST: u64 = 80 << 20;
-/// What it takes beside what is reckoned of a trace, about: its code, and buffers while they are decoded.
+/// Approximate bytes that the program needs besides the estimate of a trace: its code, and buffers for decoding.
 const OWN: u64 = 36 << 20;
-/// Between two looks at what is used: as long as it takes to come from there to the limit, ...
+/// Assumed growth of memory use: the next check is when the limit could be reached at this rate.
 const BYTES_A_MS: u64 = 8 << 20;
-/// ... within these bounds.
+/// Bounds of the time between two checks.
 const EVERY_MS: (u64, u64) = (2, 50);
 
 impl Memory {
-    /// Ends the program with a sentence as soon as it uses much more than it may, whatever for: a trace that is loaded is
-    /// cut before, but nothing reckons what each answer to each question takes. `inputs` are what is read.
+    /// Ends the program with an error as soon as it uses much more memory than it may. Loading a trace stops before
+    /// that, but the memory of answers is not estimated. `inputs` are the files that are read.
     pub(super) fn watch(self, inputs: &[Input]) {
         static WATCHES: Once = Once::new();
         static READ: Mutex<String> = Mutex::new(String::new());
         let read = || READ.lock().unwrap_or_else(PoisonError::into_inner);
         *read() = inputs.iter().map(Input::name).collect::<Vec<_>>().join(" + ");
         let limit = self.limit();
-        // Some systems count the program's own file with what it uses.
+        // Some systems count the program's executable as memory in use.
         let most = self.most().max(memory_in_use().unwrap_or(0).saturating_add(self.most() - OWN));
         let watch = move || -> Option<()> {
             while let Some(room) = most.checked_sub(memory_in_use()?) {
@@ -82,23 +81,23 @@ impl Memory {
             paths::remove_drafts();
             std::process::exit(1);
         };
-        // Without the thread nobody watches, as where the system does not say what is used.
+        // If the thread does not start, memory is not watched, as on systems that do not report memory use.
         WATCHES.call_once(|| drop(thread::Builder::new().name("memory".to_owned()).spawn(watch)));
     }
 }
 
-/// What is to be done about an answer.
+/// Advice if an answer needs too much memory.
 const LESS: &str = "ask about less (--process, --layer, --top, fewer keys of --by), or allow more with --memory-limit";
 
-/// Megabytes in bytes.
+/// Converts megabytes to bytes.
 pub(super) fn megabytes(n: u64) -> u64 {
     n.saturating_mul(1 << 20)
 }
 
-/// What is to be done about the trace.
+/// Advice if a trace needs too much memory.
 const ADVICE: &str = "name a --process or a --layer to load only that, or allow more with --memory-limit";
 
-/// What a capture needs if that is more than the budget.
+/// The estimated need of a capture, if that is more than the budget.
 fn too_large(capture: &Capture, budget: u64) -> Option<Estimate> {
     if capture.surely_fits(budget) {
         return None;
@@ -112,14 +111,14 @@ fn need(capture: &Capture, estimate: &Estimate, budget: u64) -> String {
     format!("{name}: all of this trace needs about {need} of memory, and {budget} may be used")
 }
 
-/// Says so if a capture needs more than the budget.
+/// Reports if a capture needs more than the budget.
 pub(super) fn warn(capture: &Capture, memory: Memory) {
     if let Some(estimate) = too_large(capture, memory.budget()) {
         output::message(&format!("{}; for a report {ADVICE}", need(capture, &estimate, memory.budget())));
     }
 }
 
-/// All of a capture, or, where that needs more than the budget, what the filters ask for.
+/// Plans to load all of a capture or, if that needs more than the budget, what the filters ask for.
 pub(super) fn plan(capture: &Capture, memory: Memory, process: Option<&str>, layer: Option<Layer>) -> Plan {
     let budget = memory.budget();
     let Some(estimate) = too_large(capture, budget) else { return Plan { budget, ..Plan::default() } };
@@ -137,7 +136,7 @@ pub(super) fn plan(capture: &Capture, memory: Memory, process: Option<&str>, lay
     Plan { scope, budget, ..Plan::default() }
 }
 
-/// Bytes for each of two needs that are more than a budget together; `None` if they are not.
+/// Splits a budget between two needs that exceed it together, in bytes; `None` if they do not.
 fn shares(budget: u64, needs: [u64; 2]) -> Option<[u64; 2]> {
     let all = needs[0].saturating_add(needs[1]);
     let part = |need: u64| (u128::from(budget) * u128::from(need) / u128::from(all)) as u64;

@@ -1,8 +1,8 @@
 //! The command line: text for people, JSON for programs, exit codes.
 //!
-//! The contract of JSON and exit codes: 0 done (problems in the data included), 1
-//! nothing readable, 2 bad arguments, 3 a limit was broken. Opening the window is handed in by the
-//! binary, so that this room knows nothing of it.
+//! Exit codes are a contract, as the JSON is: 0 done (problems in the data included), 1 nothing readable, 2 bad
+//! arguments, 3 a limit was broken. The binary passes in the function that opens the window, so this module does not
+//! depend on the window.
 
 mod activity;
 mod args;
@@ -48,20 +48,20 @@ use crate::seconds;
 pub use args::Look;
 use args::{Command, CommandLine, SymbolsCommand};
 
-/// Why a command did not do what it was asked.
+/// Why a command does not end with exit code 0.
 enum Failure {
     /// Exit code 1: nothing readable, or the answer could not be given.
     Failed(String),
     /// Exit code 2.
     BadArguments(String),
-    /// The same where files are of several captures: each in a line.
+    /// Exit code 2: the files belong to several captures; one line for each.
     SeveralCaptures(Vec<String>),
     /// Exit code 3: the answer, which was given, is that a limit was broken.
     LimitBroken,
 }
 
 impl Failure {
-    /// What to say of it, in one line.
+    /// The error message, in one line.
     fn sentence(&self) -> String {
         match self {
             Self::Failed(reason) | Self::BadArguments(reason) => reason.clone(),
@@ -70,14 +70,14 @@ impl Failure {
         }
     }
 
-    /// The same of one capture among several: a line that names it.
+    /// The error message for one capture among several: a line that names it.
     fn line_about(&self, name: &str) -> String {
         let sentence = self.sentence();
         if sentence.contains(name) { sentence } else { format!("{name}: {sentence}") }
     }
 }
 
-/// What stands above the captures that files are of.
+/// The heading of a list of the captures that the files belong to.
 fn several(captures: &[String]) -> String {
     format!(
         "these files are of {} captures, and one is read at a time; name those of one, or give --each where it answers",
@@ -85,8 +85,8 @@ fn several(captures: &[String]) -> String {
     )
 }
 
-/// Runs the program on the words of its command line, the program's name first.
-/// `open_window` opens the window on some files and returns when it is closed.
+/// Runs the program with the arguments of its command line, the program's name first. `open_window` opens the window
+/// on some files and returns when it is closed.
 pub fn run(
     words: impl IntoIterator<Item = OsString>,
     open_window: impl FnOnce(Vec<Input>, Look) -> Result<(), String>,
@@ -155,7 +155,7 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
     }
 }
 
-/// Opens the window, unless the picture of it that is asked for could not be written.
+/// Opens the window, unless the requested screenshot could not be written.
 fn look_at(
     inputs: Vec<Input>,
     look: Look,
@@ -168,14 +168,14 @@ fn look_at(
     open_window(inputs, look).map_err(Failure::Failed)
 }
 
-/// Records these programs, which allocate what is known, in each way and compares: see
-/// `highwater record --self-test`. What went wrong, if anything did.
+/// Records these programs, which allocate known blocks, in each way and compares the traces: see `highwater record
+/// --self-test`. Returns what went wrong, if anything did.
 #[cfg(windows)]
 pub fn self_test(folder: &std::path::Path, programs: &[crate::capture::windows::self_test::TargetProgram]) -> Result<(), String> {
     record::self_test(folder, programs).map_err(|failure| failure.sentence())
 }
 
-/// Where somebody sees what is printed, no window opens on files none of which is there.
+/// Refuses to open the window if none of the files exists, where the error can be seen.
 fn refuse_missing(inputs: &[Input]) -> Result<(), Failure> {
     let missing = |input: &Input| match input {
         Input::File(path) => std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound),
@@ -189,7 +189,7 @@ fn refuse_missing(inputs: &[Input]) -> Result<(), Failure> {
     }
 }
 
-/// Runs a command, which writes over none of its inputs; a fault of the program ends in one line too.
+/// Runs a command, whose inputs are protected from being overwritten. A panic ends in a one-line error, too.
 fn guarded(inputs: &[Input], run: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
     panics::install();
     let read = reading(inputs);
@@ -212,8 +212,7 @@ fn cannot_open(error: OpenError) -> Failure {
     }
 }
 
-/// One line on stderr for each file with problems: the first of them, and how
-/// many more there are.
+/// Prints one line to stderr for each file with problems: the first problem, and how many more there are.
 fn report_problems(problems: &[Problem]) {
     let mut told: Vec<&str> = Vec::new();
     for problem in problems {
@@ -226,7 +225,7 @@ fn report_problems(problems: &[Problem]) {
     }
 }
 
-/// The same of those that are not told as doubts.
+/// Calls [`report_problems`] with the problems that are not reported as doubts.
 fn report_other_problems(problems: &[Problem]) {
     let others: Vec<Problem> = problems.iter().filter(|problem| !is_doubt(problem.kind)).cloned().collect();
     report_problems(&others);
@@ -234,7 +233,7 @@ fn report_other_problems(problems: &[Problem]) {
 
 fn problem_line(problem: &Problem, others: usize) -> String {
     let Problem { kind, file, detail, .. } = problem;
-    // Whatever kept a file from being opened names the file itself.
+    // A problem that kept a file from being opened names the file itself.
     let named = matches!(kind, ProblemKind::UnreadableFile | ProblemKind::ClockMismatch);
     let sentence = if named { detail.clone() } else { format!("{file}: {detail}") };
     match others {

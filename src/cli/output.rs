@@ -1,11 +1,11 @@
-//! The one place that prints. Answers go to stdout, messages to stderr, one line
-//! each. A reader that closed the pipe has seen enough: that is no failure.
+//! The one place that prints. Answers go to stdout, messages to stderr, one line each. A closed pipe is no failure:
+//! its reader has seen enough.
 //!
-//! Nothing that people read has anything that a terminal obeys ([`plain`]), whoever chose the names in it; whoever puts
-//! a name into a sentence keeps it from breaking the line.
+//! Text for people contains nothing that a terminal interprets ([`plain`]), whoever chose the names in it. Code that
+//! puts a name into a sentence keeps it from breaking the line.
 //!
-//! Where the user asked for quiet ([`be_quiet`]) only answers for programs and errors are
-//! printed. How far work has come is written over itself, on a terminal only.
+//! With `--quiet` ([`be_quiet`]) only errors and answers for programs are printed. Progress is shown on a terminal
+//! only, and overwrites its own line.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use crate::format::plain;
 
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
 
-/// From now on nothing is printed for people but errors.
+/// Suppresses all text for people except errors, from now on.
 pub(super) fn be_quiet() {
     IS_QUIET.store(true, Ordering::Relaxed);
 }
@@ -27,17 +27,17 @@ fn is_quiet() -> bool {
     IS_QUIET.load(Ordering::Relaxed)
 }
 
-/// Prints an answer for people.
+/// Prints an answer as text.
 pub(super) fn answer(text: &str) -> Result<(), Failure> {
     if is_quiet() { Ok(()) } else { print(&text.split('\n').map(plain).collect::<Vec<_>>().join("\n")) }
 }
 
-/// Prints an answer that is a file's text, such as a table for another page: also where it is quiet.
+/// Prints an answer that is the text of a file, such as a table for another page; `--quiet` does not suppress it.
 pub(super) fn document(text: &str) -> Result<(), Failure> {
     print(text)
 }
 
-/// The answer is there and nobody gets it.
+/// The failure of an answer that could not be written.
 pub(super) fn unanswered(error: impl std::fmt::Display) -> Failure {
     Failure::Failed(format!("the answer could not be written: {error}"))
 }
@@ -50,7 +50,7 @@ fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints what other programs read, as it is made.
+/// Prints data for other programs while it is generated.
 pub(super) fn stream(write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>) -> Result<(), ExportError> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| Ok(out.flush()?)) {
@@ -59,8 +59,7 @@ pub(super) fn stream(write: impl FnOnce(&mut dyn Write) -> Result<(), ExportErro
     }
 }
 
-/// Prints an answer for programs. Fields come in the order of their declaration,
-/// so equal answers are equal bytes.
+/// Prints an answer as JSON. Fields come in the order of their declaration, so equal answers are equal bytes.
 pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let written = stream(|out| {
         serde_json::to_writer(&mut *out, value)?;
@@ -76,20 +75,20 @@ pub(super) fn message(text: &str) {
     }
 }
 
-/// Whether somebody sees how far work has come.
+/// Whether progress is shown.
 pub(super) fn shows_progress() -> bool {
     !is_quiet() && io::stderr().is_terminal()
 }
 
-/// Shows how far work has come, in the place of what was shown before; an empty text takes that away.
+/// Shows the progress in place of the previous text; an empty text removes it.
 pub(super) fn progress(text: &str) {
     const ERASE_TO_END_OF_LINE: &str = "\x1b[K";
     let mut err = io::stderr().lock();
     let _ = write!(err, "\r{}{ERASE_TO_END_OF_LINE}", plain(text)).and_then(|()| err.flush());
 }
 
-/// Prints why nothing was done, in one line, and nothing that a terminal would obey: names of others stand in
-/// it. Nobody can be told if that fails.
+/// Prints an error in one line, without anything that a terminal interprets: it can contain names from traces. A
+/// failure to print it is ignored.
 pub(super) fn error(text: &str) {
     let line: String = text.split(['\r', '\n']).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let _ = writeln!(io::stderr().lock(), "highwater: {}", plain(&line));

@@ -1,5 +1,5 @@
-//! Files that commands write: what is there stays unless `--replace` is given, and what is read is never written over. The
-//! rule itself is that of [`crate::paths`].
+//! Files that commands write. An existing file stays unless `--replace` is given, and an input is never overwritten;
+//! [`crate::paths`] has that rule.
 
 use std::fs::File;
 use std::io;
@@ -20,7 +20,7 @@ pub(super) struct Replace {
 }
 
 impl Replace {
-    /// The same, as it is asked of files.
+    /// The option as a rule for files.
     pub(super) fn existing(self) -> Existing {
         if self.replace { Existing::GivesWay } else { Existing::Stays }
     }
@@ -39,7 +39,8 @@ pub(super) struct BaselineArgs {
 }
 
 impl BaselineArgs {
-    /// Refuses, before the work, a file that could not be written after it; what is read stays as long as this lives.
+    /// Refuses a file that could not be written, before the work begins. The file that is read counts as an input as
+    /// long as the result lives.
     pub(super) fn check(&self, replace: Replace) -> Result<paths::Reading, Failure> {
         let read = paths::Reading::of(self.baseline.clone());
         if let Some(path) = &self.write_baseline {
@@ -48,29 +49,29 @@ impl BaselineArgs {
         Ok(read)
     }
 
-    /// The file that was given.
+    /// Reads the baseline that was given.
     pub(super) fn read(&self) -> Result<Option<Baseline>, Failure> {
         self.baseline.as_deref().map(Baseline::read).transpose().map_err(Failure::BadArguments)
     }
 
-    /// Writes the file that was asked for.
+    /// Writes the baseline that was asked for.
     pub(super) fn write(&self, replace: Replace, baseline: impl FnOnce() -> Baseline) -> Result<(), Failure> {
         let Some(path) = &self.write_baseline else { return Ok(()) };
         write_out(path, replace.existing(), "the baseline", |file| baseline().write(file))
     }
 }
 
-/// Refuses, before the work, what could not be written after it.
+/// Refuses an output that could not be written, before the work begins.
 pub(super) fn check_out(out: &Path, existing: Existing) -> Result<(), Failure> {
     paths::check(out, existing).map_err(|refusal| refused(out, refusal))
 }
 
-/// The same of what has to be a file.
+/// Refuses an output that could not be written as a file, before the work begins.
 pub(super) fn check_file_out(out: &Path, existing: Existing) -> Result<(), Failure> {
     paths::check_file(out, existing).map_err(|refusal| refused(out, refusal))
 }
 
-/// Writes a file, whole or not at all; `what` it is, for the sentence if that fails.
+/// Writes a file whole or not at all; `what` names its contents in the error.
 pub(super) fn write_out(
     out: &Path,
     existing: Existing,
@@ -80,7 +81,7 @@ pub(super) fn write_out(
     paths::write(out, existing, write).map_err(|error| unwritten(out, what, &error))
 }
 
-/// Why something was not written.
+/// The error for an output that was not written.
 pub(super) fn unwritten(out: &Path, what: &str, error: &io::Error) -> Failure {
     match Refusal::of(error) {
         Some(refusal) => refused(out, refusal),
@@ -88,7 +89,7 @@ pub(super) fn unwritten(out: &Path, what: &str, error: &io::Error) -> Failure {
     }
 }
 
-/// Refuses to write there.
+/// The error for an output that is refused.
 pub(super) fn refused(out: &Path, refusal: Refusal) -> Failure {
     let what_to_do = if refusal == Refusal::Exists { "; --replace replaces it" } else { "" };
     Failure::BadArguments(format!("{}: {refusal}{what_to_do}", out.display()))

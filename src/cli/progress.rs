@@ -1,4 +1,4 @@
-//! How far a command has come, for those who wait at a terminal.
+//! Progress of a command, for those who wait at a terminal.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ pub(super) struct Quiet {
 }
 
 impl Quiet {
-    /// Heeds it; called before anything is printed.
+    /// Applies the option; must be called before anything is printed.
     pub(super) fn apply(self) {
         if self.quiet {
             output::be_quiet();
@@ -26,10 +26,10 @@ impl Quiet {
     }
 }
 
-/// Time between two looks of somebody who waits.
+/// Time between two updates of the line.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Shows one line while work goes on, and takes it away in the end.
+/// A line that shows the progress of some work, and is removed in the end.
 #[derive(Debug)]
 pub(super) struct Progress {
     what: String,
@@ -38,18 +38,18 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Of work that is called so: `Reading game.etl`.
+    /// The progress of work with this name, such as `Reading game.etl`.
     pub(super) fn new(what: impl Into<String>) -> Self {
         let next = output::shows_progress().then(|| Instant::now() + EVERY);
         Self { what: what.into(), next, is_shown: false }
     }
 
-    /// So much is done of all.
+    /// Shows that `done` of `total` is done.
     pub(super) fn at(&mut self, done: u64, total: u64) {
         self.at_with(done, total, String::new);
     }
 
-    /// The same, and what is just being done.
+    /// Shows that `done` of `total` is done, and the current step.
     pub(super) fn at_with(&mut self, done: u64, total: u64, detail: impl FnOnce() -> String) {
         let Some(next) = &mut self.next else { return };
         let now = Instant::now();

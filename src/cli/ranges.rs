@@ -1,5 +1,5 @@
-//! Half-open ranges on the command line: `A..B`, either end of which may be left out, of
-//! times, sizes and lifetimes, and when rows were freed.
+//! Half-open ranges on the command line: `A..B` for times, sizes and lifetimes, where either end may be left out; and
+//! the condition for when rows were freed.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use crate::moment::{Moment, split_range};
 use crate::query::Bounds;
 use crate::units::Ticks;
 
-/// A range as it was written, in order.
+/// A range as it was written, with its ends in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Range<T>(pub(super) Bounds<T>);
 
@@ -34,7 +34,7 @@ impl<T: FromStr<Err = String> + PartialOrd> FromStr for Range<T> {
 const REVERSED: &str = "the range ends before it begins; swap its ends";
 
 impl Range<Moment> {
-    /// When that is in a trace; frames are those of `process`.
+    /// Resolves the range in a trace; frame numbers are those of `process`.
     pub(super) fn ticks(&self, trace: &Trace, process: Option<&str>) -> Result<Bounds<Ticks>, String> {
         let end = |given: &Option<Moment>| given.as_ref().map(|moment| moment.ticks(trace, process)).transpose();
         match (end(&self.0.from)?, end(&self.0.to)?) {
@@ -44,7 +44,7 @@ impl Range<Moment> {
     }
 }
 
-/// Bytes, with K, M or G for powers of 2^10.
+/// A size in bytes, written with K, M or G for powers of 2^10.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Bytes(pub(super) u64);
 
@@ -56,7 +56,7 @@ impl FromStr for Bytes {
     }
 }
 
-/// When rows were freed.
+/// A condition for when rows were freed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Freed {
     pub(super) within: Option<Range<Moment>>,

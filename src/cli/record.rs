@@ -1,8 +1,7 @@
-//! `highwater record`: memory events of this machine's programs into one `.etl`, and what a
-//! recording that crashed has left into one.
+//! `highwater record`: records memory events of this machine's programs into one `.etl`, and recovers one from a
+//! recording that crashed.
 //!
-//! It tells how it goes once a second. A window has a program of its own for this
-//! (`src/recorder.rs`).
+//! It reports progress once a second. The window records with a program of its own (`src/recorder.rs`).
 
 #[cfg(windows)]
 mod live;
@@ -116,12 +115,12 @@ pub(super) struct RecordArgs {
 }
 
 impl RecordArgs {
-    /// What is read.
+    /// The inputs of a recovery.
     pub(super) fn inputs(&self) -> Vec<Input> {
         self.recover.iter().cloned().map(Input::File).collect()
     }
 
-    /// What to record.
+    /// The recording that is requested.
     fn request(&self) -> Request {
         let target = match (&self.name, &self.launch) {
             (_, Some(command)) => Target::Launch(command.clone()),
@@ -161,7 +160,7 @@ impl FromStr for ProviderArg {
     }
 }
 
-/// How much of the past is kept, in words.
+/// The argument of `--ring`: how much of the past is kept.
 #[derive(Clone, Copy, Debug)]
 struct RingArg(Ring);
 
@@ -200,7 +199,7 @@ pub(super) fn run(args: &RecordArgs) -> Result<(), Failure> {
     match (&args.recover, &args.output) {
         (Some(folder), Some(out)) => recover_into(folder, out, args.replace.existing()),
         (None, Some(out)) if !args.clean_up => record(&args.request(), out, args.replace.existing()),
-        // The arguments have an output for all else.
+        // Clap requires an output for everything else.
         _ => clean_up(),
     }
 }
@@ -212,8 +211,8 @@ fn recover_into(folder: &Path, out: &Path, existing: Existing) -> Result<(), Fai
     Ok(())
 }
 
-/// Lets a trace be made where it is to be. What may replace another file is made under a name of its own first, for a
-/// recording can fail for long.
+/// Makes a trace at its place. A trace that may replace another file is made under a temporary name first, because a
+/// recording can still fail after a long time.
 fn in_place(
     out: &Path,
     existing: Existing,
@@ -232,7 +231,7 @@ fn in_place(
     })
 }
 
-/// Images on the drives of this machine; a recording of another has none of them here.
+/// Image files on the drives of this machine; those of a recording from another machine are not here.
 fn own_images() -> DiskImages {
     #[cfg(windows)]
     return DiskImages::new(crate::capture::windows::volumes());
@@ -274,7 +273,7 @@ fn clean_up() -> Result<(), Failure> {
     Err(failure(CaptureError::NotWindows))
 }
 
-/// What became of a recording.
+/// Describes the result of a recording.
 fn told(out: &Path, summary: &Summary) -> String {
     let Summary { events, bytes, lost_events, lost_buffers, .. } = summary;
     let mut text = format!("{}: {} events, {}", out.display(), count(*events), rough_bytes(*bytes));

@@ -1,4 +1,4 @@
-//! `highwater report`: the numbers of the window's tables for one interval.
+//! `highwater report`: prints the numbers of the window's tables for one interval.
 
 use clap::Args;
 
@@ -68,13 +68,13 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
     loaded.told.text(&(describe(args, trace, &report, &besides) + &describe_quality(trace, report.interval, &doubts)))
 }
 
-/// Frames of a swap chain and layer in the text unless the user says how many groups.
+/// Frames per swap chain and layer in the text output unless `--top` is given.
 const WORST: usize = 3;
 
-/// Groups in the text unless the user says how many.
+/// Groups in the text output unless `--top` is given.
 const SHOWN: usize = 40;
 
-/// The same for people.
+/// The report as text.
 fn describe(args: &ReportArgs, trace: &Trace, report: &Report, besides: &ActivityEntries) -> String {
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, report.interval);
     let mut text = format!("{} to {}\n\n", text::seconds(from_s), text::seconds(to_s));
@@ -115,7 +115,7 @@ fn table(by: &[By], groups: &[Group], frames: &FrameCounts) -> Table {
     table
 }
 
-/// Keys that have a column of their own behind the layer; stacks stand below their group.
+/// Keys with a column of their own after the layer; stacks are listed below their group.
 const COLUMNS: [(&str, By); 11] = [
     ("Heap", By::Heap),
     ("Type", By::Type),
@@ -130,14 +130,14 @@ const COLUMNS: [(&str, By); 11] = [
     ("Responsible caller", By::Responsible),
 ];
 
-/// What the columns of the keys are called.
+/// The names of the key columns.
 pub(super) fn key_columns(by: &[By]) -> impl Iterator<Item = &'static str> {
     let others = COLUMNS.into_iter().filter(|(_, key)| by.contains(key)).map(|(name, _)| name);
     let process = by.contains(&By::Process).then_some("Process");
     process.into_iter().chain(["Layer"]).chain(others).chain(by.contains(&By::Responsible).then_some("Source"))
 }
 
-/// What stands in them, by group.
+/// The cells of the key columns, for each group.
 pub(super) fn key_cells<N>(by: &[By], groups: &[Group<N>]) -> Vec<Vec<String>> {
     let cells = |(group, name): (&Group<N>, String)| {
         let process = by.contains(&By::Process).then_some(name);
@@ -172,7 +172,7 @@ fn cell<N>(group: &Group<N>, key: By) -> String {
     }
 }
 
-/// The frames, innermost first, as a debugger lists them; of what allocated, then of what freed.
+/// The frames of a group, innermost first as a debugger lists them: of the allocation, then of the free.
 pub(super) fn stack_notes<N>(group: &Group<N>) -> Vec<String> {
     let mut notes = match group.stack.as_deref() {
         None => Vec::new(),
@@ -197,7 +197,7 @@ pub(super) fn stack_notes<N>(group: &Group<N>) -> Vec<String> {
     notes
 }
 
-/// From when on totals are bounds, and whether that touches the interval.
+/// Describes from when on totals are bounds, and whether that affects the interval.
 fn bounds(trace: &Trace, interval: Interval) -> String {
     let Some(until) = trace.exact_until() else { return String::new() };
     let at = text::seconds(trace.clock.seconds(until));
@@ -216,7 +216,7 @@ fn were(events: u64) -> String {
     format!("{} {}", text::plural(events, "event"), if events == 1 { "was" } else { "were" })
 }
 
-/// What is not certain of the numbers of an interval.
+/// Describes what is uncertain about the numbers of an interval.
 pub(super) fn describe_quality(trace: &Trace, interval: Interval, doubts: &[String]) -> String {
     let Quality {
         events_lost,
@@ -254,7 +254,7 @@ pub(super) fn describe_quality(trace: &Trace, interval: Interval, doubts: &[Stri
         text += &format!(" {} with the input: see highwater info.", text::plural(problems, "problem"));
     }
     text += "\n";
-    // Losses are told above, in more words.
+    // Losses are described above, in more detail.
     let losses = losses(trace, interval.to);
     for doubt in doubts.iter().filter(|doubt| losses.as_ref() != Some(doubt)) {
         text += &format!("The numbers may be off: {doubt}.\n");

@@ -1,5 +1,5 @@
-//! `highwater synth`: writes generated traces, for tests, benchmarks and the demo.
-//! Hidden: an instrument of this project, not of its users.
+//! `highwater synth`: writes generated traces, for tests, benchmarks and the demo. Hidden, because it is an
+//! instrument of the project, not of its users.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
@@ -113,7 +113,7 @@ enum CompressionName {
     Huffman,
 }
 
-/// Why there is no trace: one sentence that names the file.
+/// The reason why no trace was written: one sentence that names the file.
 #[derive(Debug, Error)]
 #[error("{path}: {reason}")]
 pub struct SynthFailure {
@@ -132,7 +132,7 @@ impl From<SynthFailure> for Failure {
     }
 }
 
-/// Writes the trace and tells its size in bytes.
+/// Writes the trace and returns its size in bytes.
 pub fn run(args: &SynthArgs) -> Result<u64, SynthFailure> {
     write(args).map_err(|reason| SynthFailure { path: args.output.display().to_string(), reason })
 }
@@ -140,7 +140,7 @@ pub fn run(args: &SynthArgs) -> Result<u64, SynthFailure> {
 fn write(args: &SynthArgs) -> Result<u64, SynthError> {
     let existing = args.replace.existing();
     let _read = Reading::of(args.recording.clone());
-    // One that takes its time is followed meanwhile.
+    // A trace that is written slowly is followed meanwhile, so it is no draft.
     let is_device = args.output.metadata().is_ok_and(|is| !is.is_file() && !is.is_dir());
     let draft = if args.speed.is_some() || is_device { None } else { Some(draft(&args.output, existing)?) };
     let file = match &draft {
@@ -170,7 +170,7 @@ fn draft(out: &Path, existing: Existing) -> Result<Draft, WriteError> {
 }
 
 impl SynthArgs {
-    /// What is not given is 0.
+    /// The options of the night; a number that is not given is 0.
     fn nightly(&self) -> Nightly {
         let number = |i: usize| self.nightly.get(i).copied().unwrap_or(0);
         let [day, slide, leaks, settings, messages, pairs] = std::array::from_fn(number);

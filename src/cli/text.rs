@@ -1,5 +1,5 @@
-//! Tables and sentences as people like to read them. This may change at any time;
-//! programs read the JSON. Numbers look as they do in the window: [`crate::format`].
+//! Tables and sentences for people. They may change at any time; programs read the JSON. Numbers look as they do in
+//! the window: [`crate::format`].
 
 use std::fmt::Write;
 
@@ -19,8 +19,7 @@ pub(super) fn seconds(s: f64) -> String {
     format!("{} s", if text == "-0" { "0" } else { text })
 }
 
-/// Name and id of each line's process, given with its start; and that start where another
-/// life of the same id is listed.
+/// Name and id of each line's process. The start of the process is added if another process with the same id is listed.
 pub(super) fn process_names<'a>(lives: impl Iterator<Item = (Option<&'a str>, Option<u32>, Option<f64>)>) -> Vec<String> {
     let lives: Vec<_> = lives.collect();
     let starts: KeyedSet<(Option<u32>, Option<u64>)> =
@@ -41,15 +40,15 @@ pub(super) fn process_names<'a>(lives: impl Iterator<Item = (Option<&'a str>, Op
     lives.iter().map(name).collect()
 }
 
-/// How a column stands.
+/// Alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Align {
     Left,
     Right,
 }
 
-/// Lines in columns, each as wide as its widest cell. A line can carry notes that
-/// are printed below it, indented and as long as they are. Names of others stand in both, so both are [`plain`].
+/// A table whose columns are as wide as their widest cell. A line can have notes, which are printed below it,
+/// indented and uncut. Cells and notes can contain names from traces, so both are made [`plain`].
 pub(super) struct Table {
     columns: Vec<(String, Align)>,
     lines: Vec<(Vec<String>, Vec<String>)>,

@@ -1,21 +1,21 @@
-//! Files named by a pattern, for shells that leave that to programs: `captures\*.etl`. Only the last part of a
-//! path can have `*` (anything) and `?` (one character). Shells of Windows leave it to programs, so there every
-//! command does it; elsewhere only where very many files are usual.
+//! Files that a pattern such as `captures\*.etl` names. Only the last part of a path can have `*` (anything) and `?`
+//! (one character). Shells of Windows leave patterns to programs, so there every command expands them; elsewhere only
+//! commands that usually get very many files do.
 
 use std::path::{Path, PathBuf};
 
 use crate::load::Input;
 
-/// A pattern that stands for no file.
+/// A pattern that matches no file.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct NoFile {
-    /// As it was written.
+    /// The pattern as it was written.
     pub(super) pattern: Input,
-    /// What to say of it.
+    /// The error message about it.
     pub(super) why: String,
 }
 
-/// The files that are meant, in order of their names. What is there as it is written is meant itself.
+/// Expands patterns to files in the order of their names. A path that exists as it is written stands for itself.
 pub(super) fn expanded(inputs: Vec<Input>) -> Vec<Result<Input, NoFile>> {
     let mut all = Vec::with_capacity(inputs.len());
     for input in inputs {
@@ -32,7 +32,7 @@ pub(super) fn expanded(inputs: Vec<Input>) -> Vec<Result<Input, NoFile>> {
     all
 }
 
-/// What the shell would have made of them where shells do that; a pattern without a file stays what it is.
+/// Expands patterns on Windows, as shells do on other systems; a pattern without a file stays what it is.
 pub(super) fn as_shells_do(inputs: Vec<Input>) -> Vec<Input> {
     if !cfg!(windows) {
         return inputs;
@@ -40,7 +40,7 @@ pub(super) fn as_shells_do(inputs: Vec<Input>) -> Vec<Input> {
     expanded(inputs).into_iter().map(|found| found.unwrap_or_else(|none| none.pattern)).collect()
 }
 
-/// The last part of a path, if it is a pattern and no file.
+/// The last part of a path, if it is a pattern and the path does not exist.
 fn pattern_of(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     (name.contains(['*', '?']) && !path.exists()).then(|| name.to_owned())
@@ -64,11 +64,11 @@ fn fitting(path: &Path, name: &str) -> Result<Vec<PathBuf>, String> {
     if files.is_empty() { Err(format!("{shown}: no file is called like that")) } else { Ok(files) }
 }
 
-/// Whether a name is what a pattern says. Cost: the product of both lengths, at most.
+/// Whether a name matches a pattern. Cost: at most the product of both lengths.
 fn fits(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Behind the last star, and from where in the name on it was tried.
+    // The position after the last star, and the position in the name from which it was last tried.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(of("?.etl"), files(&["a.etl", "b.etl"]));
         assert_eq!(of("none.etl"), files(&["none.etl"]));
         assert_eq!(expanded(vec![Input::Demo]), [Ok::<_, NoFile>(Input::Demo)]);
-        // Nor does a pattern without a file hold up the others.
+        // A pattern without a file does not stop the others.
         for name in ["*.cab", "none/*.etl"] {
             let found = expanded(vec![file("b*"), file(name), file("a.etl")]);
             let [Ok(first), Err(none), Ok(last)] = found.as_slice() else { panic!("{found:?}") };

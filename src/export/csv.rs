@@ -1,8 +1,8 @@
-//! CSV: a line a group, with the columns that a report's groups have, whether they were asked for or not.
+//! CSV: one line per group, with all columns that groups of a report can have, whether they were asked for or not.
 //! Frames of a stack are joined by `;`, the outermost first; ranges by `..`.
 //!
-//! Names come from traces, and CSV is opened by programs that compute: a text goes through [`csv_cell`], here as in
-//! the files that the window writes.
+//! Names come from traces, and programs that open CSV compute formulas. So each text goes through [`csv_cell`], here
+//! and in the files that the window writes.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use super::{ExportError, Exported};
 use crate::format::plain;
 use crate::query::{ChainEntry, FrameEntry, Group, LifetimeBounds, MarkEntry, UNKNOWN_CHANGE, each_group};
 
-/// The columns in their order, and what a group has in each, as CSV has it.
+/// The columns in their order, each with the cell of a group.
 fn columns(group: &Group) -> [(&'static str, String); 36] {
     let n = &group.numbers;
     let text = |text: &Option<String>| text.as_deref().map_or_else(String::new, csv_cell);
@@ -58,7 +58,7 @@ fn columns(group: &Group) -> [(&'static str, String); 36] {
     ]
 }
 
-/// A change; empty where it is not known.
+/// A change as a cell; empty if it is unknown.
 fn known(change: i64) -> String {
     if change == UNKNOWN_CHANGE { String::new() } else { change.to_string() }
 }
@@ -85,7 +85,7 @@ pub fn marks_csv(marks: &[MarkEntry], out: &mut dyn Write) -> Result<(), ExportE
     Ok(())
 }
 
-/// Writes frames, a line for each and each layer.
+/// Writes frames, one line per frame and layer.
 pub fn frames_csv<'a>(
     layers: impl Iterator<Item = (&'a ChainEntry, &'static str, &'a [FrameEntry])>,
     out: &mut dyn Write,
@@ -107,14 +107,14 @@ pub fn frames_csv<'a>(
     Ok(())
 }
 
-/// A stack in one cell; names of templates can have the separator in them. Programs that take it for
-/// that of cells find no formula there either.
+/// A stack in one cell. Names of templates can contain `;`, which is replaced in them. A program that splits cells at
+/// `;` finds no formula behind it either.
 fn joined(frames: &[String]) -> String {
     quoted(frames.iter().map(|frame| not_computed(&frame.replace(';', ":"))).collect::<Vec<_>>().join(";"))
 }
 
-/// A text of others as a cell: without control characters, no formula ([`not_computed`]), and in quotes where it has
-/// what stands between cells, in whatever country. What is a number is none of these: it is written as it is.
+/// A text from a trace as a cell: without control characters, no formula ([`not_computed`]), and in quotes if it
+/// contains a character that separates cells in any country. A number is none of these: it is written as it is.
 pub fn csv_cell(text: &str) -> String {
     quoted(not_computed(text))
 }
@@ -125,9 +125,9 @@ pub fn csv_line(out: &mut dyn Write, cells: impl IntoIterator<Item = String>) ->
     write!(out, "{}\r\n", cells.join(","))
 }
 
-/// A text that no program which opens CSV takes for a formula, in one line. What begins one has a `'` in front, also behind
-/// blanks: the signs of formulas, those of full width as Japanese and Chinese keyboards write them, and what some
-/// programs take away before they look (OWASP's list for CSV injection).
+/// A text in one line that no program which opens CSV takes for a formula. A text that would begin one gets a `'` in
+/// front, even if blanks come first. Beginnings are the signs of formulas, those of full width as Japanese and
+/// Chinese keyboards write them, and characters that some programs strip first (OWASP's list for CSV injection).
 fn not_computed(text: &str) -> String {
     let is_taken_away = |c: char| c.is_whitespace() || c.is_control();
     let signs = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}', '\u{2212}'];

@@ -1,16 +1,15 @@
-//! The Firefox Profiler's processed profile, by samply's writer of it: a process has one thread, whose *native
-//! allocations* are what sites weigh, at the moments at which it came about, and a track of what was
-//! outstanding. Frames are names as a report prints them.
+//! The Firefox Profiler's processed profile, written with samply's library. A process has one thread: its *native
+//! allocations* are the values of sites, at the moments at which they came about, and a track shows the outstanding
+//! bytes. Frames are named as in reports.
 //!
-//! * *outstanding*: what is alive at the end, when it was allocated. *allocated*: when it was.
-//! * *impacting*: what came and stayed, when it was allocated; what was there and went, negative, when it
-//!   was freed.
-//! * *count*: a byte a row, at its birth. *peak*: of each stack its largest size, at the start.
+//! * *outstanding*: what is alive at the end, at its allocation. *allocated*: what was allocated, at its allocation.
+//! * *impacting*: what was allocated and stayed, at its allocation; what was there and was freed, negative, at its free.
+//! * *count*: one byte per row, at its birth. *peak*: the largest size of each stack, at the start.
 //!
-//! What was there before the interval stands at its start.
+//! What was there before the interval is placed at its start.
 //!
-//! Processor samples are the samples of the threads ([`samples`]), marks their markers ([`markers`]); with
-//! *samples* for a value there is no memory.
+//! Processor samples are the samples of the threads ([`samples`]), marks are their markers ([`markers`]); with the
+//! value *samples* there is no memory.
 //!
 //! Memory: the profile, which has an entry for each site and stretch of time in which it has rows, each frame and
 //! stack once, and at most [`samples::MOST`] samples.
@@ -59,16 +58,16 @@ pub fn firefox(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Re
     Ok(out.write_all(b"\n")?)
 }
 
-/// A profile that is made.
+/// A profile that is being built.
 struct Drawn<'a> {
     exported: &'a Exported<'a>,
     profile: Profile,
     threads: KeyedMap<ProcessId, ThreadOf>,
     names: ProcessNames<'a>,
     lines: lines::Lines,
-    /// By process and node of the trie, which are what a stack is here.
+    /// Stacks and their weights, by process and node of the trie, which identify a stack.
     stacks: KeyedMap<(ProcessId, u32), (StackHandle, i128)>,
-    /// Tells entries apart where the format wants addresses of blocks.
+    /// Number of entries; an entry has its number where the format wants the address of a block.
     entries: u64,
 }
 
@@ -92,7 +91,7 @@ impl<'a> Drawn<'a> {
         Self { exported, profile, threads, names, lines: lines::Lines::default(), stacks, entries: 0 }
     }
 
-    /// A moment as the profile counts it.
+    /// Converts a time to the time of the profile.
     fn time(&self, at: Ticks) -> Timestamp {
         let trace = self.exported.trace();
         let since = i128::from(at.0) - i128::from(self.exported.interval().from.0);
@@ -119,7 +118,7 @@ impl<'a> Drawn<'a> {
         made
     }
 
-    /// Makes a stack known.
+    /// Adds a stack to the profile.
     fn stack(&mut self, stack: &StackMet<'_>) -> Option<StackHandle> {
         let ThreadOf { thread, .. } = self.thread(stack.process);
         let names = stack.frames.iter().map(|frame| {
@@ -148,7 +147,7 @@ impl<'a> Drawn<'a> {
         self.profile.add_allocation_sample(thread, at, Some(stack), self.entries, clamped(weight));
     }
 
-    /// Each stack once.
+    /// Adds each stack once, with its weight, at the start.
     fn peaks(&mut self) {
         let mut all: Vec<_> =
             self.stacks.iter().map(|(&(process, node), &(stack, weight))| (process, node, stack, weight)).collect();
@@ -159,7 +158,7 @@ impl<'a> Drawn<'a> {
             .for_each(|(process, _, stack, weight)| self.add(process, stack, from, weight));
     }
 
-    /// What sites weigh, by time.
+    /// Adds the values of sites, at the moments at which they came about.
     fn moments(&mut self, value: Value) -> Result<(), ExportError> {
         let Exported { index, mask, cancel, .. } = self.exported;
         let (trace, interval) = (self.exported.trace(), self.exported.interval());
@@ -174,10 +173,10 @@ impl<'a> Drawn<'a> {
         Ok(())
     }
 
-    /// A track of what is outstanding in each process, exact at evenly spread moments.
+    /// Adds a track of the outstanding bytes of each process, exact at evenly spread moments.
     fn counters(&mut self) -> Result<(), ExportError> {
         const MOST: usize = 512;
-        /// Of all workers together.
+        /// Maximum numbers in memory, of all workers together.
         const NUMBERS: usize = 1 << 22;
         let Exported { index, mask, cancel, .. } = self.exported;
         let (trace, interval) = (self.exported.trace(), self.exported.interval());
@@ -207,7 +206,7 @@ impl<'a> Drawn<'a> {
     }
 }
 
-/// When a row counts, and how much.
+/// The time at which a row counts, and its weight; `None` if it does not count.
 fn counted(RowSeen { class, birth, death, size }: RowSeen, value: Value, from: Ticks) -> Option<(Ticks, i128)> {
     use LifetimeClass::{Aifi, Aifo, Aofi, Aofo};
     let (born, bytes) = (birth.max(from), i128::from(size));

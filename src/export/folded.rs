@@ -1,9 +1,9 @@
-//! Folded stacks, as scripts for flame graphs read them: a line a stack, the process and then the frames
-//! from the outermost on, joined by `;`, a space and the number. Brendan Gregg's description of
-//! stackcollapse is the source of the form.
+//! Folded stacks, as scripts for flame graphs read them: one line per stack, with the process and then the frames
+//! from the outermost on, joined by `;`, a space and the number. Source of the format: Brendan Gregg's description of
+//! stackcollapse.
 //!
-//! Stacks that weigh nothing are left out. *Impacting* is signed; scripts that know no negative
-//! numbers want another value.
+//! Stacks whose number is 0 are left out. *Impacting* is signed; scripts that accept no negative numbers need another
+//! value.
 
 use std::io::Write;
 
@@ -30,7 +30,7 @@ pub fn folded(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Res
     })
 }
 
-/// A name that cannot be taken for two.
+/// A name without the separator, so that it stays one frame.
 fn part(name: &str) -> String {
     plain(name).replace(';', ":")
 }

@@ -1,13 +1,13 @@
-//! The formats, and what a stack weighs in those that hold one number a stack.
+//! The export formats, and the values that formats with one number per stack can show.
 
-/// What is written.
+/// An export format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// A line a group, for spreadsheets.
+    /// One line per group, for spreadsheets.
     Csv,
-    /// An object a group.
+    /// One object per group.
     Json,
-    /// A line a stack, for flame graphs.
+    /// One line per stack, for flame graphs.
     Folded,
     /// Gzipped protobuf for `go tool pprof`.
     Pprof,
@@ -15,7 +15,7 @@ pub enum Format {
     Speedscope,
     /// JSON for the Firefox Profiler.
     Firefox,
-    /// Tables for engines that hold many captures.
+    /// Tables for query engines that hold many captures.
     Parquet,
 }
 
@@ -23,7 +23,7 @@ impl Format {
     /// All formats.
     pub const ALL: [Self; 7] = [Self::Csv, Self::Json, Self::Folded, Self::Pprof, Self::Speedscope, Self::Firefox, Self::Parquet];
 
-    /// As the machine interface names it.
+    /// The name in the machine interface.
     pub fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -37,21 +37,21 @@ impl Format {
     }
 }
 
-/// What a stack weighs.
+/// The number of a stack, in formats that have one number per stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Value {
     /// Bytes alive at the end of the interval.
     #[default]
     Outstanding,
-    /// Change of what is outstanding, signed.
+    /// Change of the outstanding bytes, signed.
     Impacting,
-    /// Bytes that were allocated in the interval.
+    /// Bytes allocated in the interval.
     Allocated,
-    /// Rows that were alive at some moment of it.
+    /// Rows that were alive at some moment of the interval.
     Count,
-    /// The largest outstanding size of this stack in it.
+    /// The largest outstanding size of the stack in the interval.
     Peak,
-    /// Processor samples that found it: no memory at all.
+    /// Processor samples that found the stack: no memory at all.
     Samples,
 }
 
@@ -59,7 +59,7 @@ impl Value {
     /// All values.
     pub const ALL: [Self; 6] = [Self::Outstanding, Self::Impacting, Self::Allocated, Self::Count, Self::Peak, Self::Samples];
 
-    /// Those of memory.
+    /// The values that are about memory.
     pub const OF_MEMORY: [Self; 5] = [Self::Outstanding, Self::Impacting, Self::Allocated, Self::Count, Self::Peak];
 
     /// Whether it is a number of bytes.
@@ -67,7 +67,7 @@ impl Value {
         !matches!(self, Self::Count | Self::Samples)
     }
 
-    /// As the machine interface names it.
+    /// The name in the machine interface.
     pub fn name(self) -> &'static str {
         match self {
             Self::Outstanding => "outstanding",

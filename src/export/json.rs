@@ -1,5 +1,5 @@
-//! JSON: the answer of `highwater report --json`, with the same names and numbers, written a group
-//! at a time; and what the trace knows of marks, frames and processors, if it has any.
+//! JSON: the answer of `highwater report --json`, with the same names and numbers, written group by group; and the
+//! trace's marks, frames and processor samples, if it has any.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -11,7 +11,7 @@ use super::{ExportError, Exported};
 use crate::model::Quality;
 use crate::query::{ActivityEntries, ChainFrames, Group, MarkEntry, PerFrame, ProcessorEntries, each_group};
 
-/// Field names are those of the machine interface.
+/// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
 struct Answer<'a, Groups> {
     schema: &'static str,
@@ -36,7 +36,7 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// A group, and what of it falls to a frame.
+/// A group, with its numbers per frame.
 #[derive(Serialize)]
 struct Entry {
     #[serde(flatten)]
@@ -45,7 +45,7 @@ struct Entry {
     per_frame: Option<PerFrame>,
 }
 
-/// Frames of a swap chain and layer that are listed, unless the request says how many groups are.
+/// Listed frames per swap chain and layer, unless the request limits the number of groups.
 pub(super) const WORST: usize = 10;
 
 #[derive(Serialize)]

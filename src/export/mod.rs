@@ -1,8 +1,8 @@
-//! What is known of a trace in the formats of other programs, one file a format. Numbers come from
-//! `query`, bytes are written by libraries; nothing here knows of the command line or the window.
+//! Exporters of a trace to the formats of other programs, one file per format. Numbers come from `query`, bytes are
+//! written by libraries; nothing here depends on the command line or the window.
 //!
-//! All formats stream: besides what a question takes, memory grows with the places in the code
-//! that allocate (stacks, frames), not with the allocations.
+//! All formats are streamed: besides what a question takes, memory grows with the places in the code that allocate
+//! (stacks, frames), not with the allocations.
 
 mod csv;
 pub mod cut;
@@ -34,9 +34,9 @@ use crate::query::{Cancel, Cancelled, Index, Mask, ReportRequest};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer};
 
-/// What is exported.
+/// The part of a trace to export, and how.
 pub struct Exported<'a> {
-    /// The trace, and which of its rows.
+    /// The trace, and its chosen rows.
     index: &'a Index,
     /// Names of frames and types, as far as they are known.
     names: &'a Names,
@@ -44,22 +44,22 @@ pub struct Exported<'a> {
     request: &'a ReportRequest,
     /// The sites that the filter chooses.
     mask: Mask,
-    /// What speaks against the numbers, and the files that they are of where an answer says that; see [`json`].
+    /// Doubts about the numbers; `files` are those that the numbers come from, if the answer names them; see [`json`].
     doubts: Vec<String>,
     files: Option<Vec<String>>,
-    /// Ends the work.
+    /// Cancels the work.
     cancel: &'a Cancel,
 }
 
 impl<'a> Exported<'a> {
-    /// What a request asks of a trace with these names. Cost: a pass over the sites, and where frames are
-    /// chosen by name a look at each frame.
+    /// The part of a trace that a request asks for, with these names. Cost: a pass over the sites and, if frames are
+    /// chosen by name, a look at each frame.
     pub fn new(index: &'a Index, names: &'a Names, request: &'a ReportRequest, cancel: &'a Cancel) -> Result<Self, Cancelled> {
         let mask = request.filter.named_mask(index.trace(), names, cancel)?;
         Ok(Self { index, names, request, mask, doubts: Vec::new(), files: None, cancel })
     }
 
-    /// With what speaks against the numbers, and the files that they are of where there are others.
+    /// Adds doubts about the numbers, and the files that the numbers come from if the answer has to name them.
     pub fn about(self, doubts: Vec<String>, files: Option<&[String]>) -> Self {
         Self { doubts, files: files.map(<[String]>::to_vec), ..self }
     }
@@ -72,8 +72,8 @@ impl<'a> Exported<'a> {
         self.request.interval
     }
 
-    /// The layer of what is exported, for formats that cannot tell layers apart. Nothing at all
-    /// has none, nor have samples.
+    /// The only layer that is exported, for formats that cannot tell layers apart; several layers are an error.
+    /// `None` if nothing is exported, and for samples.
     fn only_layer(&self, value: Value) -> Result<Option<Layer>, ExportError> {
         if value == Value::Samples {
             return Ok(None);
@@ -91,7 +91,7 @@ impl<'a> Exported<'a> {
     }
 }
 
-/// Writes an export of any format of one file.
+/// Writes an export in any format that is a single file.
 pub fn write(exported: &Exported<'_>, format: Format, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
     match format {
         Format::Csv => csv(exported, out),
@@ -104,7 +104,7 @@ pub fn write(exported: &Exported<'_>, format: Format, value: Value, out: &mut dy
     }
 }
 
-/// Why an export was not written.
+/// The reason why an export was not written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExportError {
@@ -114,16 +114,16 @@ pub enum ExportError {
     /// A value that JSON cannot hold, or the system could not write.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// A format with one value a stack would add layers up, which nest.
+    /// A format with one value per stack would add up layers, which contain each other.
     #[error("{} memory would be added up, and one lies in the other; choose one of them with --layer", layer_names(.0))]
     SeveralLayers(Vec<Layer>),
-    /// Somebody stopped it.
+    /// The work was cancelled.
     #[error("stopped")]
     Stopped,
 }
 
 impl ExportError {
-    /// Whether whoever reads has seen enough.
+    /// Whether the reader has closed the pipe, because it has seen enough.
     pub fn is_broken_pipe(&self) -> bool {
         let kind = match self {
             Self::Io(error) => Some(error.kind()),

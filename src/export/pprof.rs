@@ -1,9 +1,9 @@
-//! pprof: `profile.proto` of github.com/google/pprof, gzipped. A sample is a stack of a process with all
-//! five values; the one that was asked for is shown first. Process and id are labels, modules are
-//! mappings, and functions inlined at an address are lines of its location.
+//! pprof: `profile.proto` of github.com/google/pprof, gzipped. A sample is a stack of a process with all five values;
+//! the requested value is shown first. Process and id are labels, modules are mappings, and functions inlined at an
+//! address are lines of its location.
 //!
-//! A message of protobuf is the concatenation of its parts, so that samples are written as they come, each
-//! behind what it is the first to name. Memory: what has been named.
+//! A protobuf message is the concatenation of its parts, so samples are written as they come, each with everything
+//! that it is the first to name. Memory: everything that has been named.
 
 use std::io::Write;
 
@@ -142,15 +142,15 @@ pub fn pprof(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Resu
     Ok(())
 }
 
-/// What a sample of the profile has: all numbers of memory, or that of samples of processors.
+/// The values of a sample in the profile: all numbers of memory, or the number of processor samples.
 fn values(value: Value) -> &'static [Value] {
     if value == Value::Samples { &[Value::Samples] } else { &Value::OF_MEMORY }
 }
 
-/// Where a frame is, what its address is, and how many of its functions are shown.
+/// A location: its module and address, the kind of frame, and how many functions are shown there.
 type Place = (Option<*const Module>, u64, FrameKind, usize);
 
-/// What has numbers by now, and the next part of the message.
+/// Everything that has a number so far, and the next part of the message.
 #[derive(Default)]
 struct Named {
     part: Profile,
@@ -158,16 +158,16 @@ struct Named {
     mappings: KeyedMap<*const Module, u64>,
     functions: KeyedMap<(i64, i64), u64>,
     locations: KeyedMap<Place, u64>,
-    /// Locations that are no place in any module.
+    /// Locations that are no place in any module, by their text.
     words: KeyedMap<&'static str, u64>,
     bytes: Vec<u8>,
 }
 
 impl Named {
-    /// What stands for the whole.
+    /// Adds the fields that describe the whole profile.
     fn head(&mut self, exported: &Exported<'_>, value: Value) {
         let (trace, interval) = (exported.trace(), exported.interval());
-        self.text(""); // the first is always that
+        self.text(""); // the first text is always empty
         for &value in values(value) {
             let unit = if value.is_bytes() { "bytes" } else { "count" };
             let kind = ValueType { kind: self.text(value.name()), unit: self.text(unit) };
@@ -186,12 +186,12 @@ impl Named {
         if self.mappings.is_empty()
             && let Some(program) = process.modules.iter().find(|module| module.name().eq_ignore_ascii_case(&process.name))
         {
-            self.mapping(program); // pprof takes the first for the program
+            self.mapping(program); // pprof takes the first mapping for the program
         }
         let named = Label { key: self.text("process"), text: self.text(&stack.process_name), number: 0 };
         let pid = Label { key: self.text("pid"), text: 0, number: process.pid.0.into() };
         let mut location_id = Vec::new();
-        // Functions inlined at one address follow one another.
+        // Functions inlined at one address are adjacent.
         for inlined in stack.frames.chunk_by(|a, b| a.level < b.level && a.recorded.address() == b.recorded.address()) {
             location_id.push(self.location(inlined));
         }
@@ -224,7 +224,7 @@ impl Named {
         id
     }
 
-    /// A location that says why there is none.
+    /// A location whose text says why there are no frames.
     fn word(&mut self, word: &'static str) -> u64 {
         if let Some(&id) = self.words.get(word) {
             return id;
@@ -253,7 +253,7 @@ impl Named {
             memory_limit: module.base.saturating_add(module.size),
             filename: self.text(&module.path),
             build_id: self.text(&build),
-            // Nobody shall look for names: those that are known are there.
+            // Tells pprof not to look for names: all known names are here.
             has_functions: true,
             has_filenames: true,
             has_line_numbers: true,
@@ -287,7 +287,7 @@ impl Named {
     /// Writes the next part.
     fn flush(&mut self, out: &mut impl Write) -> Result<(), ExportError> {
         self.bytes.clear();
-        // A vector takes everything.
+        // Encoding into a vector cannot fail.
         let _ = self.part.encode(&mut self.bytes);
         self.part = Profile::default();
         Ok(out.write_all(&self.bytes)?)
@@ -338,7 +338,7 @@ mod tests {
         }
     }
 
-    /// Whether all that is named is there, and numbered in order.
+    /// Checks that everything that is referred to is there, and numbered in order.
     fn check_numbers(profile: &Profile) {
         assert_eq!(profile.string_table[0], "");
         assert_eq!(profile.string_table[profile.default_sample_type as usize], "peak");

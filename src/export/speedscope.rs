@@ -1,9 +1,9 @@
-//! speedscope's own JSON (`https://www.speedscope.app/file-format-schema.json`): one *sampled* profile whose
-//! samples are stacks, the process outermost. Weights cannot be negative there, so that *impacting* is two
-//! profiles, of what grew and of what shrank.
+//! speedscope's own JSON (`https://www.speedscope.app/file-format-schema.json`): one *sampled* profile whose samples
+//! are stacks, the process outermost. Weights cannot be negative there, so *impacting* becomes two profiles: what
+//! grew and what shrank.
 //!
-//! Frames are numbered as they are met and stand behind the profiles. Memory: 8 bytes a stack, and each
-//! frame's name once.
+//! Frames are numbered in the order in which they appear, and follow the profiles. Memory: 8 bytes per stack, and
+//! each frame's name once.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -15,7 +15,7 @@ use super::streamed::{Streamed, Take, write};
 use super::{ExportError, Exported, Value};
 use crate::tables::KeyedMap;
 
-/// Field names are those of the schema.
+/// The file; its field names are those of the schema.
 #[derive(Serialize)]
 struct File<'a, Samples> {
     #[serde(rename = "$schema")]
@@ -55,7 +55,7 @@ struct Frame {
     line: Option<u32>,
 }
 
-/// What is gathered while samples are written.
+/// Data that is collected while samples are written.
 #[derive(Default)]
 struct Gathered {
     frames: RefCell<Vec<Frame>>,
@@ -64,7 +64,7 @@ struct Gathered {
 
 type FrameKey = (String, Option<String>, Option<u32>);
 
-/// What is known when its turn comes.
+/// A value that is complete only when it is serialized, after the samples.
 struct Written<'a, T>(&'a RefCell<T>);
 
 /// The sum of the weights.

@@ -1,4 +1,4 @@
-//! What formats for flame graphs and call trees are made of: stacks of processes, each with its numbers.
+//! Stacks of processes with their numbers, from which formats for flame graphs and call trees are made.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::units::Pid;
 /// A stack of a process.
 pub(super) struct StackMet<'a> {
     pub(super) process: ProcessId,
-    /// Its name and id; where it is one of several lives of that id under that name, its start.
+    /// Name and id of the process; its start, too, if another process has the same name and id.
     pub(super) process_name: Arc<str>,
     /// Its innermost frame.
     pub(super) stack: NodeId,
-    /// The outermost first. Empty where no stack was recorded, or nothing is left of it.
+    /// The frames, outermost first. Empty if no stack was recorded, or if all frames are folded away.
     pub(super) frames: Vec<FrameMet<'a>>,
     /// Whether a stack was recorded.
     pub(super) is_recorded: bool,
     pub(super) numbers: GroupNumbers,
 }
 
-/// A recorded frame, and which of the functions inlined there.
+/// A recorded frame, and the level of one of the functions inlined there.
 #[derive(Clone, Copy)]
 pub(super) struct FrameMet<'a> {
     pub(super) recorded: Recorded<'a>,
@@ -36,12 +36,12 @@ impl<'a> FrameMet<'a> {
     }
 }
 
-/// What stands in the place of frames where there are none.
+/// The text in place of the frames of a stack that has none.
 pub(super) fn no_frames(stack: &StackMet<'_>) -> &'static str {
     if stack.is_recorded { "(all frames folded)" } else { "(no stack recorded)" }
 }
 
-/// What processes are called.
+/// Names of processes.
 pub(super) struct ProcessNames<'a> {
     trace: &'a Trace,
     lives: KeyedMap<(Pid, &'a str), usize>,
@@ -55,7 +55,7 @@ impl<'a> ProcessNames<'a> {
         Self { trace, lives, known: KeyedMap::default() }
     }
 
-    /// Name and id; where it is one of several lives of that id under that name, its start.
+    /// Name and id of a process; its start, too, if another process has the same name and id.
     pub(super) fn of(&mut self, process: ProcessId) -> Arc<str> {
         let Self { trace, lives, known } = self;
         let name = || {
@@ -66,7 +66,7 @@ impl<'a> ProcessNames<'a> {
     }
 }
 
-/// Tells all stacks that have a value of this kind: those of rows, or those of samples, whose number is
+/// Calls `each` with all stacks that have a value of this kind: those of rows, or those of samples, whose number is
 /// their count.
 pub(super) fn each<'a>(
     exported: &Exported<'a>,
@@ -95,7 +95,7 @@ pub(super) fn each<'a>(
     })
 }
 
-/// The stack of a site; `innermost` is what its innermost address is. A finder is there if frames are folded away.
+/// The stack of a site; `innermost` is the kind of its innermost address. There is a finder if frames are folded away.
 fn met<'a>(
     exported: &Exported<'a>,
     site: &Site,
@@ -121,7 +121,7 @@ fn met<'a>(
     StackMet { process, process_name, stack, frames: frames.collect(), is_recorded, numbers }
 }
 
-/// What a stack weighs.
+/// The value of a stack.
 pub(super) fn weight(numbers: &GroupNumbers, value: Value) -> i128 {
     match value {
         Value::Outstanding => numbers.outstanding_to.into(),
@@ -132,7 +132,7 @@ pub(super) fn weight(numbers: &GroupNumbers, value: Value) -> i128 {
     }
 }
 
-/// The same where numbers are of 64 bits and signed.
+/// The value of a stack as a signed number of 64 bits, with limits.
 pub(super) fn clamped(weight: i128) -> i64 {
     weight.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }

@@ -1,4 +1,4 @@
-//! A list that is made while it is written, so that it is never in memory.
+//! A list that is generated while it is written, so it is never in memory.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -8,10 +8,11 @@ use serde::{Serialize, Serializer};
 
 use super::ExportError;
 
-/// Takes the next item.
+/// The function that takes the next item.
 pub(super) type Take<'t, T> = &'t mut dyn FnMut(T) -> Result<(), ExportError>;
 
-/// See the module. `tell` tells all items; what stops it other than the writing is kept in `stopped`.
+/// A list that `tell` generates while it is serialized. An error of `tell`, other than that of writing, is kept in
+/// `stopped`.
 pub(super) struct Streamed<'a, T, F> {
     tell: F,
     stopped: &'a RefCell<Option<ExportError>>,
@@ -45,7 +46,7 @@ impl<T: Serialize, F: Fn(Take<'_, T>) -> Result<(), ExportError>> Serialize for 
     }
 }
 
-/// Writes a value that has such lists as one line of JSON.
+/// Writes a value that contains such lists as one line of JSON.
 pub(super) fn write(
     out: &mut dyn std::io::Write,
     value: &impl Serialize,

@@ -1,5 +1,5 @@
-//! What a team knows and accepts, as a JSON file that it shares: findings, and breaches of limits. What holds more than
-//! was accepted is told again.
+//! A baseline: the findings and broken limits that a team accepts, in a shared JSON file. An accepted entry is reported
+//! again once it holds more bytes than were accepted.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,43 +14,43 @@ use crate::paths;
 use crate::query::Finding;
 use crate::toml_file::text_of;
 
-/// Version of the file.
+/// Schema name and version of the file.
 const SCHEMA: &str = "highwater.baseline/1";
-/// Bytes of a file at most.
+/// Largest file that is read or written, in bytes.
 const MAX_FILE: u64 = 16 << 20;
 
-/// The file. Field names are those of the machine interface.
+/// A baseline file. The field names are those of the machine interface.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     schema: String,
     accepted: Vec<Accepted>,
-    /// Entries that fitted something.
+    /// For each entry, whether it matched something so far.
     #[serde(skip)]
     is_used: Vec<bool>,
 }
 
-/// What is accepted: findings of a kind, or breaches of a limit, of a process, layer and responsible caller.
+/// An accepted kind of finding, or an accepted broken limit, for one process, layer and responsible caller.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accepted {
-    /// Its name; null of a limit on several processes together.
+    /// Name of the process; null for a limit on several processes together.
     pub process: Option<String>,
     /// Layer.
     pub layer: String,
-    /// Kind of a finding, or what a rule limits.
+    /// Kind of the finding, or the measure that the rule limits.
     pub kind: String,
-    /// As `function` of a finding, and of the holder of a breach; null where no stack tells.
+    /// `function` of the finding, or of the holder of the broken limit; null without a stack.
     pub responsible: Option<String>,
-    /// Bytes of a finding; the value of what a rule limits, rounded up.
+    /// Bytes of the finding, or the value of the limited measure, rounded up.
     pub most_bytes: u64,
-    /// Why, for whoever reads the file.
+    /// Reason for accepting it, for people who read the file.
     #[serde(default)]
     pub reason: String,
 }
 
 impl Accepted {
-    /// A finding.
+    /// Returns the entry that accepts a finding.
     pub fn finding(trace: &Trace, finding: &Finding) -> Self {
         Self {
             process: Some(trace.process(finding.process).label()),
@@ -62,7 +62,7 @@ impl Accepted {
         }
     }
 
-    /// A limit that is not kept.
+    /// Returns the entry that accepts a broken limit.
     pub fn breach(check: &GroupCheck) -> Self {
         Self {
             process: check.process.clone(),
@@ -77,14 +77,15 @@ impl Accepted {
         }
     }
 
-    /// Whether it is about the same, whatever that holds.
+    /// Returns whether both have the same process, layer, kind and responsible caller, whatever their sizes. Process
+    /// names match in any case.
     fn is_about(&self, other: &Self) -> bool {
         let name = |one: &Self| one.process.as_deref().map(str::to_ascii_lowercase);
         name(self) == name(other)
             && (&self.layer, &self.kind, &self.responsible) == (&other.layer, &other.kind, &other.responsible)
     }
 
-    /// In words: `growth of game.exe (heap), game.exe!LoadLevel`.
+    /// Describes the entry: `growth of game.exe (heap), game.exe!LoadLevel`.
     pub fn words(&self) -> String {
         let Self { process, layer, kind, responsible, .. } = self;
         let (process, kind) = (process.as_deref().unwrap_or("all processes"), kind.replace('_', " "));
@@ -99,14 +100,14 @@ impl Default for Baseline {
 }
 
 impl Baseline {
-    /// One that accepts all of these, each place with the most that it holds.
+    /// Returns a baseline that accepts all entries. Duplicates become one entry with the largest size.
     pub fn of(all: impl IntoIterator<Item = Accepted>) -> Self {
         let mut baseline = Self { schema: SCHEMA.to_owned(), accepted: Vec::new(), is_used: Vec::new() };
         all.into_iter().for_each(|one| baseline.accept(one));
         baseline
     }
 
-    /// Accepts one more, or more of the same. A reason replaces that of before.
+    /// Adds an entry, or raises the accepted size of the one that exists. A reason replaces the earlier one.
     pub fn accept(&mut self, one: Accepted) {
         match self.accepted.iter_mut().find(|known| known.is_about(&one)) {
             Some(known) => {
@@ -119,17 +120,17 @@ impl Baseline {
         }
     }
 
-    /// Accepts nothing of this any more, however much it holds.
+    /// Removes the entry for this process, layer, kind and caller, whatever its size.
     pub fn forget(&mut self, one: &Accepted) {
         self.accepted.retain(|known| !known.is_about(one));
     }
 
-    /// The entry that accepts something, if any does.
+    /// Returns the entry that accepts `one`, if there is one.
     pub fn entry_of(&self, one: &Accepted) -> Option<&Accepted> {
         self.accepted.iter().find(|known| known.is_about(one) && one.most_bytes <= known.most_bytes)
     }
 
-    /// Reads a file. Errors are a line with the file's name.
+    /// Reads a baseline file. An error is one line with the file's name.
     pub fn read(path: &Path) -> Result<Self, String> {
         let bad = |why: String| format!("{}: {why}", path.display());
         let text = text_of(path, MAX_FILE).map_err(|reason| bad(format!("cannot be read: {reason}")))?;
@@ -140,7 +141,7 @@ impl Baseline {
         }
     }
 
-    /// Writes the text of a file.
+    /// Writes the baseline as JSON text.
     pub fn write(&self, file: &mut File) -> io::Result<()> {
         file.write_all(self.text()?.as_bytes())
     }
@@ -149,13 +150,14 @@ impl Baseline {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// Keeps it in a file; the old one stays whole if that fails. Errors are a line with the file's name.
+    /// Replaces the file at `path`; if that fails, the old file stays intact. An error is one line with the file's
+    /// name.
     pub fn keep(&self, path: &Path) -> Result<(), String> {
         let kept = self.text().and_then(|text| paths::keep(path, &text, MAX_FILE));
         kept.map_err(|reason| format!("{} cannot be written: {reason}", path.display()))
     }
 
-    /// Whether something is accepted: an entry fits it, and it holds no more. Remembers which entries fitted.
+    /// Returns whether an entry matches `one` and accepts its size. Records which entries matched.
     pub fn holds_back(&mut self, one: &Accepted) -> bool {
         self.is_used.resize(self.accepted.len(), false);
         let mut is_accepted = false;
@@ -168,7 +170,7 @@ impl Baseline {
         is_accepted
     }
 
-    /// Entries that fitted nothing so far.
+    /// Returns the entries that have matched nothing so far.
     pub fn unused(&self) -> Vec<&Accepted> {
         let is_used = |at: usize| self.is_used.get(at).copied().unwrap_or(false);
         self.accepted.iter().enumerate().filter(|(at, _)| !is_used(*at)).map(|(_, accepted)| accepted).collect()

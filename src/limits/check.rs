@@ -1,5 +1,5 @@
-//! Whether a trace keeps its rules: one index, one state of names and the sums of each interval
-//! once, whatever the number of rules.
+//! Checks a trace against rules. All rules share one index and one set of names, and the totals of each interval are
+//! computed once.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::symbols::Names;
 use crate::tables::KeyedMap;
 use crate::units::Interval;
 
-/// A number of bytes or blocks, or of bytes a second.
+/// A number of bytes or blocks, or a rate in bytes per second.
 #[derive(Clone, Copy, Debug)]
 pub enum Amount {
     /// A whole number.
     Exact(i128),
-    /// What was measured a second.
+    /// A rate per second.
     Rate(f64),
 }
 
@@ -32,7 +32,7 @@ impl Amount {
         }
     }
 
-    /// Whether this is more than another.
+    /// Returns whether this amount is larger than another.
     pub fn is_above(self, most: Self) -> bool {
         match (self, most) {
             (Self::Exact(a), Self::Exact(b)) => a > b,
@@ -59,80 +59,81 @@ impl Serialize for Amount {
     }
 }
 
-/// A limit and what there is. Field names are those of the machine interface.
+/// A measured value and its limit. The field names are those of the machine interface.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// Of what.
+    /// Name of the measure.
     pub measure: &'static str,
-    /// What there is.
+    /// Measured value.
     pub value: Amount,
-    /// What may be.
+    /// Largest value allowed.
     pub limit: Amount,
-    /// Whether there is more.
+    /// Whether the value exceeds the limit.
     pub broken: bool,
-    /// Whether it is more and a baseline accepts that.
+    /// Whether the value exceeds the limit and a baseline accepts that.
     pub accepted: bool,
-    /// Of a broken limit the function that has most, and what it has.
+    /// For a broken limit, the function with the largest share, and its amount.
     pub holder: Option<HolderOf>,
-    /// The same measure, for whoever is no program.
+    /// `measure` as an enum; not serialized.
     #[serde(skip)]
     pub(super) kind: Measure,
 }
 
-/// A function and what it has of a group.
+/// A function and its share of a group.
 #[derive(Clone, Debug, Serialize)]
 pub struct HolderOf {
-    /// As frames are printed.
+    /// Name, as frames are printed.
     pub function: String,
-    /// Its line with most of it, if lines are known.
+    /// Its source line with the largest share, if source lines are known.
     pub source: Option<SourceLine>,
-    /// In the unit of the limit.
+    /// Its share, in the unit of the limit.
     pub value: Amount,
 }
 
-/// A group, and one limit of it.
+/// A group with one of its checked limits.
 pub type GroupCheck = Group<Check>;
 
-/// What became of a rule.
+/// Result of checking a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// All its limits are kept.
     Passed,
-    /// One is not, or it found nothing and had to.
+    /// A limit is broken, or the rule is required and matched nothing.
     Broken,
-    /// There was nothing to hold it against.
+    /// The trace has no data for the rule.
     Skipped,
 }
 
-/// A rule that was looked at.
+/// A rule with the results of its check.
 #[derive(Clone, Debug)]
 pub struct Checked<'a> {
-    /// Which.
+    /// The rule.
     pub rule: &'a Rule,
-    /// Where it looked.
+    /// The interval that was checked.
     pub interval: Interval,
-    /// What became of it.
+    /// Result of the check.
     pub outcome: Outcome,
-    /// Why there was nothing to hold it, or one of its limits, against.
+    /// Why the rule, or one of its limits, could not be checked.
     pub reason: Option<String>,
-    /// All groups, each with all limits that can be told of it.
+    /// All groups with all limits that could be checked for them.
     pub checks: Vec<GroupCheck>,
 }
 
 impl<'a> Checked<'a> {
-    /// A rule that found nothing.
+    /// Returns the result of a rule that could not be checked: broken if the rule is required, else skipped.
     pub fn without_rows(rule: &'a Rule, interval: Interval, reason: String) -> Self {
         let outcome = if rule.required { Outcome::Broken } else { Outcome::Skipped };
         Self { rule, interval, outcome, reason: Some(reason), checks: Vec::new() }
     }
 
-    /// The limits that are not kept, and that is not accepted.
+    /// Returns the broken limits that no baseline accepts.
     pub fn broken(&self) -> impl Iterator<Item = &GroupCheck> {
         self.checks.iter().filter(|check| check.numbers.broken && !check.numbers.accepted)
     }
 
-    /// Accepts what a baseline does. Returns how many limits that is.
+    /// Marks broken limits that the baseline accepts, and returns their number. The rule passes if nothing else broke
+    /// it.
     pub fn hold_back(&mut self, known: &mut Baseline) -> usize {
         let mut count = 0;
         for check in self.checks.iter_mut().filter(|check| check.numbers.broken) {
@@ -146,23 +147,23 @@ impl<'a> Checked<'a> {
     }
 }
 
-/// Holds a trace against rules, one after the other.
+/// Checks a trace against rules, one rule at a time.
 pub struct Judge<'a> {
     index: &'a Index,
     names: &'a Names,
-    /// What broken limits are told with, if that is more than the rules need.
+    /// Names for the functions shown with broken limits, which can need more symbols than the rules do.
     names_of_places: Option<Arc<Names>>,
     totals: KeyedMap<Interval, Arc<Totals>>,
 }
 
 impl<'a> Judge<'a> {
-    /// Of the rows that `index` sees, with the names that the rules need.
+    /// Creates a judge for the rows of `index`; `names` are the names that the rules need.
     pub fn new(index: &'a Index, names: &'a Names) -> Self {
         Self { index, names, names_of_places: None, totals: KeyedMap::default() }
     }
 
-    /// Holds the sites of a mask against a rule. `names_of_places` is asked for names once, when
-    /// a limit is broken.
+    /// Checks the sites of a mask against a rule. `names_of_places` is called at most once for this judge, when the
+    /// first limit is broken.
     pub fn check<'r>(
         &mut self,
         rule: &'r Rule,
@@ -207,7 +208,7 @@ impl<'a> Judge<'a> {
             return Ok(Arc::clone(known));
         }
         let totals = Arc::new(totals(self.index, interval, cancel)?);
-        // Many intervals are rare, and their sums large.
+        // Few rules have intervals of their own, and totals are large.
         if self.totals.len() >= 4 {
             self.totals.clear();
         }
@@ -216,7 +217,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// What each group has of each limit, in the order of groups.
+/// Checks each group against each limit, in the order of groups. Pairs without a value are left out.
 fn judge(rule: &Rule, measured: &Measured) -> Vec<(usize, Check)> {
     let checks = (0..measured.groups.len()).flat_map(|group| {
         rule.limits.iter().filter_map(move |limit| {
@@ -232,7 +233,7 @@ fn judge(rule: &Rule, measured: &Measured) -> Vec<(usize, Check)> {
     checks.collect()
 }
 
-/// What a group has; `None` if that cannot be told.
+/// Returns the value of a measure for a group; `None` if the trace has no data for it.
 fn value(measured: &Measured, group: usize, measure: Measure) -> Option<Amount> {
     let numbers = &measured.groups[group].numbers;
     let left = || measured.at_exit.get(group).copied().flatten();
@@ -247,8 +248,8 @@ fn value(measured: &Measured, group: usize, measure: Measure) -> Option<Amount> 
     })
 }
 
-/// Why limits have nothing to be held against: growth needs time in which a process lived, and
-/// blocks at exit its end.
+/// Explains which limits had no value in any group: growth needs a process that lived in the interval, and blocks at
+/// exit need one that ended in it.
 fn nothing_left(rule: &Rule, judged: &[(usize, Check)]) -> Option<String> {
     let is_missing = |limit: &&Limit| !judged.iter().any(|(_, check)| check.kind == limit.measure);
     let (growth, at_exit): (Vec<&Limit>, Vec<_>) =
@@ -265,7 +266,7 @@ fn nothing_left(rule: &Rule, judged: &[(usize, Check)]) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-/// Says of broken limits which function has most.
+/// Adds the function with the largest share to each broken limit.
 fn name_places(
     index: &Index,
     measured: &Measured,

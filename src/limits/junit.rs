@@ -1,5 +1,5 @@
-//! The outcome as JUnit's XML, which CI services show. Each rule is a testcase, whatever groups it
-//! has: pids and handles differ from run to run, and a history of tests needs names that stay.
+//! The results as JUnit XML, which CI services display. Each rule is one test case, however many groups it has: pids
+//! and handles differ between runs, and a test history needs stable names.
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
@@ -7,20 +7,20 @@ use super::check::{Checked, Outcome};
 use super::text::breach_lines;
 use crate::format::plain;
 
-/// Broken limits that are told of one rule.
+/// Broken limits listed per rule, at most.
 const SHOWN: usize = 100;
 
-/// One capture that was held against the rules.
+/// The results for one capture.
 pub struct Suite<'a> {
-    /// What became of each rule.
+    /// The rules with their results.
     pub checked: Vec<Checked<'a>>,
-    /// What the capture is called.
+    /// Name of the capture.
     pub capture: String,
-    /// What speaks against its numbers.
+    /// Reasons to doubt the capture's numbers.
     pub doubts: Vec<String>,
 }
 
-/// The text of a file. `file` is what the rules are from.
+/// Returns the XML text. `file` is the file that the rules came from.
 pub fn junit(captures: &[Suite<'_>], file: &str) -> Result<String, String> {
     let mut report = Report::new("highwater check");
     captures.iter().for_each(|capture| _ = report.add_test_suite(suite(capture, file)));

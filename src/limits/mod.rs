@@ -1,13 +1,13 @@
-//! Limits that a trace is held against: rules that a team writes, in TOML ([`rules`]), and
-//! whether a trace keeps them ([`check`]). A breach is a line of text ([`text`]) or a failure in
-//! JUnit's XML ([`junit`]), unless a team accepts it ([`baseline`]); [`starter`] writes rules from a trace that is well.
+//! Memory budgets: rules that a team writes in TOML ([`rules`]), and the check whether a trace keeps them ([`check`]).
+//! A broken limit is printed as a line of text ([`text`]) or as a failure in JUnit XML ([`junit`]), unless the team
+//! accepts it ([`baseline`]). [`starter`] generates rules from a known-good trace.
 //!
-//! The numbers are those of `report` for the same rows ([`Measured`](crate::query::Measured)).
-//! A rule that finds nothing to hold its limits against is skipped, and says why: a recording that
-//! failed must not look well.
+//! The numbers are those of `report` for the same rows ([`Measured`](crate::query::Measured)). A rule that finds
+//! nothing to check is skipped with a reason, or broken if it is required, so that a failed recording does not look
+//! like a success.
 //!
-//! Cost: for each rule what a report costs; passes over the rows for growth and blocks at
-//! exit; for what is broken the places in the code.
+//! Cost: per rule the cost of a report; passes over the rows for growth and for blocks at exit; for broken limits the
+//! search for the responsible functions.
 
 mod baseline;
 mod check;

@@ -1,8 +1,7 @@
-//! Rules as a file: TOML with `[[rule]]`. A rule says which rows it is about (as the command
-//! line does), what makes a group, and how much each group may have.
+//! Rules as a TOML file with `[[rule]]` tables. A rule selects rows (as the command line does), groups them, and limits
+//! each group.
 //!
-//! Whoever wrote it may have meant harm: see [`crate::toml_file`]. What is wrong is one sentence
-//! with its line.
+//! The file is untrusted input: see [`crate::toml_file`]. An error is one sentence with its line.
 
 use std::path::Path;
 
@@ -17,17 +16,17 @@ use crate::tables::KeyedSet;
 use crate::toml_file::{self, BadText, text_of};
 use crate::units::Layer;
 
-/// Bytes of a file at most; what is made of them can take some hundred times as much.
+/// Largest file that is read, in bytes; the parsed rules can take some hundred times as much memory.
 const MAX_FILE: u64 = 512 << 10;
-/// Rules of a file at most.
+/// Largest number of rules in a file.
 const MAX_RULES: usize = 1_000;
-/// Texts in a list at most.
+/// Largest number of strings in a list.
 const MAX_TEXTS: usize = 100;
-/// Bytes of a text at most.
+/// Longest string, in bytes.
 const MAX_TEXT: usize = 1_000;
 
 impl Measure {
-    /// Its key in a file, and its name in the machine interface.
+    /// Returns its key in a rules file, which is also its name in the machine interface.
     pub fn name(self) -> &'static str {
         match self {
             Self::Peak => "peak",
@@ -40,53 +39,53 @@ impl Measure {
         }
     }
 
-    /// Whether it is of blocks and not of bytes.
+    /// Returns whether it counts blocks rather than bytes.
     pub(super) fn is_count(self) -> bool {
         matches!(self, Self::CountAtExit | Self::Count)
     }
 
-    /// Whether it can be below zero.
+    /// Returns whether it can be negative.
     fn is_signed(self) -> bool {
         matches!(self, Self::Impacting | Self::Growth)
     }
 }
 
-/// How much may be. As much is allowed, more is not.
+/// An upper limit, which itself is still allowed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Limit {
-    /// Of what.
+    /// The measure that is limited.
     pub measure: Measure,
-    /// How much.
+    /// Largest value allowed.
     pub most: Amount,
 }
 
 /// One rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// What it is called; no two are called the same.
+    /// Name, unique in the file.
     pub name: String,
-    /// In which line of the file it begins.
+    /// Line of the file where the rule begins.
     pub line: usize,
-    /// Which rows.
+    /// The rows that the rule is about.
     pub filter: ReportFilter,
-    /// What makes a group, besides the layer.
+    /// Keys of the groups; the layer is always one of them.
     pub by: Vec<By>,
-    /// By function and module: whether the allocator's frames are passed over.
+    /// With groups by function or module, whether the allocator's frames are skipped.
     pub fold: bool,
-    /// The interval, where it is not the command's.
+    /// Start of the interval, if it differs from the command's.
     pub from: Option<Moment>,
-    /// See `from`.
+    /// End of the interval, if it differs from the command's.
     pub to: Option<Moment>,
-    /// What each group may have, in the order of [`Measure`].
+    /// The limits of each group, in the order of [`Measure`].
     pub limits: Vec<Limit>,
-    /// Whether it is broken where there is nothing to hold it against.
+    /// Whether the rule is broken if there is nothing to check.
     pub required: bool,
 }
 
-/// All rules of a file, in its order.
+/// All rules of a file, in file order.
 #[derive(Clone, Debug, Default)]
 pub struct LimitRules {
-    /// See the type.
+    /// The rules.
     pub list: Vec<Rule>,
 }
 
@@ -125,7 +124,7 @@ struct WrittenRule {
 }
 
 impl LimitRules {
-    /// From the text of a file.
+    /// Parses the text of a rules file.
     pub fn parse(text: &str) -> Result<Self, BadText> {
         let written: Written = toml_file::parse(text)?;
         let mut names = KeyedSet::default();
@@ -144,7 +143,7 @@ impl LimitRules {
         Ok(Self { list })
     }
 
-    /// Reads a file; what is wrong is a sentence with its name and line.
+    /// Reads a rules file. An error is one sentence with the file's name and the line.
     pub fn read(path: &Path) -> Result<Self, String> {
         let text = text_of(path, MAX_FILE).map_err(|reason| format!("{} cannot be read: {reason}", path.display()))?;
         Self::parse(&text).map_err(|bad| match bad.line {
@@ -191,7 +190,7 @@ fn rule(text: &str, written: Spanned<WrittenRule>, number: usize) -> Result<Rule
     })
 }
 
-/// All kinds of limits, in order.
+/// All measures that can be limited, in order.
 const MEASURES: [Measure; 7] = [
     Measure::Peak,
     Measure::Outstanding,
@@ -220,7 +219,7 @@ fn limits(text: &str, written: &WrittenRule) -> Result<Vec<Limit>, BadText> {
     Ok(limits)
 }
 
-/// What one key says.
+/// Reads the value of one key; `None` if the key is absent.
 fn one<'a, T>(text: &str, given: &'a Given, read: impl FnOnce(&'a Value) -> Result<T, String>) -> Result<Option<T>, BadText> {
     let Some(value) = given else { return Ok(None) };
     read(value.get_ref()).map(Some).map_err(|what| BadText::at(text, &value.span(), what))
@@ -240,7 +239,7 @@ fn string(value: &Value) -> Result<&str, String> {
     }
 }
 
-/// One text, or several, all of which are conditions.
+/// Reads one string or a list of strings.
 fn strings(value: &Value) -> Result<Vec<String>, String> {
     match value {
         Value::Array(list) if list.len() > MAX_TEXTS => Err(format!("more than {MAX_TEXTS} texts")),
@@ -253,7 +252,7 @@ fn flag(value: &Value) -> Result<bool, String> {
     value.as_bool().ok_or_else(|| is_not(value, "true or false"))
 }
 
-/// A name, or an id.
+/// Reads a process name or id.
 fn process(value: &Value) -> Result<String, String> {
     match value {
         Value::Integer(id) => u32::try_from(*id).map(|id| id.to_string()).map_err(|_| "that is no id of a process".to_owned()),
@@ -262,7 +261,7 @@ fn process(value: &Value) -> Result<String, String> {
     }
 }
 
-/// A name, or a handle, which is written in hex.
+/// Reads a heap name, or a handle, which becomes hexadecimal text.
 fn heap(value: &Value) -> Result<String, String> {
     match value {
         Value::Integer(handle) => Ok(format!("{handle:#x}")),
@@ -277,7 +276,7 @@ fn layer(value: &Value) -> Result<Layer, String> {
     layer.ok_or_else(|| format!("there is no layer {text:?}; layers are heap, tracker and commit"))
 }
 
-/// What follows from where memory was allocated.
+/// The keys that rules can group by: those that depend on the allocation site.
 const KEYS: [(&str, By); 10] = [
     ("process", By::Process),
     ("heap", By::Heap),
@@ -294,7 +293,7 @@ const KEYS: [(&str, By); 10] = [
 fn keys(value: &Value) -> Result<Vec<By>, String> {
     let mut by = Vec::new();
     for text in strings(value)? {
-        // The layer always is part of the key.
+        // The layer is always part of the key.
         if text == "layer" {
             continue;
         }
@@ -308,7 +307,7 @@ fn keys(value: &Value) -> Result<Vec<By>, String> {
     Ok(by)
 }
 
-/// Bytes; a minus sign where values can be below zero.
+/// Reads a size in bytes, negative only for signed measures.
 fn size(value: &Value, measure: Measure) -> Result<i128, String> {
     let n = match value {
         Value::Integer(n) => i128::from(*n),
@@ -329,12 +328,12 @@ fn count(value: &Value) -> Result<i128, String> {
     if n < 0 { Err("there are never fewer blocks than none".to_owned()) } else { Ok(n.into()) }
 }
 
-/// A moment as the command line has it; seconds are a number.
+/// Reads a moment as on the command line; a number is seconds.
 fn moment(value: &Value) -> Result<Moment, String> {
     match value {
         Value::String(text) if text.starts_with("mark:") || text.starts_with("frame:") => text.parse(),
         Value::Integer(n) => n.to_string().parse(),
-        // The shortest digits that name a number are those that were written.
+        // The shortest decimal that identifies a float is the text that was written.
         Value::Float(n) => format!("{n}").parse(),
         _ => Err(is_not(value, "a number of seconds, or a text such as \"mark:Level 2\" or \"frame:812\"")),
     }

@@ -1,8 +1,8 @@
-//! Rules to begin with, from a trace that is well: what each process reached in each layer, and
-//! each named tracker, with room above. They hold for that trace, and are meant to be edited.
+//! Starter rules from a known-good trace: limits for each process in each layer, and for each named tracker, with some
+//! headroom. They hold for that trace and are meant to be edited.
 //!
-//! Processes go by name, for ids differ from run to run; of several of one name the largest
-//! counts. What has no name that a rule could say, or is small beside others, gets no rule.
+//! Processes are identified by name, because ids differ between runs; if several have one name, the largest counts. A
+//! process or tracker gets no rule if a rule cannot express its name, or if it is small compared with others.
 
 use std::fmt::Write;
 
@@ -12,13 +12,13 @@ use crate::query::{Group, Measured};
 use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::Layer;
 
-/// Rules for processes, and for trackers, at most.
+/// Largest number of rules for processes, and of rules for trackers.
 const MOST_RULES: usize = 50;
-/// A process or tracker has a rule from this part of the largest peak of its layer on.
+/// A process or tracker gets a rule if its peak is at least one `LEAST_SHARE`th of the largest peak in its layer.
 const LEAST_SHARE: u64 = 100;
-/// What is written of a name in comments, at most.
+/// Longest name written into rule names and comments, in characters.
 const MOST_CHARS: usize = 200;
-/// Bytes of a name that rules can say.
+/// Longest name that a rule can match, in bytes.
 const MOST_BYTES: usize = 500;
 
 const HEADER: &str = "\
@@ -31,18 +31,18 @@ const HEADER: &str = "\
 # The limits are what the trace reached and a quarter more, rounded up. Lower them where you can.
 ";
 
-/// What rules are written from.
+/// The trace and the interval that rules are generated from.
 #[derive(Clone, Copy, Debug)]
 pub struct StartedFrom<'a> {
-    /// What the trace is called.
+    /// Name of the trace.
     pub capture: &'a str,
-    /// The edges of the interval, as far as it is not all of the trace: the rules are about the same.
+    /// Start of the interval, if it is not the start of the trace. It is written into the rules.
     pub from: Option<&'a Moment>,
-    /// See `from`.
+    /// End of the interval, if it is not the end of the trace. It is written into the rules.
     pub to: Option<&'a Moment>,
 }
 
-/// What a name reached; the largest of all groups that have it.
+/// Largest values reached by a process name or tracker name, over all groups with that name.
 struct Reached<'a> {
     process: &'a str,
     layer: Layer,
@@ -50,12 +50,12 @@ struct Reached<'a> {
     peak: u64,
     outstanding: u64,
     growth: f64,
-    /// Size and count.
+    /// Size and count of the blocks left at exit.
     at_exit: Option<[u64; 2]>,
 }
 
-/// The text of a file. `processes` are groups by process, with growth and blocks at exit, and
-/// `heaps` groups by process and heap.
+/// Returns the text of a rules file. `processes` are groups by process, with growth and blocks at exit; `heaps` are
+/// groups by process and heap.
 pub fn starter(from: &StartedFrom<'_>, processes: &Measured, heaps: &[Group]) -> String {
     let mut text = format!("# Limits for {}, from a run that is taken to be well.\n{HEADER}", comment(from.capture));
     let mut names = KeyedSet::default();
@@ -79,7 +79,8 @@ fn of_process(measured: &Measured, group: usize) -> Option<Reached<'_>> {
     Some(Reached { growth, at_exit: left.map(|left| [left.size, left.count]), ..reached(of)? })
 }
 
-/// Trackers of a life of a process whose names are the same in another case are one to a rule.
+/// Returns the named trackers. Those of one process instance whose names differ only in case become one, since one rule
+/// matches them all.
 fn trackers(heaps: &[Group]) -> Vec<Reached<'_>> {
     let mut list: Vec<Reached<'_>> = Vec::new();
     let mut places = KeyedMap::default();
@@ -88,7 +89,7 @@ fn trackers(heaps: &[Group]) -> Vec<Reached<'_>> {
         let life = (group.pid, group.process_start_s.map(f64::to_bits), one.heap.map(str::to_lowercase));
         let place = *places.entry(life).or_insert(list.len());
         match list.get_mut(place) {
-            // At most: they need not have reached it together.
+            // An upper bound: their peaks need not coincide.
             Some(known) => {
                 known.peak = known.peak.saturating_add(one.peak);
                 known.outstanding = known.outstanding.saturating_add(one.outstanding);
@@ -99,7 +100,7 @@ fn trackers(heaps: &[Group]) -> Vec<Reached<'_>> {
     list
 }
 
-/// Names of trackers stay the same; handles of heaps do not.
+/// Returns a group that is a named tracker. Tracker names are stable between runs; heap handles are not.
 fn of_tracker(group: &Group) -> Option<Reached<'_>> {
     let heap = group.heap.as_deref().filter(|heap| can_be_said(heap) && !heap.starts_with("0x"))?;
     Some(Reached { heap: Some(heap), ..reached(group)? }).filter(|reached| reached.layer == Layer::Tracker)
@@ -113,13 +114,13 @@ fn reached(group: &Group) -> Option<Reached<'_>> {
     Some(Reached { process, layer, heap: None, peak, outstanding, growth: 0.0, at_exit: None })
 }
 
-/// Whether a rule can name it, and means nothing else by it.
+/// Returns whether a rule can match this name and nothing else.
 fn can_be_said(name: &str) -> bool {
     let is_id = name.parse::<u32>().is_ok();
     !is_id && name.len() <= MOST_BYTES && !name.trim().is_empty() && !name.contains(char::is_control)
 }
 
-/// Those of one name together, the largest first; names are the same in any case.
+/// Merges entries whose names differ only in case, drops small ones, and sorts by peak, largest first.
 fn most<'a>(all: impl Iterator<Item = Reached<'a>>) -> Vec<Reached<'a>> {
     let mut list: Vec<Reached<'a>> = Vec::new();
     let mut places = KeyedMap::default();
@@ -151,7 +152,7 @@ fn put_process(text: &mut String, from: &StartedFrom<'_>, reached: &Reached<'_>,
     put_head(text, from, names, &format!("{}: {layer}", reached.process), reached);
     *text += "by = [\"process\"]\nrequired = true\n";
     put_sizes(text, reached);
-    // A level that rises this slowly is none that anybody minds.
+    // Growth this slow is tolerable.
     let growth = with_room(reached.growth.max(0.0) as u64).max(reached.peak / 1000);
     let _ = writeln!(text, "growth = {}  # a second; it was {} B", readable(growth), reached.growth.round());
     match reached.at_exit {
@@ -196,7 +197,7 @@ fn put_sizes(text: &mut String, reached: &Reached<'_>) {
     }
 }
 
-/// A text as TOML has it; what is not [`plain`] is written as an escape, for the file is printed, too.
+/// Quotes a text for TOML. Characters that are not [`plain`] are escaped, because the file is also printed.
 fn quoted(text: &str) -> String {
     if text.chars().all(is_plain) {
         return toml::Value::from(text).to_string();
@@ -217,7 +218,7 @@ fn with_room(n: u64) -> u64 {
     n.saturating_add(n.div_ceil(4))
 }
 
-/// Nothing left stays nothing.
+/// Limit for the size at exit; 0 stays 0.
 fn left_size(size: u64) -> String {
     if size == 0 { "0".to_owned() } else { readable(with_room(size)) }
 }
@@ -228,7 +229,7 @@ fn left_count(count: u64) -> u64 {
     (n.div_ceil(unit).saturating_mul(unit)).min(i64::MAX as u64)
 }
 
-/// At least so many bytes, in two digits or so, as a rule writes them.
+/// Rounds a size up to about two digits, and formats it as rules write it.
 fn readable(n: u64) -> String {
     let units = [("G", 30), ("M", 20), ("K", 10)];
     let (unit, shift) = units.into_iter().find(|(_, shift)| n >> shift >= 10).unwrap_or(("K", 10));

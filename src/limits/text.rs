@@ -1,11 +1,11 @@
-//! Broken limits in words, one line each.
+//! Text lines for broken limits.
 
 use super::check::{Amount, Check, Checked, GroupCheck, HolderOf};
 use crate::format::{self, plain};
 use crate::query::{By, Measure};
 
-/// What of a rule is broken, a line each: rule, group, what there is, what may be, and where in
-/// the code most of it is.
+/// Returns one line per broken limit of a rule: rule, group, value, limit, and the function with the largest share. A
+/// required rule that lacked data adds one line with the reason.
 pub fn breach_lines<'a>(checked: &'a Checked<'_>) -> impl Iterator<Item = String> + 'a {
     let unmet = checked.reason.as_deref().filter(|_| checked.rule.required);
     let unmet = unmet.map(|reason| plain(&format!("{}: required, but {reason}", checked.rule.name)));
@@ -23,7 +23,7 @@ fn breach_line(checked: &Checked<'_>, group: &GroupCheck) -> String {
     plain(&format!("{rule}: {place}: {measure} {is} is above the limit {may_be}{most}"))
 }
 
-/// Two numbers, exactly if they would read the same.
+/// Formats value and limit, with all digits if they would look equal otherwise.
 fn told_apart(kind: Measure, value: Amount, limit: Amount) -> (String, String) {
     let (is, may_be) = (amount(kind, value), amount(kind, limit));
     if is != may_be {
@@ -52,7 +52,7 @@ fn amount(kind: Measure, amount: Amount) -> String {
     }
 }
 
-/// The keys of a group.
+/// Joins the keys of a group for display.
 fn keys(checked: &Checked<'_>, group: &GroupCheck) -> String {
     let mut parts = Vec::new();
     if let Some(process) = &group.process {
@@ -80,7 +80,7 @@ fn keys(checked: &Checked<'_>, group: &GroupCheck) -> String {
     parts.join(" \u{b7} ")
 }
 
-/// With the id, and the start where another life of that id is in the answer.
+/// Process name with its id, and with its start time if the results contain another process of that id.
 fn process_name(checked: &Checked<'_>, group: &GroupCheck, name: &str) -> String {
     let Some(pid) = group.pid.filter(|pid| name != format!("Unknown ({pid})")) else { return name.to_owned() };
     let is_other = |other: &GroupCheck| other.pid == Some(pid) && other.process_start_s != group.process_start_s;

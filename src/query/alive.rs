@@ -1,5 +1,5 @@
-//! What was alive at a moment, which can be another one for each site: at a peak, or when
-//! a process ended. Cost: one parallel pass over the rows for all of them.
+//! The blocks alive at a moment, which can be different for each site: at a peak, or when a process ended. Cost: one
+//! parallel pass over the rows for all sites.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use super::{Bucket, Cancel, Cancelled, Index};
 use crate::model::{Heap, Trace};
 use crate::units::{Interval, Layer, Ticks};
 
-/// By site, what was alive at its moment; nothing at [`Ticks::BEFORE_TRACE`].
+/// Returns for each site the blocks alive at its moment; none for [`Ticks::BEFORE_TRACE`].
 pub(super) fn alive_at(index: &Index, moments: &[Ticks], cancel: &Cancel) -> Result<Vec<Bucket>, Cancelled> {
     let sums: Vec<(AtomicU64, AtomicU64)> = moments.iter().map(|_| Default::default()).collect();
     let none = || ();
@@ -19,7 +19,7 @@ pub(super) fn alive_at(index: &Index, moments: &[Ticks], cancel: &Cancel) -> Res
             if chunk.birth(at) < moment && chunk.death(at) >= moment {
                 let (count, size) = &sums[site];
                 count.fetch_add(1, Ordering::Relaxed);
-                // Sums saturate, as all do.
+                // Saturating, like all sums.
                 let _ = size.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |sum| Some(sum.saturating_add(chunk.size(at))));
             }
         });
@@ -27,8 +27,8 @@ pub(super) fn alive_at(index: &Index, moments: &[Ticks], cancel: &Cancel) -> Res
     Ok(sums.into_iter().map(|(count, size)| Bucket { count: count.into_inner(), size: size.into_inner() }).collect())
 }
 
-/// By heap the end of its process, if that is inside the interval. Pages have none: the system
-/// takes them back.
+/// Returns for each heap the end of its process, if it is inside the interval. Commit has none: Windows reclaims it at
+/// exit.
 pub(super) fn exits(trace: &Trace, interval: Interval) -> Vec<Option<Ticks>> {
     let end = |heap: &Heap| trace.process(heap.process).end.filter(|&end| interval.contains(end));
     trace.heaps.iter().map(|heap| end(heap).filter(|_| heap.layer != Layer::Commit)).collect()

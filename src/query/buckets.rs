@@ -1,5 +1,5 @@
-//! Sizes by powers of two, and lifetimes by decades of seconds: how rows are grouped by
-//! either, and how their distributions are drawn.
+//! Buckets of sizes (powers of two) and of lifetimes (decades of seconds), for grouping rows and for drawing
+//! histograms.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::units::Ticks;
 use super::row_set::lifetime_of;
 use super::{Bounds, RowCondition};
 
-/// Sizes in `[2^k, 2^(k+1))`; 0 is one of its own.
+/// Sizes in `[2^k, 2^(k+1))`; size 0 has a bucket of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SizeBucket(u8);
 
@@ -17,23 +17,23 @@ impl SizeBucket {
     /// Number of buckets.
     pub const COUNT: usize = 65;
 
-    /// The bucket of a size.
+    /// Returns the bucket of a size.
     #[inline]
     pub fn of(size: u64) -> Self {
         Self((u64::BITS - size.leading_zeros()) as u8)
     }
 
-    /// All buckets, smallest sizes first.
+    /// Returns all buckets, smallest sizes first.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..Self::COUNT as u8).map(Self)
     }
 
-    /// Its place among all.
+    /// Returns its index among all buckets.
     pub fn index(self) -> usize {
         self.0.into()
     }
 
-    /// The smallest size in it, and the smallest behind it (of the last one the largest there is).
+    /// Returns the smallest size in it, and the smallest of the next bucket (for the last one `u64::MAX`).
     pub fn bounds(self) -> [u64; 2] {
         let power = |k: u8| 1u64.checked_shl(k.into()).unwrap_or(u64::MAX);
         match self.0 {
@@ -42,7 +42,7 @@ impl SizeBucket {
         }
     }
 
-    /// What exactly its sizes meet.
+    /// Returns the condition that exactly its sizes meet.
     pub fn condition(self) -> RowCondition {
         let [from, to] = self.bounds();
         let is_last = self.index() + 1 == Self::COUNT;
@@ -50,35 +50,35 @@ impl SizeBucket {
     }
 }
 
-/// Lifetimes in `[10^k, 10^(k+1))` seconds; below a microsecond is one bucket, and so is
-/// what has no end that was seen: what never died, or was there before the trace.
+/// Lifetimes in `[10^k, 10^(k+1))` seconds. Lifetimes below a microsecond share one bucket; so do unknown lifetimes, of
+/// blocks that were never freed or that existed before the trace.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LifetimeBucket(u8);
 
-/// The exponent at which the second bucket begins.
+/// The power of ten at which the second bucket begins.
 const FIRST_DECADE: i32 = -6;
 
-/// Decades that a clock of one tick a second has in 2^63 ticks, and those before a second.
+/// Number of decades of 2^63 ticks with a clock of one tick per second, plus the decades below a second.
 const DECADES: usize = 19 + 6;
 
 impl LifetimeBucket {
     /// Number of buckets.
     pub const COUNT: usize = DECADES + 2;
 
-    /// What has no end.
+    /// The bucket of unknown lifetimes.
     pub const ENDLESS: Self = Self(Self::COUNT as u8 - 1);
 
-    /// All buckets, shortest lives first.
+    /// Returns all buckets, shortest lifetimes first.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..Self::COUNT as u8).map(Self)
     }
 
-    /// Its place among all.
+    /// Returns its index among all buckets.
     pub fn index(self) -> usize {
         self.0.into()
     }
 
-    /// Seconds.
+    /// Returns its bounds in seconds.
     pub fn bounds(self) -> LifetimeBounds {
         let power = |k: i32| if k < 0 { 1.0 / 10f64.powi(-k) } else { 10f64.powi(k) };
         let first = FIRST_DECADE + i32::from(self.0) - 1;
@@ -89,10 +89,10 @@ impl LifetimeBucket {
         }
     }
 
-    /// What exactly its lifetimes meet, on one clock.
+    /// Returns the condition that exactly its lifetimes meet, on one clock.
     pub fn condition(self, clock: &Clock) -> RowCondition {
         let starts = Decades::new(clock).starts;
-        // No lifetime that has an end reaches the largest number.
+        // No known lifetime reaches the largest number.
         let start = |i: usize| starts.get(i).copied().unwrap_or(i64::MAX);
         RowCondition::Lifetime(match self {
             Self::ENDLESS => Bounds { from: Some(i64::MAX), to: None },
@@ -102,17 +102,17 @@ impl LifetimeBucket {
     }
 }
 
-/// From and to in seconds; no end for what never died.
+/// Lower and upper bound in seconds; no upper bound for unknown lifetimes.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Serialize)]
 pub struct LifetimeBounds(pub f64, pub Option<f64>);
 
-/// Finds the buckets of lifetimes on one clock.
+/// Maps lifetimes to buckets, for one clock.
 #[derive(Clone, Debug)]
 pub(super) struct Decades {
-    /// The ticks from which on each bucket but the first counts.
+    /// The first tick of each bucket except the first.
     starts: [i64; DECADES],
-    /// By number of bits how many starts the shortest such life has reached. Starts that differ
-    /// do so by more than a bit, so a life of as many bits has reached at most one more.
+    /// For each bit length, the number of starts at or below the shortest lifetime of that length. Distinct starts
+    /// differ by more than one bit, so another lifetime of that length has reached at most one more.
     reached: [u8; 65],
 }
 
@@ -125,12 +125,12 @@ impl Decades {
         Self { starts, reached: std::array::from_fn(reached) }
     }
 
-    /// The bucket of a life.
+    /// Returns the bucket of a lifetime.
     #[inline]
     pub(super) fn of(&self, birth: Ticks, death: Ticks) -> LifetimeBucket {
         match lifetime_of(birth, death) {
             None => LifetimeBucket::ENDLESS,
-            // Records out of order can end before they begin.
+            // Out-of-order records can end before they begin.
             Some(..0) => LifetimeBucket(0),
             Some(ticks) => {
                 let reached = self.reached[(u64::BITS - ticks.leading_zeros()) as usize];

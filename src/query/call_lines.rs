@@ -1,24 +1,24 @@
-//! The lines of a function that called on to what holds memory: beside the source of one call, what the others hold.
+//! Numbers per source line of a function, so that the source of one call also shows the memory of the other lines.
 //!
-//! Cost: for each site of the mask a step for each frame down to the function's callers, and a look at each of its calls.
+//! Cost: for each site of the mask one step per frame down to the function's callers, and a look at each of its calls.
 
 use super::{ByClass, Cancel, Cancelled, Mask, Numbers, Recorded, Totals};
 use crate::model::{NodeId, Site, Trace};
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
 
-/// What the lines of a function hold, with the same callers.
+/// Numbers per source line of a function, for calls with the same callers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CallLines {
-    /// The source file, as the compiler wrote it.
+    /// Source file, as the compiler recorded it.
     pub file: String,
-    /// By line, counted from 1.
+    /// Numbers by line; lines count from 1.
     pub lines: Vec<(u32, Numbers)>,
 }
 
 impl CallLines {
-    /// Of the function of a frame: a node and a level in the stack of a site. Adds up the sites that the mask leaves. `None`
-    /// where the function's file or line is not known.
+    /// Adds up the sites in the mask by line of a frame's function; the frame is a node and a level in the stack of a
+    /// site. `None` if the function's file or line is unknown.
     pub fn of(
         (trace, names): (&Trace, &Names),
         (totals, mask): (&Totals, &Mask),
@@ -27,7 +27,7 @@ impl CallLines {
     ) -> Result<Option<Self>, Cancelled> {
         let callers = trace.stacks.parent(node);
         let call = |site: &Site| trace.stacks.chain(site.stack).find(|&frame| trace.stacks.parent(frame) == callers);
-        // All calls in the same function, and where.
+        // All calls from the same callers, with their line if they are in the function.
         let mut line_of: KeyedMap<NodeId, Option<u32>> = KeyedMap::default();
         let mut sums: KeyedMap<u32, ByClass> = KeyedMap::default();
         let sites = || totals.sites().filter(|(site, _)| mask.classes(*site) != 0);
@@ -53,14 +53,14 @@ impl CallLines {
         Ok(wanted.last().map(|(_, file)| Self { file: (*file).to_owned(), lines }))
     }
 
-    /// What a line holds.
+    /// Returns the numbers of a line.
     pub fn at(&self, line: u32) -> Option<&Numbers> {
         let at = self.lines.binary_search_by_key(&line, |(line, _)| *line).ok()?;
         Some(&self.lines[at].1)
     }
 }
 
-/// The functions of a frame down to a level, each with its file.
+/// Returns the functions of a frame down to a level, each with its file.
 fn functions<'a>(frame: &Recorded<'a>, level: u16) -> Option<Vec<(&'a str, &'a str)>> {
     let of_level = |level| frame.function(level).and_then(|frame| Some((frame.function, frame.file?)));
     (0..=level).map(of_level).collect()

@@ -1,9 +1,8 @@
-//! The open lines of a [`Forest`], for a table: a flat list, each line with its depth.
+//! The visible lines of a [`Forest`] for a table: a flat list, each line with its depth.
 //!
-//! Nodes in which nothing takes part have no line, and an only child opens with its parent,
-//! unless the user wants it otherwise. A node with one child and the same numbers can share its
-//! line. Not recursive: stacks can be deep. Cost: the children
-//! of the open nodes, sorted; names are only made where they decide the order.
+//! Nodes without matching rows have no line. An only child opens with its parent, unless the user closes it. A node
+//! with one child and the same numbers can share its line. Not recursive, since stacks can be deep. Cost: the children
+//! of the open nodes, sorted; names are made only where they decide the order.
 
 use std::cmp::Ordering;
 
@@ -20,52 +19,52 @@ use crate::model::SiteId;
 use crate::tables::KeyedMap;
 use crate::units::{Layer, Tid};
 
-/// One line.
+/// One line of the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallLine {
-    /// Node of the forest.
+    /// Node of the forest; the innermost one if several share the line.
     pub node: u32,
-    /// The outermost of the nodes that share the line; the same if there is no other.
+    /// The outermost of the nodes that share the line; equal to `node` if there is only one.
     pub head: u32,
-    /// The line that it stands under, if any.
+    /// Index of the parent line, if any.
     pub parent: Option<u32>,
-    /// Lines that it stands under.
+    /// Number of ancestors in the list.
     pub depth: u32,
-    /// Its numbers.
+    /// Numbers of its node.
     pub numbers: Numbers,
-    /// Whether it can be opened.
+    /// Whether it can be expanded.
     pub has_children: bool,
-    /// Whether it is.
+    /// Whether it is expanded.
     pub is_open: bool,
 }
 
 impl CallLine {
-    /// Whether a node stands in this line.
+    /// Returns whether a node is one of those that share this line.
     pub fn has(&self, node: u32, forest: &Forest) -> bool {
         (self.head..=self.node).contains(&node) && self.node < forest.end(node)
     }
 
-    /// The nodes that share it, innermost first.
+    /// Returns the nodes that share this line, innermost first.
     pub fn nodes<'a>(&self, forest: &'a Forest) -> impl Iterator<Item = u32> + use<'a> {
         let head = self.head;
         std::iter::successors(Some(self.node), move |&node| (node > head).then(|| forest.parent(node)))
     }
 }
 
-/// Nodes that share a line at most.
+/// Largest number of nodes that share a line.
 const MOST_SHARING: usize = 64;
 
-/// What a node of a forest is called.
+/// Returns the name of a node.
 pub fn node_name(functions: &Functions, key: NodeKey) -> String {
     Name::of(functions, key).to_string()
 }
 
-/// The name of a node that is not written out yet; in the order of the names.
+/// The name of a node before it is formatted; its order is that of the formatted names.
 #[derive(Clone, Copy)]
 enum Name<'a> {
     Frame(FrameName<'a>),
     Text(&'a str),
-    /// Of what only the trace or its types know more.
+    /// A kind and an id; the real name needs the trace or its types.
     Number(&'static str, u32),
     Thread(Tid),
     Size(SizeBucket),
@@ -126,11 +125,11 @@ impl PartialEq for Name<'_> {
 
 impl Eq for Name<'_> {}
 
-/// Children that one worker looks at at a time.
+/// Smallest number of children that one worker processes at a time.
 const GRAIN: usize = 1024;
 
-/// The open lines. `toggled` has the nodes that the user opened or closed; `chains` says whether
-/// nodes can share a line.
+/// Returns the visible lines. `toggled` has the nodes that the user opened or closed; `chains` says whether nodes can
+/// share a line.
 pub fn call_tree(
     functions: &Functions,
     sums: &ForestSums<'_>,
@@ -141,7 +140,7 @@ pub fn call_tree(
 ) -> Result<Vec<CallLine>, Cancelled> {
     let forest = sums.forest();
     let mut lines: Vec<CallLine> = Vec::new();
-    // Lines as they come, the next last, and whether each is alone under its parent.
+    // Pending lines, the next one last, each with whether it is an only child.
     let mut todo: Vec<(CallLine, bool)> = Vec::new();
     let plan = |todo: &mut Vec<_>, node: u32, parent: Option<u32>, depth: u32| {
         let children = forest.children(node).par_iter().with_min_len(GRAIN).filter(|&&child| !sums.is_empty(child));
@@ -172,8 +171,8 @@ pub fn call_tree(
     Ok(lines)
 }
 
-/// The innermost node that shares the line of one: the only child of an only child, as long as
-/// nothing is theirs alone.
+/// Returns the innermost node that shares a line with `head`: follows only children as long as their numbers are the
+/// same.
 fn innermost(sums: &ForestSums<'_>, head: u32, numbers: &Numbers) -> u32 {
     let forest = sums.forest();
     let only_child = |&node: &u32| {
@@ -184,8 +183,8 @@ fn innermost(sums: &ForestSums<'_>, head: u32, numbers: &Numbers) -> u32 {
     std::iter::successors(Some(head), only_child).take(MOST_SHARING).last().unwrap_or(head)
 }
 
-/// The nodes to open from one on so that the largest below it is seen: always the largest
-/// child, while it has at least half of what is around it.
+/// Returns the nodes to open, from `from` on, so that the largest below it is visible: always the largest child, while
+/// it has at least half of its parent's size.
 pub fn heaviest_path(sums: &ForestSums<'_>, column: Column, from: u32) -> Vec<u32> {
     let size = |node: u32| magnitude(column, &sums.numbers(node));
     let next = |&node: &u32| {
@@ -196,14 +195,13 @@ pub fn heaviest_path(sums: &ForestSums<'_>, column: Column, from: u32) -> Vec<u3
     std::iter::successors(Some(from), next).collect()
 }
 
-/// The same lines, and their peaks, with those under each line in the order of their peaks;
-/// equal ones keep theirs.
+/// Sorts the children of each line by peak and returns the lines with their peaks; the order of equal ones is kept.
 pub fn sort_call_tree_by_peak(lines: &[CallLine], peaks: &[u64], descending: bool) -> (Vec<CallLine>, Vec<u64>) {
     let parent = |line: u32| lines[line as usize].parent;
     let rank = |line: u32| if descending { !peaks[line as usize] } else { peaks[line as usize] };
     let mut sorted: Vec<u32> = (0..lines.len() as u32).collect();
     sorted.sort_by_key(|&line| (parent(line), rank(line)));
-    // What is under each line is a range of `sorted` now; the last of them first, for a stack.
+    // The children of each line are a range of `sorted` now; returned last first, to be pushed on a stack.
     let under = |above: Option<u32>| {
         let start = sorted.partition_point(|&line| parent(line) < above);
         let end = sorted.partition_point(|&line| parent(line) <= above);
@@ -222,8 +220,8 @@ pub fn sort_call_tree_by_peak(lines: &[CallLine], peaks: &[u64], descending: boo
     (out, out_peaks)
 }
 
-/// The largest sizes of lines of one layer. Cost: a pass over the nodes, and one over the
-/// events of the interval.
+/// Returns the peak size of each line in one layer. Cost: a pass over the nodes, and one over the events of the
+/// interval.
 pub fn call_tree_peaks(
     index: &Index,
     totals: &Totals,

@@ -1,13 +1,13 @@
-//! Stopping a query that nobody waits for any more.
+//! Cancellation of queries whose result is no longer needed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag shared between the one who asked and the worker.
+/// A cancellation flag, shared between the caller of a query and its worker.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
-/// The query was stopped; its partial result is gone.
+/// The error of a cancelled query; its partial result is discarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cancelled;
 
@@ -17,12 +17,12 @@ impl Cancel {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it should stop.
+    /// Returns whether the query should stop.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// For `?` in the loops of queries.
+    /// Returns an error once cancelled; for `?` in the loops of queries.
     pub fn check(&self) -> Result<(), Cancelled> {
         if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
     }

@@ -1,6 +1,5 @@
-//! Changes of what is outstanding inside an interval, in time order: the basis of
-//! peaks and graphs of traces that are not prepared. Cost: a scan of the rows and a
-//! sort of the changes.
+//! Changes of outstanding bytes inside an interval, in time order: the basis of peaks and graphs of traces without
+//! prepared data. Cost: a scan of the rows and a sort of the changes.
 
 use rayon::prelude::*;
 
@@ -8,26 +7,25 @@ use super::{Cancel, Cancelled, Index, LifetimeClass};
 use crate::model::Row;
 use crate::units::{Interval, Ticks};
 
-/// One change.
+/// An allocation or free.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) at: Ticks,
-    /// What the caller made of the row: a group, a series, a site.
+    /// The number that the caller assigned to the row: a group, a series, a site.
     pub(super) of: u32,
     born: bool,
     size: u64,
 }
 
 impl Change {
-    /// Bytes that came, or went.
+    /// Returns the bytes allocated, or freed as a negative number.
     pub(super) fn delta(&self) -> i128 {
         let size = i128::from(self.size);
         if self.born { size } else { -size }
     }
 }
 
-/// The births and deaths inside `interval` of the rows to which `group` gives a
-/// number, ordered by time.
+/// Returns the births and deaths inside `interval`, ordered by time, of the rows that `group` assigns a number.
 pub(super) fn changes(
     index: &Index,
     interval: Interval,

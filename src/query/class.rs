@@ -1,5 +1,5 @@
-//! Lifetime classes of an interval: allocated inside or outside, freed inside or
-//! outside (WPA's *Type*), and what they mean for its edges (WPA's *Impacting Type*).
+//! Lifetime classes of an interval (WPA's *Type*): allocated inside or outside, freed inside or outside. And their
+//! effect on the outstanding bytes between its edges (WPA's *Impacting Type*).
 
 use crate::units::{Interval, Ticks};
 
@@ -16,24 +16,24 @@ pub enum LifetimeClass {
     Aofo,
 }
 
-/// What lifetime classes are called.
+/// The vocabulary for lifetime classes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Words {
-    /// As in WPA.
+    /// WPA's names.
     #[default]
     Wpa,
-    /// So that nobody has to look them up; WPA's stand behind.
+    /// Plain words that need no explanation, with WPA's names behind them.
     Plain,
 }
 
 /// WPA's *Impacting Type*.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum ImpactingType {
-    /// Came and went: no trace at the edges.
+    /// Allocated and freed inside the interval: no effect at the edges.
     Transient,
-    /// Changed what is outstanding between the edges.
+    /// Changes the outstanding bytes between the edges.
     Impacting,
-    /// Was there all the time.
+    /// Outstanding during the whole interval.
     Persistent,
 }
 
@@ -41,9 +41,8 @@ impl LifetimeClass {
     /// All classes.
     pub const ALL: [Self; 4] = [Self::Aifi, Self::Aifo, Self::Aofi, Self::Aofo];
 
-    /// The class of a life in an interval, `None` if it takes no part: dead before
-    /// it or born after it. A block that dies at the left edge was alive there and
-    /// counts; one that dies at the right edge dies outside.
+    /// Returns the class of a lifetime in an interval; `None` if it does not overlap: dead before it or born after it.
+    /// A block that dies at the left edge was alive there and counts; one that dies at the right edge dies outside.
     pub fn of(birth: Ticks, death: Ticks, interval: Interval) -> Option<Self> {
         if death < interval.from || birth >= interval.to {
             return None;
@@ -56,7 +55,7 @@ impl LifetimeClass {
         })
     }
 
-    /// What the class means for the edges.
+    /// Returns the effect of the class between the edges.
     pub fn impacting(self) -> ImpactingType {
         match self {
             Self::Aifi => ImpactingType::Transient,
@@ -65,7 +64,7 @@ impl LifetimeClass {
         }
     }
 
-    /// WPA's name.
+    /// Returns WPA's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Aifi => "AIFI",
@@ -75,7 +74,7 @@ impl LifetimeClass {
         }
     }
 
-    /// What it is called in plain words.
+    /// Returns the plain words, with WPA's name in parentheses.
     pub fn words(self) -> &'static str {
         match self {
             Self::Aifi => "Came and went (AIFI)",
@@ -85,7 +84,7 @@ impl LifetimeClass {
         }
     }
 
-    /// What it is called where WPA's names are behind it.
+    /// Returns the name in a vocabulary; plain words come without WPA's name.
     pub fn short(self, words: Words) -> &'static str {
         match (words, self) {
             (Words::Wpa, _) => self.name(),
@@ -96,7 +95,7 @@ impl LifetimeClass {
         }
     }
 
-    /// By what it changes what is outstanding: up, not at all, down.
+    /// Returns the sign of the change of outstanding bytes: up, none or down.
     pub fn sign(self) -> i64 {
         match self {
             Self::Aifo => 1,
@@ -105,7 +104,7 @@ impl LifetimeClass {
         }
     }
 
-    /// The name spelled out.
+    /// Returns the definition of the class.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Aifi => "allocated inside the interval, freed inside it",
@@ -120,7 +119,7 @@ impl ImpactingType {
     /// All types.
     pub const ALL: [Self; 3] = [Self::Impacting, Self::Transient, Self::Persistent];
 
-    /// WPA's name.
+    /// Returns WPA's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Transient => "Transient",
@@ -129,7 +128,7 @@ impl ImpactingType {
         }
     }
 
-    /// What it is called in plain words, where it has changed what is outstanding by so much.
+    /// Returns the plain words, with WPA's name, for a change of the outstanding bytes by `change`.
     pub fn words(self, change: i64) -> &'static str {
         match self {
             Self::Transient => "Came and went (Transient)",
@@ -139,7 +138,7 @@ impl ImpactingType {
         }
     }
 
-    /// The name spelled out.
+    /// Returns the definition of the type.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Transient => "came and went inside the interval: no change between its edges",

@@ -1,18 +1,18 @@
-//! The lines of a graph as one look at the rows tells them: exact at the edges of the bins,
-//! nothing of what happens in between. Shown until the rest is worked out, where that takes long.
+//! Graph lines from a single pass over the rows: exact at the edges of bins, without peaks inside a bin. Shown while
+//! the exact lines are computed, if that takes long.
 //!
-//! Cost: a pass over the rows born before the end, parallel; no order of events is needed.
+//! Cost: a parallel pass over the rows born before the end; the events need not be sorted.
 
 use super::series::{Bins, Series, SeriesOf, draw};
 use super::summary::Summary;
 use super::{Cancel, Cancelled, Index, LifetimeClass, Totals};
 use crate::units::Ticks;
 
-/// Numbers that are added up at most, for each part of the rows.
+/// Largest number of sums (lines times bins) for each part of the rows.
 const MOST: usize = 1 << 17;
 
-/// The lines of the interval of `totals` at the edges of `bins` bins. `None` where nothing is
-/// prepared, as sums could overflow, or there are too many lines.
+/// Returns the lines over the interval of `totals`, at the edges of `bins` bins. `None` if the index has no prepared
+/// data (sums could overflow), or if there are too many lines.
 pub fn coarse_series(
     index: &Index,
     totals: &Totals,
@@ -50,12 +50,12 @@ pub fn coarse_series(
     let mut changes = vec![0i64; of.count * count];
     parts.iter().for_each(|part| changes.iter_mut().zip(part).for_each(|(sum, more)| *sum += more));
     if of.is_stacked {
-        // Each line has what those below it have.
+        // Each line includes the lines below it.
         (count..changes.len()).for_each(|i| changes[i] += changes[i - count]);
     }
     let base = totals.by_series(of, |numbers| numbers.outstanding_from);
     let line = |(changes, &value): (&[i64], &u64)| {
-        // What a bin changes is a step at its last tick, so that the next one begins behind it.
+        // A bin's change is a step at its last tick, so that the next bin starts from the new value.
         let step = |(bin, &sum): (usize, &i64)| {
             let (at, sum) = (Ticks(bins.start(bin + 1).0.saturating_sub(1)), i128::from(sum));
             let steps = u8::from(sum != 0);
@@ -66,11 +66,11 @@ pub fn coarse_series(
     Ok(Some(changes.chunks(count).zip(&base).map(line).collect()))
 }
 
-/// Finds the bins of ticks without a search.
+/// Maps ticks to bins without a search.
 struct Finder<'a> {
     bins: &'a Bins,
     from: Ticks,
-    /// Bins a tick.
+    /// Bins per tick.
     scale: f64,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Finder<'a> {
         Self { bins, from, scale: bins.count() as f64 / (to.0 as f64 - from.0 as f64).max(1.0) }
     }
 
-    /// The bin of a tick inside the interval.
+    /// Returns the bin of a tick inside the interval.
     #[inline]
     fn bin(&self, t: Ticks) -> usize {
         let near = (t.0.wrapping_sub(self.from.0) as u64 as f64 * self.scale) as usize;

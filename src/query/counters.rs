@@ -1,16 +1,14 @@
-//! Counters for the graph: names, groups, and lines at the level of detail that a
-//! screen can show.
+//! Counters for the graph: names, groups, and lines at the level of detail that a screen can show.
 //!
-//! A line begins at a counter's first sample and ends where its value is no longer
-//! known. Of each bin it has at most entry, minimum, maximum and exit, so a peak or
-//! dip is never lost. Cost: the samples in the interval.
+//! A line begins at a counter's first sample and ends where its value is no longer known. For each bin it has at most
+//! entry, minimum, maximum and exit, so a peak or dip is never lost. Cost: the samples in the interval.
 
 use super::series::Series;
 use super::{Cancel, Cancelled};
 use crate::model::{Counter, CounterId, CounterKind, CounterOwner, Trace};
 use crate::units::{Interval, Pid, Ticks};
 
-/// What a counter counts, in the words of Windows' own tools.
+/// Returns what a counter counts, in the terms of Windows' own tools.
 pub fn counter_kind(kind: CounterKind) -> &'static str {
     match kind {
         CounterKind::ProcessesCommit => "Commit charge of all processes",
@@ -33,14 +31,14 @@ pub fn counter_kind(kind: CounterKind) -> &'static str {
     }
 }
 
-/// A counter under the name of its owner.
+/// Returns the name of a counter within its owner's group.
 pub fn counter_label(counter: &Counter) -> String {
     let kind = counter_kind(counter.kind);
     let CounterOwner::Heap(_, handle) = counter.owner else { return kind.to_owned() };
     format!("{kind}, heap {handle:#x}")
 }
 
-/// Who owns a counter: `System`, or a process with its id.
+/// Returns the owner of a counter: `System`, or a process with its id.
 pub fn counter_owner(trace: &Trace, counter: &Counter) -> String {
     match (counter.process, counter.owner.pid()) {
         (_, None) => "System".to_owned(),
@@ -53,16 +51,16 @@ pub fn counter_owner(trace: &Trace, counter: &Counter) -> String {
 /// The counters of one owner.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CounterGroup {
-    /// Its name.
+    /// Name of the owner.
     pub owner: String,
-    /// Whether the trace tells of the owner's allocations or .NET heaps, or the owner is the system.
+    /// Whether the owner is the system, or has allocations or .NET heaps in the trace.
     pub is_main: bool,
-    /// Its counters.
+    /// Counters of the owner.
     pub counters: Vec<CounterId>,
 }
 
-/// All counters by owner: the system, processes with allocations, then the others,
-/// the largest first.
+/// Returns all counters by owner: the system, then processes with allocations or .NET heaps, then others; within each,
+/// by peak, largest first.
 pub fn counter_groups(trace: &Trace) -> Vec<CounterGroup> {
     let mut has_heaps = vec![false; trace.processes.len()];
     trace.heaps.iter().for_each(|heap| has_heaps[heap.process.0 as usize] = true);
@@ -77,7 +75,7 @@ pub fn counter_groups(trace: &Trace) -> Vec<CounterGroup> {
             let is_managed = ids.iter().any(|id| counter(id).kind == CounterKind::ManagedHeap);
             let has_heaps = first.process.is_some_and(|id| has_heaps[id.0 as usize]);
             let is_main = first.owner == CounterOwner::System || has_heaps || is_managed;
-            // Address space says little of who is large.
+            // Reserved address space says little about memory use.
             let size = |id: &&CounterId| counter(id).kind != CounterKind::VirtualSize;
             let peak = ids.iter().filter(size).map(|id| counter(id).peak).max().unwrap_or(0);
             (peak, CounterGroup { owner: counter_owner(trace, first), is_main, counters: ids.to_vec() })
@@ -90,7 +88,7 @@ pub fn counter_groups(trace: &Trace) -> Vec<CounterGroup> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// What to draw where nothing else is: the commit charge, of all processes or of the largest.
+/// Returns the counter to draw if there is nothing else: commit charge, of all processes or of the largest.
 pub fn default_counter(trace: &Trace) -> Option<CounterId> {
     let rank = |counter: &Counter| match counter.kind {
         CounterKind::ProcessesCommit => 3,
@@ -102,7 +100,7 @@ pub fn default_counter(trace: &Trace) -> Option<CounterId> {
     best.map(|(i, _)| CounterId(i))
 }
 
-/// The lines of some counters, drawn in `bins` bins.
+/// Returns the lines of some counters, drawn in `bins` bins.
 pub fn counter_series(
     trace: &Trace,
     ids: &[CounterId],
@@ -125,7 +123,7 @@ fn line(counter: &Counter, view: Interval, bins: usize) -> Series {
     let Some(from) = samples.first().map(|(t, _)| (*t).max(view.from)).filter(|from| *from <= end) else {
         return Series::default();
     };
-    // The value at the left edge, or the first one that is known.
+    // The value at the left edge, or the first known one.
     let (mut value, inside) = match first {
         0 => (samples[0].1, samples.get(1..last).unwrap_or_default()),
         n => (samples[n - 1].1, samples.get(n..last).unwrap_or_default()),

@@ -1,5 +1,5 @@
-//! Some rows of one layer looked at closer: their numbers, their outstanding size over time,
-//! and how their sizes and lifetimes are distributed.
+//! A closer look at some rows of one layer: their numbers, their outstanding bytes over time, and the distributions of
+//! their sizes and lifetimes.
 //!
 //! Cost: three scans of the rows, and one over the events of the interval.
 
@@ -9,19 +9,19 @@ use super::{Cancel, Cancelled, Histogram, Index, LifetimeClass, Mask, Numbers, R
 use super::{histogram, series, totals};
 use crate::units::{Interval, Layer};
 
-/// What some rows come to in an interval.
+/// Numbers, line and histograms of some rows in an interval.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Details {
-    /// Their sums.
+    /// Sums of the rows.
     pub numbers: Numbers,
-    /// Their outstanding size over time, with its peak.
+    /// Outstanding bytes over time, with their peak.
     pub line: Series,
-    /// By size and by lifetime.
+    /// Distributions by size and by lifetime.
     pub histogram: Histogram,
 }
 
-/// Of the rows of a layer that take part in an interval, among those that the index chooses
-/// and the mask wants. The line is drawn in `bins` bins.
+/// Computes the details of the rows of a layer that overlap an interval, among those that the index and the mask
+/// select. The line is drawn in `bins` bins.
 pub fn details(
     index: &Index,
     interval: Interval,
@@ -40,9 +40,8 @@ pub fn details(
     })
 }
 
-/// The outstanding size over `view` of the rows of a layer that take part in `interval`, among
-/// those that the index chooses and the mask wants, in `bins` bins. Cost: two scans of the rows,
-/// and one over the events of the view.
+/// Returns the outstanding bytes over `view`, in `bins` bins, of the rows of a layer that overlap `interval`, among
+/// those that the index and the mask select. Cost: two scans of the rows, and one over the events of the view.
 pub fn line_of_rows(
     index: &Index,
     (interval, view): (Interval, Interval),
@@ -55,7 +54,7 @@ pub fn line_of_rows(
     only_line(&index, &totals(&index, view, cancel)?, bins, cancel)
 }
 
-/// Sees only such rows.
+/// Restricts an index to the rows of a layer that overlap an interval and that the mask selects.
 fn taking_part(index: &Index, interval: Interval, mask: &Mask, layer: Layer, cancel: &Cancel) -> Result<Index, Cancelled> {
     let trace = index.trace();
     let mut wanted = Mask::of_sites(trace, |_, site| trace.layer_of(site) == layer);
@@ -69,7 +68,7 @@ fn taking_part(index: &Index, interval: Interval, mask: &Mask, layer: Layer, can
     Ok(index.choosing(Some(Arc::new(rows))))
 }
 
-/// All rows that an index sees as one line.
+/// Returns one line for all rows of an index.
 fn only_line(index: &Index, totals: &Totals, bins: usize, cancel: &Cancel) -> Result<Series, Cancelled> {
     let mut lines = series(index, totals, &SeriesOf::new(index.trace(), 1, |_| Some(0)), bins, cancel)?;
     Ok(lines.pop().unwrap_or_default())

@@ -1,8 +1,7 @@
-//! What is different between two intervals, of one trace or of two: groups with their
-//! numbers on both sides ([`matching`] says what is the same there).
+//! Comparison of two intervals, of one trace or of two: groups with their numbers on both sides. [`matching`] decides
+//! which processes and heaps correspond.
 //!
-//! Cost: that of the totals of two intervals, once it is known which groups there are
-//! ([`CommonGroups`]); then that of their peaks.
+//! Cost: that of the totals of two intervals once the groups are known ([`CommonGroups`]), then that of their peaks.
 
 mod matching;
 
@@ -24,35 +23,35 @@ use crate::symbols::Names;
 use crate::tables::KeyedMap;
 use crate::units::Interval;
 
-/// What one side is about.
+/// One side of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct DiffSide<'a> {
-    /// Trace, and which of its rows.
+    /// The trace and a selection of its rows.
     pub index: &'a Index,
     /// The interval.
     pub interval: Interval,
-    /// Which sites and classes.
+    /// The selected sites and classes.
     pub mask: &'a Mask,
-    /// What frames and types are called.
+    /// Names of frames and types.
     pub names: &'a Names,
-    /// The functions of all sites by these names, if they are known: to find them costs most.
+    /// Functions of all sites according to `names`, if known; finding them is the most expensive part.
     pub functions: Option<&'a Arc<Functions>>,
-    /// The sums of the interval, if they are known.
+    /// Totals of the interval, if known.
     pub totals: Option<&'a Arc<Totals>>,
 }
 
 /// The numbers of a group on both sides; all zeros where a side lacks it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Compared {
-    /// On the first side.
+    /// Numbers on the first side.
     pub a: GroupNumbers,
-    /// On the second.
+    /// Numbers on the second side.
     pub b: GroupNumbers,
-    /// Second minus first.
+    /// Second side minus first.
     pub delta: Delta,
 }
 
-/// Differences; may be [`UNKNOWN_CHANGE`](super::UNKNOWN_CHANGE).
+/// Differences of numbers; may be [`UNKNOWN_CHANGE`](super::UNKNOWN_CHANGE).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names are those of the machine interface")]
 pub struct Delta {
@@ -93,17 +92,17 @@ impl Compared {
     }
 }
 
-/// Where a group stands among those of each side.
+/// Index of a group among the groups of each side.
 type Pair = [Option<usize>; 2];
 
-/// The groups of both sides, by |delta of outstanding_to|, then of allocated_size, both
-/// falling, then by key; at most `top`. Inside one trace all keys match exactly.
+/// Compares two sides. Sorts groups by |delta of outstanding_to|, then of allocated_size, both falling, then by key,
+/// and returns at most `top`. Inside one trace all keys match exactly.
 pub fn diff(sides: [DiffSide<'_>; 2], by: &[By], top: Option<usize>, cancel: &Cancel) -> Result<Vec<Group<Compared>>, Cancelled> {
     folded_diff(sides, by, Fold::Nothing, top, cancel)
 }
 
-/// The same. With `fold` functions and modules are the innermost ones that are not the
-/// allocator's.
+/// Compares two sides like [`diff`], with groups by function or module taken from the innermost frame that `fold`
+/// leaves.
 pub fn folded_diff(
     sides: [DiffSide<'_>; 2],
     by: &[By],
@@ -114,24 +113,24 @@ pub fn folded_diff(
     CommonGroups::of(&sides, by, fold, cancel)?.compare(sides, top, |_| {}, cancel)
 }
 
-/// The groups that two sides have in common. They follow from traces, names and masks:
-/// comparing other intervals or rows costs only their sums.
+/// The groups of two sides, matched. They depend only on traces, names and masks; comparing other intervals or rows
+/// costs only their sums.
 pub struct CommonGroups {
     by: Vec<By>,
-    /// Whether functions are the innermost ones that are not the allocator's.
+    /// Frames that are folded away before the function of a site is determined.
     fold: Fold,
-    /// If keys ask for them.
+    /// Functions by side, if a key needs them.
     functions: [Option<Arc<Functions>>; 2],
     tags: [Option<Arc<SiteNames>>; 2],
     owners: [Option<Arc<SiteNames>>; 2],
     sites: [Arc<SiteGroups>; 2],
-    /// Groups of sites of both sides together.
+    /// Number of site groups of both sides together.
     count: usize,
 }
 
 impl CommonGroups {
-    /// Of these sides, whatever their intervals are. Cost: a pass over the sites, and of two
-    /// traces a look at the frames of all sites if stacks tell groups apart.
+    /// Matches the groups of these sides, whatever their intervals. Cost: a pass over the sites; for two traces also a
+    /// look at the frames of all sites if stacks are part of the key.
     pub fn of(sides: &[DiffSide<'_>; 2], by: &[By], fold: Fold, cancel: &Cancel) -> Result<Self, Cancelled> {
         let [a, b] = sides.each_ref().map(|side| side.index.trace());
         let is_one_trace = std::ptr::eq(a, b);
@@ -165,9 +164,9 @@ impl CommonGroups {
         Ok(Self { by: by.to_vec(), fold, functions, tags, owners, sites, count: keys.len() })
     }
 
-    /// The numbers of the sides that the groups are of, by |delta of outstanding_to|, then of
-    /// allocated_size, both falling, then by key; at most `top`. `early` is told the groups as
-    /// soon as only their peaks are missing, which take longest: they are 0 in it.
+    /// Compares the sides, which must be those the groups were made for. Sorts by |delta of outstanding_to|, then of
+    /// allocated_size, both falling, then by key, and returns at most `top`. `early` gets the groups before their
+    /// peaks, which take longest, are known; the peaks are 0 then.
     pub fn compare(
         &self,
         sides: [DiffSide<'_>; 2],
@@ -185,7 +184,7 @@ impl CommonGroups {
             let pair = &all.pairs[i];
             let side = usize::from(all.sums(pair, 0).is_empty());
             let (group, row) = pair[side].map_or((0, RowKey::default()), |i| all.groups[side].keys[i]);
-            // A group of sites has a first one on a side where something takes part.
+            // A group of sites has a first site on each side where it has rows.
             let site = self.sites[side].first.get(group as usize).copied().flatten().unwrap_or(SiteId(0));
             let lines = lines.as_ref().map(|of_group| Lines { of_group, of_site: &self.sites[side].of_site });
             describe(Named { lines, ..self.named(&sides, side) }, site, row, all.compared(pair, [0; 2]))
@@ -199,7 +198,8 @@ impl CommonGroups {
         Ok(kept.into_iter().map(|(_, group)| group).collect())
     }
 
-    /// By group of sites the line of its responsible callers on both sides together, if they are a key.
+    /// Returns for each group of sites the source line of its responsible caller, from both sides together, if it is a
+    /// key.
     fn lines(&self, sides: &[DiffSide<'_>; 2], cancel: &Cancel) -> Result<Option<Vec<Option<SourceLine>>>, Cancelled> {
         if !self.by.contains(&By::Responsible) {
             return Ok(None);
@@ -226,7 +226,7 @@ impl CommonGroups {
     }
 }
 
-/// The groups of both sides, and which are the same.
+/// The groups of both sides, and which of them correspond.
 struct Paired<'a> {
     groups: [Groups<'a>; 2],
     pairs: Vec<Pair>,
@@ -237,20 +237,20 @@ impl Paired<'_> {
         pair[side].map_or_else(ByClass::default, |i| self.groups[side].sums[i])
     }
 
-    /// A side that lacks the group has no peak either.
+    /// Compares a pair. A side without the group has no peak either.
     fn compared(&self, pair: &Pair, peaks: [u64; 2]) -> Compared {
         let [a, b] = [0, 1].map(|side| GroupNumbers::new(&self.sums(pair, side), peaks[side]));
         Compared::new(a, b)
     }
 
-    /// `None` if nothing takes part on any side.
+    /// Sort key of a pair; `None` if neither side has rows.
     fn rank(&self, pair: &Pair) -> Option<Reverse<(u64, u64)>> {
         let takes_part = !self.sums(pair, 0).is_empty() || !self.sums(pair, 1).is_empty();
         let Delta { outstanding_to, allocated_size, .. } = self.compared(pair, [0; 2]).delta;
         takes_part.then_some(Reverse((outstanding_to.unsigned_abs(), allocated_size.unsigned_abs())))
     }
 
-    /// Of some pairs on one side.
+    /// Returns the peaks of some pairs on one side.
     fn peaks(&self, pairs: &[Pair], side: usize, cancel: &Cancel) -> Result<Vec<u64>, Cancelled> {
         let groups = &self.groups[side];
         let mut place = vec![None; groups.keys.len()];
@@ -261,14 +261,14 @@ impl Paired<'_> {
     }
 }
 
-/// What each side has; the second what the first has if they are `alike`.
+/// Computes a value for each side; if they are `alike`, the second gets a clone of the first.
 fn each_side<T: Clone>(alike: bool, mut of: impl FnMut(usize) -> Result<T, Cancelled>) -> Result<[T; 2], Cancelled> {
     let first = of(0)?;
     let second = if alike { first.clone() } else { of(1)? };
     Ok([first, second])
 }
 
-/// Which groups of the two sides are the same. Threads are, only inside one trace.
+/// Matches the groups of the two sides. Threads match only inside one trace.
 fn pairs(groups: &[Groups<'_>], is_one_trace: bool) -> Vec<Pair> {
     if let [a, b] = groups
         && a.keys == b.keys

@@ -1,7 +1,7 @@
-//! What speaks against the numbers of a trace: losses, a cut, what was forgotten, a part of the capture only,
-//! files that are damaged or not whole, a start in the middle. An empty list is a promise.
+//! Reasons to doubt the numbers of a trace: lost events, a cut, forgotten blocks, a partial capture, damaged or
+//! incomplete files, a start in the middle. An empty list is a promise.
 //!
-//! What depends on names is in [`super::unnamed`].
+//! Doubts that depend on names are in [`super::unnamed`].
 
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
@@ -12,17 +12,17 @@ use crate::model::{SiteId, Trace};
 use crate::problem::{Problem, ProblemKind};
 use crate::units::{Layer, Ticks};
 
-/// Files and kinds of damage that are told one by one.
+/// Largest number of files and kinds of damage that are listed individually.
 const MOST_TOLD: usize = 8;
 
-/// Processes that are named.
+/// Largest number of processes that are named.
 const MOST_NAMED: usize = 3;
 
-/// Why sums can be too low, and changes unknown.
+/// Why sums can be too low and changes unknown.
 const SATURATED: &str =
     "Sizes add up to more than 64 bits hold: sums stop at 2^64 \u{2212} 1, and changes that do not fit are unknown";
 
-/// A sentence for each reason why numbers up to `to` can be other than they were, whatever is asked.
+/// Returns a sentence for each reason why numbers up to `to` can be wrong, whatever the query.
 pub fn doubts(trace: &Trace, to: Ticks) -> Vec<String> {
     let mut doubts = Vec::new();
     let moment = |at: Ticks| short(trace.clock.seconds(at));
@@ -46,14 +46,14 @@ pub fn doubts(trace: &Trace, to: Ticks) -> Vec<String> {
     doubts
 }
 
-/// The same of numbers about the sites of a mask.
+/// Returns the doubts about numbers for the sites of a mask.
 pub fn doubts_about(trace: &Trace, mask: &Mask, to: Ticks) -> Vec<String> {
     let mut all = doubts(trace, to);
     all.extend(started_in_the_middle(trace, mask));
     all
 }
 
-/// Losses before `to`.
+/// Describes lost events before `to`.
 pub fn losses(trace: &Trace, to: Ticks) -> Option<String> {
     let until = trace.exact_until().filter(|&until| until < to)?;
     let quality = trace.quality;
@@ -64,7 +64,7 @@ pub fn losses(trace: &Trace, to: Ticks) -> Option<String> {
     Some(format!("{lost}: after {} sizes can be too high or too low", short(trace.clock.seconds(until))))
 }
 
-/// A sentence for each file with which something is wrong, and each way in which that is.
+/// Returns a sentence for each file with problems, and each kind of problem in it.
 pub fn input_doubts(problems: &[Problem]) -> Vec<String> {
     let mut told: Vec<(&Problem, u64)> = Vec::new();
     let mut others = 0;
@@ -97,13 +97,13 @@ pub fn input_doubts(problems: &[Problem]) -> Vec<String> {
     all
 }
 
-/// Whether such a problem makes numbers doubtful. What a limit of this program left out is told by itself where
-/// it is about memory, and a capture without memory events has no numbers.
+/// Returns whether problems of this kind make numbers doubtful. Limits of this program that affect memory have a doubt
+/// of their own, and a capture without memory events has no numbers.
 pub fn is_doubt(kind: ProblemKind) -> bool {
     !matches!(kind, ProblemKind::NoMemoryEvents | ProblemKind::LimitReached)
 }
 
-/// Processes that ran before the trace and whose blocks of then nobody knows. Of commit a rundown tells.
+/// Names processes that ran before the trace, whose earlier blocks are unknown. For commit, a rundown provides them.
 fn started_in_the_middle(trace: &Trace, mask: &Mask) -> Option<String> {
     let has_rundown =
         LazyCell::new(|| trace.rows.chunks().any(|chunk| (0..chunk.len()).any(|at| chunk.birth(at) == Ticks::BEFORE_TRACE)));
@@ -124,7 +124,7 @@ fn started_in_the_middle(trace: &Trace, mask: &Mask) -> Option<String> {
     Some(format!("{names} ran before the trace began: blocks allocated before that are not known"))
 }
 
-/// Seconds with three digits or so.
+/// Formats seconds with about three digits.
 pub(super) fn short(seconds: f64) -> String {
     match seconds.abs() {
         s if s >= 100.0 => format!("{seconds:.0} s"),

@@ -1,8 +1,8 @@
-//! What a process had before the trace began: nobody saw it allocated. How much that was, and
-//! how much of what the process has the known allocations explain, where counters tell.
+//! Memory that a process allocated before the trace began: how much it was, and which part of the process's commit the
+//! known allocations explain, if counters are recorded.
 //!
-//! Commit charge is compared with the largest layer, not with their sum: blocks of heaps lie in
-//! commit. A lower bound of what is known, then.
+//! Commit charge is compared with the largest layer, not with the sum of layers, since heap blocks lie in commit. The
+//! known part is therefore a lower bound.
 //!
 //! Cost: a look at all counters.
 
@@ -10,36 +10,36 @@ use crate::format;
 use crate::model::{Counter, CounterKind, ProcessId, Trace};
 use crate::units::Ticks;
 
-/// Of a process that ran before the trace began.
+/// The unknown memory of a process that ran before the trace began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Earlier {
-    /// Its commit charge at the beginning, in bytes, if it was sampled then.
+    /// Commit charge of the process at the start of the trace, in bytes, if it was sampled then.
     pub at_start: Option<u64>,
-    /// Its last sample, if there is one, and what of it is known.
+    /// The last sample of its commit charge, if there is one, and how much of it is known.
     pub latest: Option<LatestCommit>,
 }
 
 /// The last sample of a process's commit charge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LatestCommit {
-    /// When.
+    /// Time of the comparison.
     pub at: Ticks,
-    /// Bytes.
+    /// Commit charge in bytes.
     pub commit: u64,
-    /// Bytes of it that are outstanding in known allocations.
+    /// Outstanding bytes of known allocations in it.
     pub known: u64,
 }
 
-/// A sample so many seconds after the beginning still tells what was there before.
+/// A sample up to this many seconds after the start still measures the memory from before the trace.
 const AT_START_SECONDS: f64 = 2.0;
 
-/// All that can be said without numbers.
+/// The sentence for processes without counters.
 pub const BEFORE_UNKNOWN: &str = "What was allocated before the recording began is unknown here.";
 
 impl Earlier {
-    /// `None` for a process whose start is in the trace. `outstanding` tells how many bytes are
-    /// outstanding at a moment, in the largest of its layers; `None` if pages from before the trace
-    /// are among them (a rundown told them): then only part is unknown, nobody knows which.
+    /// Returns `None` for a process whose start is in the trace. `outstanding` returns the bytes outstanding at a
+    /// moment in the largest of its layers; or `None` if they include pages from before the trace, which a rundown
+    /// reported: then only a part is unknown, and it is unknown which.
     pub fn of(trace: &Trace, process: ProcessId, outstanding: impl FnOnce(Ticks) -> Option<u64>) -> Option<Self> {
         if trace.process(process).start.is_some() {
             return None;
@@ -56,7 +56,7 @@ impl Earlier {
         Some(Self { at_start: is_first.then_some(bytes), latest: (commit > 0).then_some(latest) })
     }
 
-    /// In a sentence, or two.
+    /// Describes it in one or two sentences.
     pub fn sentence(self) -> String {
         let before = match self.at_start {
             Some(bytes) => format!("{} were allocated before the recording began: unknown here.", format::rough_bytes(bytes)),
@@ -68,7 +68,7 @@ impl Earlier {
         }
     }
 
-    /// Its second half, if there are numbers for it.
+    /// Returns the second sentence, if there are numbers for it.
     pub fn known(self) -> Option<String> {
         self.latest.map(LatestCommit::told)
     }
@@ -78,7 +78,7 @@ impl LatestCommit {
     fn told(self) -> String {
         let percent = self.known as f64 * 100.0 / self.commit.max(1) as f64;
         let (known, commit) = (format::rough_bytes(self.known), format::rough_bytes(self.commit));
-        // Neither all nor nothing is said of what is nearly that.
+        // Nearly all is not rounded to 100 %, and nearly nothing not to 0 %.
         let percent = match percent {
             p if p > 99.0 && self.known < self.commit => "99".to_owned(),
             p if p < 1.0 && self.known > 0 => "less than 1".to_owned(),

@@ -1,4 +1,4 @@
-//! What a query is about: everything, or what lies under some nodes of the tree.
+//! The rows that a query is about: all, or those below some nodes of the tree.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::units::Layer;
 /// One step down the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Key {
-    /// One life of a process.
+    /// One process instance.
     Process(ProcessId),
     /// One layer.
     Layer(Layer),
@@ -19,46 +19,45 @@ pub enum Key {
     Impacting(ImpactingType),
     /// One lifetime class.
     Class(LifetimeClass),
-    /// A frame and all that it called; [`NodeId::ROOT`] is "no stack recorded".
+    /// A frame and everything that it called; [`NodeId::ROOT`] is "no stack recorded".
     Frame(NodeId),
-    /// A function that was inlined into a frame's own: how many levels inwards. It holds
-    /// what the frame holds.
+    /// A function inlined into a frame's own function, so many levels deep. It has the same rows as the frame.
     Inlined(NodeId, u16),
-    /// What is folded away below a frame's function, in one line ([`Fold::Foreign`](super::Fold)). As a choice of rows
-    /// it is the frame.
+    /// The frames folded away below a frame's function, in one line ([`Fold::Foreign`](super::Fold)). As a filter it is
+    /// the same as the frame.
     Inside(NodeId, u16),
     /// One allocation.
     Row(RowId),
 }
 
-/// The way from the top of the tree to a node. Cheap to clone and to compare.
+/// The path from the root of the tree to a node. Cheap to clone and to compare.
 pub type Path = Arc<[Key]>;
 
-/// A choice of rows: those under any of `any`, or all if there are none.
+/// A selection of rows: those below any node in `any`, or all rows if it is empty.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Filter {
-    /// Nodes whose rows are wanted.
+    /// Nodes whose rows are selected.
     pub any: Vec<Path>,
 }
 
 impl Filter {
-    /// Everything.
+    /// Selects all rows.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// The rows under one node.
+    /// Selects the rows below one node.
     pub fn under(path: impl Into<Path>) -> Self {
         Self { any: vec![path.into()] }
     }
 
-    /// Whether nothing is left out.
+    /// Returns whether all rows are selected.
     pub fn is_all(&self) -> bool {
         self.any.is_empty()
     }
 
-    /// The wanted lifetime classes of each site. Cost: a byte a site; then the heaps
-    /// for each path, and what is under it.
+    /// Returns the selected lifetime classes of each site. Cost: a byte per site; then for each path the heaps, and the
+    /// sites below it.
     pub fn mask(&self, trace: &Trace) -> Mask {
         if self.is_all() {
             return Mask::all(trace);
@@ -71,21 +70,21 @@ impl Filter {
     }
 }
 
-/// Bits of all lifetime classes.
+/// The bits of all lifetime classes.
 pub(super) const ALL_CLASSES: u8 = 0b1111;
 
 impl Key {
-    /// The key of a frame's line at a level; see [`super::Recorded`].
+    /// Returns the key of a frame's line at a level; see [`super::Recorded`].
     pub fn of_frame(node: NodeId, level: u16) -> Self {
         if level == 0 { Self::Frame(node) } else { Self::Inlined(node, level) }
     }
 
-    /// Whether a path with it tells rows of one place apart, by how they live in an interval or one by one.
+    /// Returns whether the key selects only some rows of a site: by their lifetime in an interval, or a single one.
     pub fn tells_rows_apart(self) -> bool {
         matches!(self, Self::Impacting(_) | Self::Class(_) | Self::Row(_))
     }
 
-    /// Node and level of a frame.
+    /// Returns node and level if it is a frame.
     pub fn frame(self) -> Option<(NodeId, u16)> {
         match self {
             Self::Frame(node) => Some((node, 0)),
@@ -94,7 +93,7 @@ impl Key {
         }
     }
 
-    /// Lifetime classes under this node, one bit each.
+    /// Returns the lifetime classes below this node, one bit each.
     fn classes(self) -> u8 {
         let bit = |class: LifetimeClass| 1 << class as u8;
         match self {
@@ -104,7 +103,7 @@ impl Key {
         }
     }
 
-    /// Whether anything of a heap can lie under this node.
+    /// Returns whether this node can contain rows of a heap.
     fn admits(self, trace: &Trace, id: HeapId) -> bool {
         let heap = trace.heap(id);
         match self {
@@ -116,33 +115,33 @@ impl Key {
     }
 }
 
-/// For each site the wanted lifetime classes, one bit each.
+/// The selected lifetime classes of each site, one bit per class.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mask(Vec<u8>);
 
 impl Mask {
-    /// Everything.
+    /// Selects all classes of all sites.
     pub fn all(trace: &Trace) -> Self {
         Self(vec![ALL_CLASSES; trace.sites.len()])
     }
 
-    /// All classes of the sites for which `wants` holds.
+    /// Selects all classes of the sites for which `wants` returns true.
     pub fn of_sites(trace: &Trace, wants: impl Fn(SiteId, &Site) -> bool) -> Self {
         let bits = |(i, site): (usize, &Site)| if wants(SiteId(i as u32), site) { ALL_CLASSES } else { 0 };
         Self(trace.sites.iter().enumerate().map(bits).collect())
     }
 
-    /// What this choice and another have in common.
+    /// Keeps only what `other` also selects.
     pub fn and(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(ours, theirs)| *ours &= theirs);
     }
 
-    /// What this choice has and another has not.
+    /// Removes what `other` selects.
     pub fn but(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(ours, theirs)| *ours &= !theirs);
     }
 
-    /// Adds what is under a node.
+    /// Adds the rows below a node.
     fn add(&mut self, trace: &Trace, path: &[Key]) {
         let outline = trace.outline();
         let classes = path.iter().fold(ALL_CLASSES, |bits, key| bits & key.classes());
@@ -151,7 +150,7 @@ impl Mask {
             let under = outline.places_under(node);
             places = places.start.max(under.start)..places.end.min(under.end);
         }
-        // A single allocation is not told apart from others of its site.
+        // A mask selects whole sites, so a single allocation selects its site.
         let row = path.iter().find_map(|key| if let Key::Row(row) = key { Some(*row) } else { None });
         let row = row.map(|row| ((row.0 as usize) < trace.rows.len()).then(|| trace.site(trace.rows.site(row))));
         for heap in (0..trace.heaps.len() as u32).map(HeapId).filter(|&id| path.iter().all(|key| key.admits(trace, id))) {
@@ -163,23 +162,23 @@ impl Mask {
         }
     }
 
-    /// Wanted classes of a site.
+    /// Returns the selected classes of a site.
     pub fn classes(&self, site: SiteId) -> u8 {
         self.0[site.0 as usize]
     }
 
-    /// Whether rows of this site and class are wanted.
+    /// Returns whether rows of this site and class are selected.
     pub fn has(&self, site: SiteId, class: LifetimeClass) -> bool {
         self.classes(site) >> class as u8 & 1 != 0
     }
 
-    /// Bits of all sites, for those who make a mask of their own.
+    /// Returns the bits of all sites, for building a custom mask.
     pub(super) fn bits_mut(&mut self) -> &mut [u8] {
         &mut self.0
     }
 }
 
-/// The one layer that is under a node, if there is only one.
+/// Returns the layer below a node, if there is exactly one.
 pub fn layer_of(trace: &Trace, path: &Path) -> Option<Layer> {
     let named = path.iter().find_map(|key| match *key {
         Key::Layer(layer) => Some(layer),

@@ -1,7 +1,7 @@
-//! Where the boxes of a flame graph stand: an icicle of a forest's nodes. Widths are parts of the focus, from 0 to 1.
+//! Layout of a flame graph: an icicle of a forest's nodes. Widths are fractions of the focus, from 0 to 1.
 //!
-//! Cost: a pass over the sites for the weights; then what is wide enough to be seen, and the
-//! children of that, however many nodes there are.
+//! Cost: a pass over the sites for the weights; then the boxes wide enough to be visible, and their children, however
+//! many nodes there are.
 
 use std::cmp::Reverse;
 use std::ops::{AddAssign, Sub};
@@ -11,24 +11,24 @@ use super::{Forest, Functions, Mask, NodeKey, NodeSums, Numbers, Totals, node_na
 use crate::model::{SiteId, Trace};
 use crate::units::Layer;
 
-/// What the width of a box says.
+/// The quantity shown by the width of a box.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FlameWeight {
-    /// What each place has changed, up or down; the colour says which.
+    /// Change of outstanding bytes at each place, up or down; the colour shows the direction.
     Impacting,
-    /// Bytes alive at some moment.
+    /// Bytes alive at any moment of the interval.
     #[default]
     Size,
-    /// Bytes alive at the left edge.
+    /// Bytes alive at the start of the interval.
     AtStart,
-    /// Bytes alive at the right edge.
+    /// Bytes alive at the end of the interval.
     AtEnd,
-    /// Allocations alive at some moment.
+    /// Allocations alive at any moment of the interval.
     Count,
 }
 
 impl FlameWeight {
-    /// All of them.
+    /// All weights.
     pub const ALL: [Self; 5] = [Self::Impacting, Self::Size, Self::AtStart, Self::AtEnd, Self::Count];
 
     fn of(self, n: &Numbers) -> i64 {
@@ -43,47 +43,47 @@ impl FlameWeight {
     }
 }
 
-/// One box.
+/// A box of the flame graph.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FlameBox {
     /// Node of the forest.
     pub node: u32,
-    /// What that stands for.
+    /// Key of the node.
     pub key: NodeKey,
-    /// So many children of the node, each too narrow to be seen, side by side; 0 if the box is the
+    /// Number of children of `node` that share this box, because each is too narrow to be visible; 0 if the box is the
     /// node itself.
     pub smaller: u32,
-    /// Where it begins.
+    /// Left edge.
     pub left: f32,
-    /// How wide it is.
+    /// Width.
     pub width: f32,
-    /// What it comes to: of changes those up minus those down.
+    /// Value of the box; for changes, increases minus decreases.
     pub net: i64,
-    /// What of that is at the node itself, and not under it; 0 for what is no single node.
+    /// The part of it at the node itself, without its children; 0 for a box of several nodes.
     pub own: i64,
-    /// Whether the search found it.
+    /// Whether the search matches it.
     pub is_found: bool,
 }
 
-/// The boxes that can be seen.
+/// The visible boxes.
 #[derive(Clone, Debug)]
 pub struct FlameBoxes {
-    /// By depth, then from left to right; the focus is at the depth of its way.
+    /// The boxes by depth, then from left to right. The focus is as deep as its path.
     pub boxes: Vec<FlameBox>,
-    /// Where each depth begins in `boxes`, and where the last ends.
+    /// Start of each depth in `boxes`, and the end of the last.
     pub depths: Vec<usize>,
-    /// What the search has found of the focus, counted once.
+    /// The part of the focus that the search matches, each site counted once.
     pub found: u64,
 }
 
-/// Narrower parts of the focus than this are not to be seen on any screen.
+/// Boxes narrower than the focus divided by this are too narrow to be visible.
 const FINEST: u64 = 6000;
 
-/// Boxes of one picture at most.
+/// Largest number of boxes in one graph.
 const MAX_BOXES: usize = 200_000;
 
-/// How wide sites are, and what they come to. Places that grew and others that shrank stand
-/// side by side: a width is the sum of what each site changed, whatever its sign.
+/// Width and value of some sites. Sites that grew and sites that shrank are drawn side by side, so the width is the sum
+/// of the absolute changes of the sites.
 #[derive(Clone, Copy, Default)]
 struct Extent {
     width: u128,
@@ -105,11 +105,11 @@ impl Sub for Extent {
     }
 }
 
-/// How wide each node is, and what it comes to.
+/// Width and value of each node.
 pub struct FlameWeights<'a>(NodeSums<'a, Extent>);
 
 impl<'a> FlameWeights<'a> {
-    /// Of the sites of a layer, as far as `mask` wants them.
+    /// Weighs the sites of a layer that `mask` includes.
     pub fn new(forest: &'a Forest, trace: &Trace, totals: &Totals, mask: &Mask, layer: Layer, weight: FlameWeight) -> Self {
         Self(forest.amounts(trace, totals, mask, layer, |buckets| {
             let net = weight.of(&buckets.numbers());
@@ -117,7 +117,7 @@ impl<'a> FlameWeights<'a> {
         }))
     }
 
-    /// Of what is outstanding at the ends of two intervals the second minus the first.
+    /// Weighs changes of outstanding bytes: at the end of the second interval minus at the end of the first.
     pub fn difference(forest: &'a Forest, trace: &Trace, sides: [&Totals; 2], mask: &Mask, layer: Layer) -> Self {
         Self(NodeSums::by_place(forest, |_, site| {
             let classes = mask.classes(site);
@@ -129,19 +129,19 @@ impl<'a> FlameWeights<'a> {
         }))
     }
 
-    /// The same of two traces, whose sites are no counterparts of each other: of places in the
-    /// code, as [`Functions::joined`] has them, `forest` being over those.
-    pub fn across(forest: &'a Forest, sides: [(&Trace, &Totals); 2], layer: Layer) -> Self {
+    /// Weighs changes of outstanding bytes between two traces, by place in the code, since their sites do not
+    /// correspond. `forest` must be over [`Functions::joined`].
+    ///
+    /// `before` is the number of the side that is subtracted.
+    pub fn across(forest: &'a Forest, sides: [(&Trace, &Totals); 2], before: usize, layer: Layer) -> Self {
         let behind = sides[0].0.sites.len() as u32;
         let change = |site: SiteId| -> i128 {
-            let ((trace, totals), site, sign) = match site.0.checked_sub(behind) {
-                None => (sides[0], site, -1),
-                Some(site) => (sides[1], SiteId(site), 1),
-            };
+            let (side, site) = site.0.checked_sub(behind).map_or((0, site), |site| (1, SiteId(site)));
+            let ((trace, totals), sign) = (sides[side], if side == before { -1 } else { 1 });
             let is_its = trace.layer_of(trace.site(site)) == layer;
             if is_its { sign * i128::from(totals.of(site).numbers().outstanding_to) } else { 0 }
         };
-        // The first site of a place stands for all that are there.
+        // The first site of a place represents all sites there.
         Self(NodeSums::by_place(forest, |_, site| {
             let own = forest.own(forest.node_of(site));
             let net = if own.first() == Some(&site) { own.iter().map(|&site| change(site)).sum() } else { 0i128 };
@@ -149,7 +149,7 @@ impl<'a> FlameWeights<'a> {
         }))
     }
 
-    /// Of processor samples, by site of `forest`, which is over [`Functions::of_samples`].
+    /// Weighs CPU samples, by site of `forest`, which must be over [`Functions::of_samples`].
     pub fn of_samples(forest: &'a Forest, by_site: &[u32]) -> Self {
         Self(NodeSums::by_place(forest, |_, site| {
             let count = by_site.get(site.0 as usize).copied().filter(|count| *count > 0)?;
@@ -157,28 +157,28 @@ impl<'a> FlameWeights<'a> {
         }))
     }
 
-    /// How wide a node is.
+    /// Returns the width of a node.
     pub fn width(&self, node: u32) -> u64 {
         u64::try_from(self.0.amount(node).width).unwrap_or(u64::MAX)
     }
 
-    /// What a node comes to: of changes those up minus those down.
+    /// Returns the value of a node; for changes, increases minus decreases.
     pub fn net(&self, node: u32) -> i64 {
         told(self.0.amount(node).net)
     }
 
-    /// The same of what is at the node itself, and not under it.
+    /// Returns the value at the node itself, without its children.
     pub fn own(&self, node: u32) -> i64 {
         told(self.0.own(node).net)
     }
 }
 
-/// As much as there is room for.
+/// Clamps a value to 64 bits.
 fn told(net: i128) -> i64 {
     net.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-/// The node at the end of a way of names, or the last one on it that is there.
+/// Returns the node at the end of a path of names, or the last one on the path that exists.
 pub fn find_way(forest: &Forest, functions: &Functions, way: &[Arc<str>]) -> u32 {
     let step = |node: u32, wanted: &Arc<str>| {
         forest.children(node).iter().copied().find(|&child| node_name(functions, forest.key(child)) == **wanted).ok_or(node)
@@ -187,7 +187,7 @@ pub fn find_way(forest: &Forest, functions: &Functions, way: &[Arc<str>]) -> u32
     node
 }
 
-/// A box that is being placed.
+/// A box before its key and its fractions are computed.
 #[derive(Clone, Copy)]
 struct Placed {
     node: u32,
@@ -196,7 +196,7 @@ struct Placed {
     width: u64,
     net: i64,
     is_found: bool,
-    /// Whether the search has found it, or what is around it.
+    /// Whether the search matches it or a box around it.
     inside: bool,
 }
 
@@ -207,7 +207,7 @@ impl Placed {
     }
 }
 
-/// The boxes from the top down to the focus, and those under it.
+/// Lays out the boxes from the top down to the focus, and those below it.
 pub fn flame_boxes(weights: &FlameWeights<'_>, focus: u32, is_found: impl Fn(NodeKey) -> bool) -> FlameBoxes {
     let (forest, whole) = (weights.0.forest(), weights.width(focus));
     let mut out = FlameBoxes { boxes: Vec::new(), depths: vec![0], found: 0 };
@@ -237,8 +237,8 @@ pub fn flame_boxes(weights: &FlameWeights<'_>, focus: u32, is_found: impl Fn(Nod
     out
 }
 
-/// Places what is under a box: the largest first, and behind them those that are too narrow
-/// to be seen as one. How much of them the search finds.
+/// Lays out the children of a box: the largest first, then one box for all that are too narrow to be visible. Returns
+/// how much of them the search matches.
 fn place_children(
     weights: &FlameWeights<'_>,
     around: &Placed,
@@ -275,7 +275,7 @@ fn place_children(
 }
 
 impl FlameBoxes {
-    /// Adds what stands at one depth.
+    /// Adds the boxes of one depth.
     fn add(&mut self, weights: &FlameWeights<'_>, row: &[Placed], whole: u64) {
         if row.is_empty() {
             return;

@@ -1,8 +1,8 @@
-//! The one way to go through the rows of a trace, or those of them that were chosen:
-//! on all workers, each with a state of its own, until somebody cancels.
+//! The common way to scan the rows of a trace, or selected rows of it: on all workers, each with its own state, and
+//! cancellable.
 //!
-//! Cost: of rows that are not chosen a bit each. Rows are seen by chunk and place, so that
-//! only the columns that are asked for are read.
+//! Cost: rows that are not selected cost a bit each. Rows are visited by chunk and index, so that only the columns in
+//! use are read.
 
 use rayon::prelude::*;
 
@@ -11,22 +11,22 @@ use super::{Cancel, Cancelled, LifetimeClass, RowSet};
 use crate::model::{Chunk, Rows};
 use crate::units::{Interval, Ticks};
 
-/// Rows to go through.
+/// The rows to scan.
 #[derive(Clone, Copy)]
 pub(super) struct Visit<'a> {
     pub(super) rows: &'a Rows,
-    /// `None`: all.
+    /// Selected rows; `None` for all.
     pub(super) chosen: Option<&'a RowSet>,
 }
 
-/// The rows to see of one chunk.
+/// The rows to visit in one chunk.
 pub(super) struct VisitedChunk<'a> {
     pub(super) chunk: Chunk<'a>,
     words: Option<&'a [u64]>,
 }
 
 impl VisitedChunk<'_> {
-    /// Tells the places of the rows, in order.
+    /// Calls `each` with the indices of the rows, in order.
     #[inline]
     pub(super) fn each(&self, each: impl FnMut(usize)) {
         let all = 0..self.chunk.len();
@@ -36,7 +36,7 @@ impl VisitedChunk<'_> {
         }
     }
 
-    /// Tells those that take part in an interval, and their classes.
+    /// Calls `each` with the rows that overlap an interval, and their classes.
     #[inline]
     pub(super) fn each_in(&self, interval: Interval, mut each: impl FnMut(usize, LifetimeClass)) {
         self.each(|at| {
@@ -48,8 +48,8 @@ impl VisitedChunk<'_> {
 }
 
 impl<'a> Visit<'a> {
-    /// Tells `each` all chunks. Each worker begins with a `new` state; the states come in
-    /// the order of the rows that they saw, at least one.
+    /// Calls `each` with all chunks. Each worker starts with a state from `new`. Returns the states in the order of the
+    /// rows they saw; there is at least one.
     pub(super) fn fold<S: Send>(
         self,
         cancel: &Cancel,
@@ -59,8 +59,8 @@ impl<'a> Visit<'a> {
         self.fold_chunks(&(0..self.rows.chunks().len()).collect::<Vec<_>>(), cancel, new, each)
     }
 
-    /// The chunks that can have a row born inside an interval. Rows stand in the order of
-    /// birth, but for those out of order.
+    /// Returns the chunks that can have a row born inside an interval. Rows are sorted by birth, except those marked
+    /// out of order.
     pub(super) fn born_in(&self, interval: Interval) -> Vec<usize> {
         let can_have = |i: &usize| {
             let chunk = self.rows.chunk(*i);
@@ -70,12 +70,12 @@ impl<'a> Visit<'a> {
         (0..self.rows.chunks().len()).filter(can_have).collect()
     }
 
-    /// The chunks that can have a row born before `t`.
+    /// Returns the chunks that can have a row born before `t`.
     pub(super) fn born_before(&self, t: Ticks) -> Vec<usize> {
         self.born_in(Interval { from: Ticks::BEFORE_TRACE, to: t })
     }
 
-    /// The same as [`Visit::fold`] of some chunks.
+    /// Folds only some chunks; see [`Visit::fold`].
     pub(super) fn fold_chunks<S: Send>(
         self,
         chunks: &[usize],
@@ -86,8 +86,7 @@ impl<'a> Visit<'a> {
         self.fold_parts(chunks, rayon::current_num_threads(), cancel, new, each)
     }
 
-    /// The same with several states a worker, for states that are cheap: chunks are not equally
-    /// much work.
+    /// Folds some chunks with several states per worker, which balances unequal chunks; for states that are cheap.
     pub(super) fn fold_evenly<S: Send>(
         self,
         chunks: &[usize],

@@ -1,9 +1,9 @@
-//! Generations: marks cut time into repetitions of the same work, and what a repetition
-//! allocated and is still there at the end is what it left behind. A place that leaves
-//! something in every repetition leaks; one that does so once was only setting up.
+//! Generations: marks divide time into repetitions of the same work. Memory that a repetition allocated and that is
+//! still alive at the end was left behind. A place that leaves memory behind in every repetition leaks; one that does
+//! so once is only initialization.
 //!
-//! Cost: one parallel pass over the rows born between the marks, and one over the sites; what
-//! survived is looked up once each.
+//! Cost: one parallel pass over the rows born between the marks, and one over the sites; one lookup for each surviving
+//! row.
 
 use std::cmp::Reverse;
 
@@ -14,33 +14,31 @@ use crate::model::SiteId;
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Ticks};
 
-/// What is asked.
+/// A query for generations.
 #[derive(Clone, Debug)]
 pub struct GenerationsRequest {
-    /// Where generations begin, in order, and the end of the last.
+    /// Starts of the generations in order, and the end of the last.
     pub edges: Vec<Ticks>,
-    /// What is alive at this moment was left behind; not before the last edge.
+    /// Memory alive at this moment was left behind; must not be before the last edge.
     pub end: Ticks,
-    /// Layers nest, so each is asked about alone.
+    /// The layer; layers nest, so each is queried separately.
     pub layer: Layer,
 }
 
-/// What one place left behind.
+/// The memory that one place left behind.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GenerationGroup {
-    /// The function that wanted the memory, allocators apart; `None` where no stack was
-    /// recorded.
+    /// The responsible caller; `None` if no stack was recorded.
     pub function: Option<FunctionId>,
-    /// By generation.
+    /// Blocks left behind, by generation.
     pub left: Vec<Bucket>,
-    /// Of all generations.
+    /// Blocks left behind in all generations.
     pub all: Bucket,
-    /// In how many generations it left anything.
+    /// Number of generations in which it left memory behind.
     pub repeats: usize,
 }
 
-/// The places that left something behind: those that did so most often first, then those
-/// that left most.
+/// Returns the places that left memory behind, those with most generations first, then those with most bytes.
 pub fn generations(
     index: &Index,
     request: &GenerationsRequest,
@@ -51,7 +49,7 @@ pub fn generations(
     let (edges, trace) = (&request.edges, index.trace());
     let (Some(&first), Some(&last)) = (edges.first(), edges.last()) else { return Ok(Vec::new()) };
     let marked = Interval { from: first, to: last };
-    // Of each site whether it counts, and where.
+    // For each site, whether it counts, and its responsible caller.
     let place = |i: usize| {
         let (id, site) = (SiteId(i as u32), &trace.sites[i]);
         let counts = trace.layer_of(site) == request.layer && mask.has(id, LifetimeClass::Aifo);

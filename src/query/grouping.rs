@@ -1,9 +1,8 @@
-//! Rows of a trace in groups, with their sums and peaks: what reports and comparisons are
-//! made of. Groups are told apart by what follows from the site ([`keys`]), and if that is
-//! asked by what a row has of its own or who freed it ([`RowKey`]).
+//! Groups of rows with their sums and peaks: the basis of reports and comparisons. The key of a group depends on the
+//! site ([`keys`]), and if requested on properties of the row and the stack that freed it ([`RowKey`]).
 //!
-//! Cost: groups of sites take the totals and a pass over the sites; groups of rows a
-//! parallel scan of the rows with a look-up each. Peaks as in [`super::peaks`].
+//! Cost: groups of sites take the totals and a pass over the sites; groups of rows take a parallel scan of the rows
+//! with a lookup each. For peaks see [`super::peaks`].
 
 pub(super) mod keys;
 
@@ -19,17 +18,17 @@ use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks, Tid};
 use keys::FreedStacks;
 
-/// What tells rows of one site apart.
+/// The part of a group's key that can differ between rows of one site.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct RowKey {
     pub(super) thread: Option<Tid>,
     pub(super) size: Option<SizeBucket>,
     pub(super) lifetime: Option<LifetimeBucket>,
-    /// Number of the stack that freed; see [`keys::FreedStacks`].
+    /// Number of the freeing stack; see [`keys::FreedStacks`].
     pub(super) freed: Option<u32>,
 }
 
-/// Makes the keys that are asked for.
+/// Computes the row keys that a query needs.
 struct RowKeys<'a> {
     thread: bool,
     size: bool,
@@ -38,7 +37,7 @@ struct RowKeys<'a> {
 }
 
 impl<'a> RowKeys<'a> {
-    /// `None` if sites tell all groups apart.
+    /// Returns `None` if the site alone determines the group.
     fn new(by: &[By], freed: Option<&'a FreedStacks>, clock: &Clock) -> Option<Self> {
         let wants = |key| by.contains(&key);
         let lifetime = wants(By::Lifetime).then(|| Decades::new(clock));
@@ -63,37 +62,37 @@ impl<'a> RowKeys<'a> {
     }
 }
 
-/// Which rows of which trace are grouped.
+/// The rows to group.
 #[derive(Clone, Copy)]
 pub(super) struct Grouped<'a> {
     pub(super) index: &'a Index,
     pub(super) interval: Interval,
     pub(super) mask: &'a Mask,
     pub(super) by: &'a [By],
-    /// If they tell groups apart.
+    /// Freeing stacks, if they are part of the key.
     pub(super) freed: Option<&'a FreedStacks>,
-    /// The sums of the interval, if somebody has them.
+    /// Totals of the interval, if known.
     pub(super) totals: Option<&'a Arc<Totals>>,
 }
 
-/// The groups. Those in which nothing takes part may be missing.
+/// The groups with their sums. Groups without rows may be missing.
 pub(super) struct Groups<'a> {
     of: Grouped<'a>,
-    /// The group of sites of each wanted site.
+    /// The site group of each selected site.
     of_site: &'a [Option<u32>],
     way: Way<'a>,
-    /// Group of sites, and what tells its rows apart.
+    /// Key of each group: its site group and its row key.
     pub(super) keys: Vec<(u32, RowKey)>,
     pub(super) sums: Vec<ByClass>,
 }
 
-/// What groups are made of.
+/// The data that the groups were built from.
 enum Way<'a> {
     Sites(Arc<Totals>),
     Rows(Box<RowKeys<'a>>, KeyedMap<(u32, RowKey), u32>),
 }
 
-/// Groups of rows as a worker meets them.
+/// Groups of rows as a worker encounters them.
 #[derive(Default)]
 struct Met {
     numbers: KeyedMap<(u32, RowKey), u32>,
@@ -113,7 +112,7 @@ impl Met {
 }
 
 impl<'a> Groups<'a> {
-    /// Adds up the rows of an interval. `of_site` are numbers below `count`.
+    /// Adds up the rows of an interval. `of_site` contains numbers below `count`.
     pub(super) fn new(of: Grouped<'a>, of_site: &'a [Option<u32>], count: usize, cancel: &Cancel) -> Result<Self, Cancelled> {
         match RowKeys::new(of.by, of.freed, &of.index.trace().clock) {
             None => Self::of_sites(of, of_site, count, cancel),
@@ -154,8 +153,7 @@ impl<'a> Groups<'a> {
         Ok(Self { of, of_site, way: Way::Rows(Box::new(row_keys), numbers), keys, sums })
     }
 
-    /// The largest sizes of what `place` makes of the groups: for each group where its rows
-    /// count, if anywhere. Each place begins at `now`.
+    /// Returns peaks. `place` maps each group to the line that its rows count for, if any; each line starts at `now`.
     pub(super) fn peaks(&self, place: &[Option<u32>], now: &[u64], cancel: &Cancel) -> Result<Vec<u64>, Cancelled> {
         let Grouped { index, interval, mask, .. } = self.of;
         let (row_keys, numbers) = match &self.way {
@@ -177,7 +175,7 @@ impl<'a> Groups<'a> {
         )
     }
 
-    /// From what is prepared for whole heaps, else by a pass over the events.
+    /// Computes peaks from prepared data if the lines are whole heaps, else by a pass over the events.
     fn site_peaks(&self, totals: &Totals, place: &[Option<u32>], now: &[u64], cancel: &Cancel) -> Result<Vec<u64>, Cancelled> {
         let Grouped { index, interval, mask, .. } = self.of;
         let place_of = |site: SiteId| self.of_site[site.0 as usize].and_then(|group| place[group as usize]);

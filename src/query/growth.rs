@@ -1,19 +1,18 @@
-//! How fast what is outstanding grows: the slope of the straight line that is nearest to it by
-//! least squares, over all of a span of time and not at samples of it.
+//! Growth rate of outstanding bytes: the slope of the least-squares line over a whole span of time, not over samples of
+//! it.
 //!
-//! With x the time since the middle of a span of length L and y what is outstanding, the slope
-//! is ∫xy dx / (L³/12). A block of `size` bytes that is alive from `b` to `d` adds
-//! `size · (d² − b²) / 2` to the integral, so one parallel pass over the rows is enough, and
-//! integers make the sum the same in whatever order workers add.
+//! With x the time since the middle of a span of length L and y the outstanding bytes, the slope is ∫xy dx / (L³/12). A
+//! block of `size` bytes that is alive from `b` to `d` adds `size · (d² − b²) / 2` to the integral, so one parallel
+//! pass over the rows is enough, and integers make the sum independent of the order in which workers add.
 
 use super::{Cancel, Cancelled, Index};
 use crate::units::{Interval, Ticks};
 
-/// Where times from the middle of a span are kept, so that their squares times sizes have room:
-/// spans of more than 2^40 ticks (a day at 10 MHz) are measured in multiples of a tick.
+/// Number of bits for times relative to the middle of a span, so that their squares times sizes fit: spans of more than
+/// 2^40 ticks (a day at 10 MHz) are measured in multiples of a tick.
 const TIME_BITS: u32 = 40;
 
-/// A span of time around its middle, in half ticks.
+/// A span of time; times are relative to its middle, in half ticks.
 #[derive(Clone, Copy)]
 struct Centred {
     span: Interval,
@@ -30,7 +29,7 @@ impl Centred {
         (2 * i128::from(t.0) - i128::from(self.span.from.0) - i128::from(self.span.to.0)) >> self.shift
     }
 
-    /// What a block adds: eight times its part of the integral. As much as there is room for.
+    /// Returns eight times a block's part of the integral, saturating.
     fn moment(self, birth: Ticks, death: Ticks, size: u64) -> i128 {
         let (b, d) = (birth.max(self.span.from), death.min(self.span.to));
         if b >= d {
@@ -40,7 +39,7 @@ impl Centred {
         (d * d - b * b).saturating_mul(i128::from(size))
     }
 
-    /// Bytes a tick; `None` of a span without any time.
+    /// Returns bytes per tick; `None` for an empty span.
     fn slope(self, sum: i128) -> Option<f64> {
         let length = (i128::from(self.span.to.0) - i128::from(self.span.from.0)) as f64;
         let unit = f64::from(self.shift).exp2();
@@ -48,8 +47,8 @@ impl Centred {
     }
 }
 
-/// Bytes a second by which each line grows in its span; `None` where that has no time. `line_of` has the
-/// line of each site.
+/// Returns the growth of each line in its span, in bytes per second; `None` for an empty span. `line_of` has the line
+/// of each site.
 pub(super) fn slopes(
     index: &Index,
     line_of: &[Option<u32>],
@@ -114,14 +113,14 @@ mod tests {
     fn the_longest_spans_have_room() {
         let all = span(i64::MIN + 1, i64::MAX - 1);
         let half = slope(all, &[(0, i64::MAX, 1 << 40)]);
-        // A step in the middle has a slope of 1.5 times its height by the length.
+        // A step in the middle has a slope of 1.5 times its height divided by the length.
         let expected = 1.5 * 2f64.powi(40 - 64);
         assert!((half / expected - 1.0).abs() < 1e-6, "{half} {expected}");
         assert!(slope(all, &[(0, i64::MAX, u64::MAX); 3]) > half, "what is too much for all bits is still much");
     }
 
     proptest! {
-        /// Against sums over every tick.
+        /// Compares with sums over small time steps.
         #[test]
         fn slopes_are_those_of_least_squares(lives in prop::collection::vec((-20i64..120, 0i64..140, 0u64..1000), 0..20)) {
             let (mut xx, mut xy) = (0.0, 0.0);

@@ -1,8 +1,8 @@
-//! What each heap comes to in an interval, and what it held at chosen moments: for whoever hands
-//! a trace on to programs that have no index.
+//! Numbers of each heap in an interval, and the bytes that it held at chosen moments: for exports to programs that have
+//! no index.
 //!
-//! Cost: the totals and a pass over the events for numbers and peaks; for the moments one parallel
-//! scan of the rows, with a number for each heap and moment and worker.
+//! Cost: the totals and a pass over the events for numbers and peaks; for the moments one parallel scan of the rows,
+//! with a number per heap, moment and worker.
 
 use super::nest::NOBODY;
 use super::peaks::line_peaks;
@@ -10,16 +10,16 @@ use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Numbers, tot
 use crate::model::SiteId;
 use crate::units::{Interval, Ticks};
 
-/// The numbers of one heap.
+/// Numbers of one heap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HeapNumbers {
-    /// Those of the table.
+    /// Numbers as in the table.
     pub numbers: Numbers,
-    /// Largest outstanding size, both edges included.
+    /// Peak of outstanding bytes, both edges included.
     pub peak: u64,
 }
 
-/// The numbers of all heaps, by [`HeapId`](crate::model::HeapId).
+/// Returns the numbers of all heaps, by [`HeapId`](crate::model::HeapId).
 pub fn heap_numbers(index: &Index, interval: Interval, mask: &Mask, cancel: &Cancel) -> Result<Vec<HeapNumbers>, Cancelled> {
     let trace = index.trace();
     let mut sums = vec![ByClass::default(); trace.heaps.len()];
@@ -34,8 +34,8 @@ pub fn heap_numbers(index: &Index, interval: Interval, mask: &Mask, cancel: &Can
     Ok(numbers.into_iter().zip(peaks).map(|(numbers, peak)| HeapNumbers { numbers, peak }).collect())
 }
 
-/// What each heap held at some moments of an interval, in order of time: by heap, a number a
-/// moment. Rows are chosen as everywhere.
+/// Returns for each heap the bytes that it held at some moments of an interval, which must be in time order. The index
+/// and the mask select the rows.
 pub fn heap_series(
     index: &Index,
     interval: Interval,
@@ -44,7 +44,7 @@ pub fn heap_series(
     cancel: &Cancel,
 ) -> Result<Vec<Vec<u64>>, Cancelled> {
     let trace = index.trace();
-    // By heap and moment what changes there; sums modulo 2^64, like what they are made of.
+    // Changes by heap and moment, modulo 2^64; the sums wrap, too.
     let width = moments.len() + 1;
     let parts = index.fold(
         cancel,
@@ -57,7 +57,7 @@ pub fn heap_series(
                     return;
                 }
                 let line = &mut changes[trace.site(site).heap.0 as usize * width..][..width];
-                // Alive at t: born before it, and not dead before it.
+                // A block is alive at t if it was born before t and did not die before t.
                 let behind = |t: Ticks| moments.partition_point(|&moment| moment <= t);
                 let (born, died, size) = (behind(chunk.birth(at)), behind(chunk.death(at)), chunk.size(at));
                 line[born] = line[born].wrapping_add(size);

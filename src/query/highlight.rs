@@ -1,4 +1,4 @@
-//! When the rows of a selection were alive, as spans to paint on the graph.
+//! The time spans in which the rows of a selection were alive, for highlighting on the graph.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,10 +6,9 @@ use super::fold::VisitedChunk;
 use super::{Cancel, Cancelled, Index, LifetimeClass, Mask};
 use crate::units::Interval;
 
-/// The union of the lives of the wanted rows inside `interval`, in order. Spans
-/// closer to each other than a `resolution`-th of the interval are joined, so that
-/// there are never more than that. Cost: a parallel scan of the rows, which ends
-/// with the first row that is alive all the time.
+/// Returns the union of the lifetimes of the selected rows inside `interval`, in order. Spans closer to each other than
+/// a `resolution`-th of the interval are joined, so that there are never more than that. Cost: a parallel scan of the
+/// rows, which stops at the first row that is alive all the time.
 pub fn spans(
     index: &Index,
     interval: Interval,
@@ -33,8 +32,8 @@ pub fn spans(
     Ok(join(spans, joined))
 }
 
-/// Adds the spans of one chunk, in any order; those that follow each other are joined.
-/// Whether there can be more: not if a row is alive all the time.
+/// Adds the spans of one chunk, in any order; adjacent ones are joined. Returns whether there can be more: not if a row
+/// is alive all the time.
 fn add_spans(all: &mut Vec<Interval>, visited: &VisitedChunk<'_>, interval: Interval, mask: &Mask, joined: i64) -> bool {
     let (chunk, sites) = (visited.chunk, visited.chunk.sites());
     let (mut spans, mut late): (Vec<Interval>, Vec<Interval>) = Default::default();
@@ -65,7 +64,7 @@ fn is_near(last: &Interval, next: Interval, joined: i64) -> bool {
     next.from.0.saturating_sub(last.to.0) <= joined
 }
 
-/// Joins spans, ordered by their beginnings, with what is near.
+/// Joins spans that are near each other; they must be sorted by start.
 fn join(ordered: Vec<Interval>, joined: i64) -> Vec<Interval> {
     let mut spans: Vec<Interval> = Vec::new();
     for span in ordered {

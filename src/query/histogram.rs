@@ -1,5 +1,4 @@
-//! How the sizes and the lifetimes of rows are distributed, in one layer: layers nest,
-//! so there is no distribution over several.
+//! Distributions of row sizes and lifetimes in one layer; layers nest, so there is no distribution over several.
 //!
 //! Cost: one parallel scan of the rows born before the end of the interval.
 
@@ -8,7 +7,7 @@ use super::{ByClass, Cancel, Cancelled, Index, LifetimeBucket, Mask, SizeBucket}
 use crate::model::SiteId;
 use crate::units::{Interval, Layer};
 
-/// Counts and bytes by lifetime class.
+/// Distributions by size and by lifetime: counts and bytes by lifetime class.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Histogram {
     /// By [`SizeBucket::index`].
@@ -30,8 +29,8 @@ impl Histogram {
     }
 }
 
-/// The distributions over the rows of a layer that take part in an interval, among
-/// those that the index chooses and the mask wants.
+/// Computes the distributions over the rows of a layer that overlap an interval, among those that the index and the
+/// mask select.
 pub fn histogram(index: &Index, interval: Interval, mask: &Mask, layer: Layer, cancel: &Cancel) -> Result<Histogram, Cancelled> {
     let trace = index.trace();
     let decades = Decades::new(&trace.clock);

@@ -1,7 +1,6 @@
-//! Which responsible caller has most of a group, by what the group is judged.
+//! The responsible caller with the largest share of a group, in the measure by which the group is judged.
 //!
-//! Cost: the callers of the sites of the groups; for peaks and growth a pass
-//! over the rows.
+//! Cost: the callers of the sites in the groups; for peaks and growth a pass over the rows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,37 +15,37 @@ use crate::symbols::{FrameKind, Names};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks};
 
-/// What a group is measured, limited and its functions are weighed by.
+/// A measure of groups: used for their values, their limits, and the shares of their functions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Measure {
-    /// Bytes alive at the first moment at which the group holds most.
+    /// Bytes alive at the first moment at which the group reaches its peak.
     Peak,
     /// Bytes alive at the end of the interval.
     Outstanding,
     /// Impacting size.
     Impacting,
-    /// Bytes a second.
+    /// Growth in bytes per second.
     Growth,
     /// Bytes alive when the process ended.
     SizeAtExit,
     /// Blocks alive when the process ended.
     CountAtExit,
-    /// Rows alive at some moment of the interval.
+    /// Rows alive at any moment of the interval.
     Count,
 }
 
-/// The function that has most.
+/// The function with the largest share of a group.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Holder {
-    /// As frames are printed.
+    /// Name, as frames are printed.
     pub function: String,
-    /// Its line with most of that, if lines are known.
+    /// Its line with the largest share, if source lines are known.
     pub source: Option<SourceLine>,
-    /// What it has.
+    /// Its share.
     pub amount: f64,
 }
 
-/// What a function has, and what its lines have of that.
+/// The share of a function, and the shares of its lines in it.
 #[derive(Clone, Default)]
 struct Has {
     amount: f64,
@@ -54,8 +53,8 @@ struct Has {
 }
 
 impl Measured {
-    /// Of each wanted group the function that has most of it; `None` where no stack tells. Of
-    /// functions that have as much, the first by name.
+    /// Returns for each group in `wanted` the function with the largest share; `None` without stacks. Of equal
+    /// functions it is the first by name.
     pub fn holders(
         &self,
         index: &Index,
@@ -86,7 +85,7 @@ impl Measured {
         Ok(by_function.into_iter().map(largest).collect())
     }
 
-    /// By site what it has, of those in wanted groups.
+    /// Returns the amount of each site in the groups of `wanted`.
     fn amounts(
         &self,
         index: &Index,
@@ -126,7 +125,7 @@ impl Measured {
     }
 }
 
-/// Behind the first change with which each line reaches its largest value.
+/// Returns for each line the moment after the change with which it first reaches its peak.
 fn peak_moments(
     index: &Index,
     totals: &Arc<Totals>,
@@ -137,20 +136,20 @@ fn peak_moments(
     let of = SeriesOf { site: of_site.to_vec(), count, is_stacked: false };
     let lines = series(index, totals, &of, 1, cancel)?;
     let moment = |line: super::Series| match line.points.first() {
-        // It begins at its largest value.
+        // The line starts at its peak.
         Some(&(from, value)) if value == line.peak => from,
         _ => line.peak_at.next(),
     };
     Ok(lines.into_iter().map(moment).collect())
 }
 
-/// A group, and a frame of the stacks of a process.
+/// A group, a process and a frame of its stacks.
 type GroupPlace = (u32, ProcessId, CallerFrame);
 
-/// What a place has, and a site by which it is named.
+/// An amount, and a site that determines the names of its place.
 type AmountAt = (f64, SiteId);
 
-/// What places have; in order, so that sums are always the same.
+/// Adds up amounts by place; sorted, so that further sums do not depend on hashing.
 fn sums_by_place(
     index: &Index,
     names: &Names,

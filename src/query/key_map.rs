@@ -1,14 +1,13 @@
-//! Keys of one trace in another one of the same capture: what the user chose in a
-//! publication shall mean the same in the next.
+//! Mapping of keys between traces of the same capture, so that the user's selection in one publication means the same
+//! in the next.
 //!
-//! Publications of one load number all things alike, but rows only until some are
-//! forgotten. A load anew, as at the end of a followed capture of which something came too
-//! late, can number everything differently. There a process is known by its id and start, a
-//! heap by its process, layer, handle and name, a frame by the addresses around it. Single
-//! rows are not looked for: what was chosen is then what is around them.
+//! Publications of one load number everything alike, except rows once some are forgotten. A new load, for example at
+//! the end of a followed capture in which something arrived too late, can number everything differently. There a
+//! process is identified by its id and start, a heap by its process, layer, handle and name, a frame by the addresses
+//! around it. Single rows are not matched; the selection becomes the node around them.
 //!
-//! Cost: of publications of one load nothing; else a pass over processes, heaps and counters,
-//! and over the stacks if there is a frame in any of the paths.
+//! Cost: nothing for publications of one load; else a pass over processes, heaps and counters, and over the stacks if
+//! any of the paths contains a frame.
 
 use std::hash::Hash;
 
@@ -16,10 +15,10 @@ use super::{Key, Path};
 use crate::model::{CounterId, HeapId, NodeId, ProcessId, Trace};
 use crate::tables::KeyedMap;
 
-/// See the module.
+/// Maps keys of an old trace to those of a new one.
 #[derive(Debug)]
 pub struct KeyMap {
-    /// Of another load: what everything is called there. Things that are not there are missing.
+    /// The new numbers if the trace is from another load. Things that it lacks are missing.
     other: Option<Numbers>,
 }
 
@@ -32,7 +31,7 @@ struct Numbers {
 }
 
 impl KeyMap {
-    /// From `old` to `new`, for these paths; `None` if all keys stay what they are.
+    /// Creates a map from `old` to `new` for these paths; `None` if all keys stay the same.
     pub fn new<'a>(old: &Trace, new: &Trace, paths: impl IntoIterator<Item = &'a Path>) -> Option<Self> {
         if new.keeps_rows(old) {
             return None;
@@ -41,7 +40,7 @@ impl KeyMap {
         Some(Self { other })
     }
 
-    /// The node, or the one around a single allocation; `None` if it is not there.
+    /// Maps a node; a single allocation becomes the node around it. `None` if the new trace lacks it.
     pub fn path(&self, path: &Path) -> Option<Path> {
         let key = |key: &Key| match &self.other {
             Some(numbers) => numbers.key(*key),
@@ -50,17 +49,17 @@ impl KeyMap {
         path.iter().filter(|key| !matches!(key, Key::Row(_))).map(key).collect()
     }
 
-    /// A process, if it is there.
+    /// Maps a process; `None` if the new trace lacks it.
     pub fn process(&self, process: ProcessId) -> Option<ProcessId> {
         self.other.as_ref().map_or(Some(process), |numbers| numbers.processes.get(&process).copied())
     }
 
-    /// A heap, if it is there.
+    /// Maps a heap; `None` if the new trace lacks it.
     pub fn heap(&self, heap: HeapId) -> Option<HeapId> {
         self.other.as_ref().map_or(Some(heap), |numbers| numbers.heaps.get(&heap).copied())
     }
 
-    /// A counter, if it is there.
+    /// Maps a counter; `None` if the new trace lacks it.
     pub fn counter(&self, counter: CounterId) -> Option<CounterId> {
         self.other.as_ref().map_or(Some(counter), |numbers| numbers.counters.get(&counter).copied())
     }
@@ -98,9 +97,8 @@ impl Numbers {
     }
 }
 
-/// Where each of the old things stands among the new ones. A thing has an identity, of which
-/// there can be several, and a detail that tells these apart; where there is one only, the
-/// detail may have become known since.
+/// Finds each of the old things among the new ones. A thing has a key, which several things can share, and a detail
+/// that distinguishes those. If only one thing has the key, the detail may differ, as it may have become known since.
 fn found_again<K: Hash + Eq, D: PartialEq, I: Hash + Eq>(
     old: Vec<(K, D)>,
     new: Vec<(K, D)>,
@@ -118,8 +116,8 @@ fn found_again<K: Hash + Eq, D: PartialEq, I: Hash + Eq>(
     (0..).zip(old).filter_map(|(i, thing)| Some((id(i), id(place(thing)?)))).collect()
 }
 
-/// The same for nodes of the stacks and all around them: one pass over the new stacks, in
-/// which callers come before what they call.
+/// Finds nodes of the stacks and all their callers in the new trace: one pass over the new stacks, in which callers
+/// come before callees.
 fn frames_found_again(old: &Trace, new: &Trace, nodes: impl Iterator<Item = NodeId>) -> KeyedMap<NodeId, NodeId> {
     let mut wanted: KeyedMap<(NodeId, u64), NodeId> = KeyedMap::default();
     for node in nodes.flat_map(|node| old.stacks.chain(node)) {

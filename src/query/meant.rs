@@ -1,10 +1,10 @@
-//! Whether what a filter names is in the capture: a filter that names nothing would be an answer about
-//! nothing, and a limit that is always kept.
+//! Checks that the names in a filter exist in the capture. A filter that matches nothing would give a meaningless
+//! answer, and a limit that is always kept.
 //!
-//! The error is one sentence with the nearest names; it begins with what is not there, and whoever asked knows
-//! by which option or key it was named.
+//! The error is one sentence with the most similar names. It starts with the missing name; the caller knows which
+//! option or key contains it.
 //!
-//! Cost: a look at all processes and heaps; of types and threads, if any are named, at all sites and rows.
+//! Cost: a look at all processes and heaps; for types and threads, if any are named, a look at all sites and rows.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::symbols::Names;
 use crate::units::Tid;
 
 impl ReportFilter {
-    /// Whether the process and the heap that it names are there, in this order.
+    /// Checks whether the process and the heap exist, in this order.
     pub fn check_places(&self, trace: &Trace) -> [Result<(), String>; 2] {
         [self.process.as_ref().map_or(Ok(()), |wanted| check_process(trace, wanted)), self.check_heap(trace)]
     }
@@ -34,8 +34,8 @@ impl ReportFilter {
         }
     }
 
-    /// Whether each of the types that it names is there, as far as names are known. `mask` are the sites whose names
-    /// were asked for.
+    /// Checks whether each of the types exists, as far as names are known. `mask` are the sites whose names were
+    /// requested.
     pub fn check_types(&self, trace: &Trace, names: &Names, mask: &Mask) -> Vec<Result<(), String>> {
         if self.sites.types.is_empty() {
             return Vec::new();
@@ -50,7 +50,7 @@ impl ReportFilter {
     }
 }
 
-/// Whether a type fits what is wanted, out of all that are known.
+/// Checks whether a known type matches `wanted`.
 fn check_type(wanted: &str, types: &BTreeSet<&str>) -> Result<(), String> {
     let pattern = Pattern::new(wanted);
     if types.is_empty() || types.iter().any(|name| pattern.fits(name)) {
@@ -71,7 +71,7 @@ fn with<'a>(mut all: BTreeSet<&'a str>, one: &'a str) -> BTreeSet<&'a str> {
     all
 }
 
-/// Whether there is a process of this name or id.
+/// Checks whether there is a process with this name or id.
 pub fn check_process(trace: &Trace, wanted: &str) -> Result<(), String> {
     if trace.processes.iter().any(|process| process.is_called(wanted)) {
         return Ok(());
@@ -83,7 +83,7 @@ pub fn check_process(trace: &Trace, wanted: &str) -> Result<(), String> {
     Err(no_such("process", wanted, trace.processes.iter().map(|process| process.label()).collect::<BTreeSet<_>>()))
 }
 
-/// Whether a thread allocated anything.
+/// Checks whether a thread allocated anything.
 pub fn check_thread(trace: &Trace, wanted: Tid) -> Result<(), String> {
     let threads = || trace.rows.chunks().flat_map(|chunk| (0..chunk.len()).map(move |at| chunk.thread(at)));
     if threads().any(|id| id == wanted) {

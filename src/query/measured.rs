@@ -1,7 +1,7 @@
-//! The groups of a report with what limits are about beside its numbers: how fast each grows,
-//! and what was alive of it when its processes ended.
+//! The groups of a report with additional numbers for limits: the growth of each group, and the blocks alive when its
+//! processes ended.
 //!
-//! Cost: a report; a pass over the rows for each of the two, if it is asked for.
+//! Cost: a report; a pass over the rows for each of the two that is requested.
 
 use std::sync::Arc;
 
@@ -12,47 +12,47 @@ use super::{Bucket, By, Cancel, Cancelled, Fold, Group, Index, Mask, ReportFilte
 use crate::symbols::Names;
 use crate::units::{Interval, Ticks};
 
-/// What is measured.
+/// A query for measured groups.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasuredRequest<'a> {
     /// The interval.
     pub interval: Interval,
-    /// What makes a group, besides the layer. What follows from rows alone (thread, size,
-    /// lifetime, who freed) is not possible.
+    /// Keys of the groups, besides the layer. Keys that depend on single rows (thread, size, lifetime, freeing stack)
+    /// are not supported.
     pub by: &'a [By],
-    /// Which sites; all classes of each.
+    /// The sites to count, with all classes of each.
     pub mask: &'a Mask,
-    /// By function and module: whether the allocator's innermost frames are left out.
+    /// With groups by function or module, which frames are folded away.
     pub fold: Fold,
-    /// Whether growth is asked for.
+    /// Whether growth is requested.
     pub growth: bool,
-    /// Whether blocks at exit are asked for.
+    /// Whether blocks at exit are requested.
     pub at_exit: bool,
-    /// The sums of the interval.
+    /// The totals of the interval.
     pub totals: &'a Arc<Totals>,
 }
 
-/// The answer; lists go by group.
+/// The measured groups; `growth` and `at_exit` are by group.
 #[derive(Debug)]
 pub struct Measured {
-    /// As a report has them.
+    /// The groups as in a report.
     pub groups: Vec<Group>,
-    /// Bytes a second, by least squares over the time in which its processes lived; `None` where
-    /// none of them lived in the interval. Empty if it was not asked for.
+    /// Bytes per second, by least squares over the time in which the group's processes lived; `None` if none of them
+    /// lived in the interval. Empty if not requested.
     pub growth: Vec<Option<f64>>,
-    /// What was alive when its processes ended; `None` where none of them ended in the
-    /// interval, and of pages. Empty if it was not asked for.
+    /// Blocks alive when the group's processes ended; `None` if none of them ended in the interval, and for commit.
+    /// Empty if not requested.
     pub at_exit: Vec<Option<Bucket>>,
-    /// By site its group.
+    /// Group of each site.
     pub(super) of_site: Vec<Option<u32>>,
-    /// By group the time over which its growth is measured.
+    /// The time over which each group's growth is measured.
     pub(super) spans: Vec<Interval>,
-    /// By site what was alive at exit.
+    /// Blocks alive at exit, by site.
     pub(super) left: Vec<Bucket>,
 }
 
 impl Measured {
-    /// Answers a request.
+    /// Measures the groups of a request.
     pub fn of(index: &Index, asked: MeasuredRequest<'_>, names: &Names, cancel: &Cancel) -> Result<Self, Cancelled> {
         let MeasuredRequest { interval, by, mask, fold, totals, .. } = asked;
         let request =
@@ -89,8 +89,8 @@ impl Measured {
     }
 }
 
-/// By group the part of an interval from the first start of its processes to their last end. It ends
-/// before it begins where none of them lived then (what they left behind is still there).
+/// Returns for each group the part of an interval from the first start of its processes to their last end. It ends
+/// before it begins if none of them lived then (their unfreed memory still counts).
 fn lives(index: &Index, interval: Interval, of_site: &[Option<u32>], groups: usize) -> Vec<Interval> {
     let trace = index.trace();
     let none = Interval { from: interval.to, to: interval.from };

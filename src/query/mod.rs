@@ -1,20 +1,18 @@
-//! Questions about one immutable trace: what was alive, allocated and freed in an
-//! interval, by any grouping; series for the graph; the tree of the table.
+//! Queries on one immutable trace: memory that was alive, allocated and freed in an interval, in any grouping; series
+//! for the graph; the tree of the table.
 //!
-//! Queries are pure functions of (trace, interval, filter), run on workers and
-//! stop early when their [`Cancel`] is set. They classify rows by the one rule in
-//! [`LifetimeClass::of`]. Groupings are groupings of sites, but for those by what rows have
-//! of their own (thread, size, lifetime).
+//! Queries are pure functions of (trace, interval, filter). They run on workers and stop early when their [`Cancel`] is
+//! set. All of them classify rows with [`LifetimeClass::of`]. Groupings are groupings of sites, except those by
+//! properties of single rows (thread, size, lifetime).
 //!
-//! A question can be about chosen rows only ([`RowChoice`]): [`Index::choosing`] gives an index
-//! of which every question sees no others, and answers it by scans.
+//! A query can be restricted to selected rows ([`RowChoice`]): [`Index::choosing`] returns an index whose queries see
+//! only these rows, and scan them.
 //!
-//! What depends on rows takes an [`Index`]: a trace and what is prepared for it.
-//! With everything prepared a new interval costs the sites, and the events between
-//! its edges and the nearest checkpoints; a graph its bins. While a trace grows an
-//! interval that was asked of the publication before costs what came since; a new one
-//! costs a parallel scan of the rows, and a sort of the changes inside it where order
-//! matters. Opening a node of the tree costs a pass over the sites, not the rows.
+//! Queries that depend on rows take an [`Index`]: a trace with its prepared data. With everything prepared, a new
+//! interval costs the sites, and the events between its edges and the nearest checkpoints; a graph costs its bins.
+//! While a trace grows, an interval that was queried in the previous publication costs the new events; a new interval
+//! costs a parallel scan of the rows, and a sort of the changes in it if their order matters. Expanding a node of the
+//! tree costs a pass over the sites, not the rows.
 
 mod activity;
 mod alive;

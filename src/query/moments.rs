@@ -1,7 +1,7 @@
-//! What sites weigh by when their rows count: the sums of a value over short stretches of an interval.
+//! Weights of sites over time: the sums of a value over short stretches of an interval.
 //!
-//! Cost: one parallel scan of the rows. Memory: an entry for each site and stretch in which it has
-//! rows, on each worker; there are fewer stretches where there are many sites or workers.
+//! Cost: one parallel scan of the rows. Memory: an entry per worker, site and stretch with rows; with many sites or
+//! workers there are fewer stretches.
 
 use super::{Cancel, Cancelled, Index, LifetimeClass, Mask};
 use crate::model::SiteId;
@@ -11,34 +11,34 @@ use crate::units::{Interval, Ticks};
 /// The sum of one site over one stretch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SiteMoment {
-    /// Where the stretch begins.
+    /// Start of the stretch.
     pub at: Ticks,
-    /// Which.
+    /// The site.
     pub site: SiteId,
-    /// The sum, of one sign.
+    /// The sum of all positive or of all negative weights.
     pub weight: i128,
 }
 
-/// A row that takes part in an interval.
+/// A row that overlaps an interval.
 #[derive(Clone, Copy, Debug)]
 pub struct RowSeen {
-    /// Its class there.
+    /// Its class in the interval.
     pub class: LifetimeClass,
-    /// When it was allocated.
+    /// Time of the allocation.
     pub birth: Ticks,
-    /// When it was freed.
+    /// Time of the free.
     pub death: Ticks,
     /// Bytes.
     pub size: u64,
 }
 
-/// Entries on all workers together, ...
+/// Largest number of entries on all workers together, ...
 const MOST: usize = 1 << 21;
-/// ... and stretches.
+/// ... and largest number of stretches.
 const STRETCHES: i64 = 1 << 10;
 
-/// The sums of what `weigh` makes of rows: a moment and a weight. Moments outside of the interval
-/// count at its edges. By time, then by site; what was added and what was taken apart.
+/// Adds up what `weigh` returns for rows: a moment and a weight. Moments outside the interval count at its edges. The
+/// result is sorted by time, then by site; positive and negative weights are separate.
 pub fn site_moments(
     index: &Index,
     interval: Interval,

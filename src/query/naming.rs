@@ -1,5 +1,4 @@
-//! What things are called on screen and in reports. Frames are `module!+0xrva`
-//! until symbols give them names.
+//! Names on screen and in reports. Frames are `module!+0xrva` until symbols provide names.
 
 use super::{Recorded, SourceLine};
 use crate::format::plain;
@@ -8,23 +7,23 @@ use crate::stack_rules::FrameText;
 use crate::symbols::{FrameKind, Names};
 use crate::units::{Layer, Ticks, Tid};
 
-/// The frames of a site's stack, outermost first, as far as names are known: a function
-/// that was inlined into another is a frame of its own behind that.
+/// Returns the frames of a site's stack, outermost first, as far as names are known. An inlined function is a frame of
+/// its own after the one that it was inlined into.
 pub fn stack_labels(trace: &Trace, names: &Names, site: &Site) -> Vec<String> {
     frames_of_stack(trace, names, site.stack, site.caller, site.first)
 }
 
-/// The same for a stack of processor samples, whose innermost frame is where the processor was.
+/// Returns the frames of a stack of CPU samples, whose innermost frame is the sampled address.
 pub fn sampled_labels(trace: &Trace, names: &Names, site: &Site) -> Vec<String> {
     labels(trace, names, site.stack, (site.caller, site.first), FrameKind::Sampled)
 }
 
-/// The same for any stack, of `process` at the time `at`.
+/// Returns the frames of any stack, of `process` at the time `at`.
 pub fn frames_of_stack(trace: &Trace, names: &Names, stack: NodeId, process: ProcessId, at: Ticks) -> Vec<String> {
     labels(trace, names, stack, (process, at), FrameKind::Innermost)
 }
 
-/// Source file and line of each frame of a site's stack, in the order of [`stack_labels`].
+/// Returns source file and line of each frame of a site's stack, in the order of [`stack_labels`].
 pub(super) fn stack_sources(trace: &Trace, names: &Names, site: &Site) -> Vec<Option<String>> {
     let line = |(frame, level): (Recorded<'_>, u16)| SourceLine::of(&frame, level).map(|line| line.to_string());
     frames(trace, names, site.stack, (site.caller, site.first), FrameKind::Innermost).map(line).collect()
@@ -34,7 +33,7 @@ fn labels(trace: &Trace, names: &Names, stack: NodeId, of: (ProcessId, Ticks), i
     frames(trace, names, stack, of, innermost).map(|(frame, level)| frame.name(level).to_string()).collect()
 }
 
-/// The frames of a stack with their levels, outermost first.
+/// Returns the frames of a stack with their levels, outermost first.
 fn frames<'a>(
     trace: &'a Trace,
     names: &'a Names,
@@ -48,14 +47,14 @@ fn frames<'a>(
     frames.flat_map(|frame| frame.shown(false).map(move |level| (frame, level)))
 }
 
-/// The responsible caller and module of what was allocated without a stack.
+/// The responsible caller and module of allocations without a stack.
 pub const NO_STACK_KEY: &str = "(no stack)";
 
-/// Frames from the allocation outwards in which its type is looked for: behind them
-/// stands code that only led there.
+/// Number of frames, from the allocation outwards, that are searched for the allocated type; frames further out only
+/// led to that code.
 const TYPED_FRAMES: usize = 25;
 
-/// The C++ type of a site's allocations, if a call in its stack is known to allocate one.
+/// Returns the C++ type of a site's allocations, if a call in its stack is known to allocate one.
 pub fn allocated_type<'a>(trace: &Trace, names: &'a Names, site: &Site) -> Option<&'a str> {
     if names.is_empty() {
         return None;
@@ -66,24 +65,24 @@ pub fn allocated_type<'a>(trace: &Trace, names: &'a Names, site: &Site) -> Optio
     })
 }
 
-/// Name of the C++ type of allocations whose type is not known.
+/// Name of the C++ type of allocations whose type is unknown.
 pub const UNKNOWN_TYPE: &str = "(unknown type)";
 
-/// The name of a frame that is not written out yet; in the order of the names.
+/// The name of a frame before it is formatted; its order is that of the formatted names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameName<'a> {
-    /// There is none.
+    /// No stack was recorded.
     NoStack,
-    /// Bare address.
+    /// An address outside all modules.
     At(u64),
-    /// Name and rva.
+    /// Module and rva.
     InModule(&'a str, u64),
     /// Module and function.
     Function(&'a str, &'a str),
 }
 
 impl<'a> FrameName<'a> {
-    /// The module in which it lies, if that is known.
+    /// Returns the frame's module, if known.
     pub fn module(self) -> Option<&'a str> {
         match self {
             Self::InModule(module, _) | Self::Function(module, _) => Some(module),
@@ -91,7 +90,7 @@ impl<'a> FrameName<'a> {
         }
     }
 
-    /// The frame as rules' patterns see it; none of what lies in no module.
+    /// Returns the frame as rule patterns see it; `None` outside all modules.
     pub(super) fn text(self) -> Option<FrameText> {
         match self {
             Self::Function(module, function) => Some(FrameText::named(module, function)),
@@ -112,12 +111,11 @@ impl std::fmt::Display for FrameName<'_> {
     }
 }
 
-/// What stands between the names of nodes that share a line.
+/// Separator between the names of nodes that share a line.
 pub const SHARED: &str = " \u{203a} ";
 
-/// What a line is called that several nodes share, from the outermost to the innermost: the
-/// frame that each is, and its name if it is none. A module is named once for all that follow
-/// in it.
+/// Returns the name of a line that several nodes share, from the outermost to the innermost. Each node is given as its
+/// frame, if it is one, and its name. A module is named once for all adjacent nodes in it.
 pub fn shared_label<'a, Name: FnOnce() -> String>(nodes: impl Iterator<Item = (Option<FrameName<'a>>, Name)>) -> String {
     let mut module = None;
     let names = nodes.map(|(frame, name)| {
@@ -138,7 +136,7 @@ impl Ord for FrameName<'_> {
             (Self::InModule(ours, a), Self::InModule(theirs, b)) if ours == theirs => (a, b),
             _ => return self.to_string().cmp(&other.to_string()),
         };
-        // As text: the first digits first.
+        // Compare as text: the leading digits first.
         let digits = |n: u64| (64 - n.leading_zeros()).div_ceil(4).max(1);
         let text = |n: u64| (n << (64 - 4 * digits(n)), digits(n));
         text(a).cmp(&text(b))
@@ -151,7 +149,7 @@ impl PartialOrd for FrameName<'_> {
     }
 }
 
-/// A heap, tracker or commit as the window names it.
+/// Returns the name of a heap, tracker or commit in the window.
 pub fn heap_label(heap: &Heap) -> String {
     match (heap.layer, &heap.name) {
         (Layer::Commit, _) => layer_label(Layer::Commit).to_owned(),
@@ -164,7 +162,7 @@ pub fn heap_label(heap: &Heap) -> String {
     }
 }
 
-/// A layer as the window names it.
+/// Returns the name of a layer in the window.
 pub fn layer_label(layer: Layer) -> &'static str {
     match layer {
         Layer::Commit => "Commit (VirtualAlloc)",
@@ -173,7 +171,7 @@ pub fn layer_label(layer: Layer) -> &'static str {
     }
 }
 
-/// A thread's id, and its name if an event gave one.
+/// Returns a thread's id, and its name if an event provided one.
 pub fn thread_label(trace: &Trace, process: ProcessId, thread: Tid) -> String {
     match trace.thread_names.get(&(process, thread)) {
         Some(name) => format!("{thread} ({})", plain(name)),

@@ -1,9 +1,9 @@
-//! Lines of a table that stand one in the other, as far as they hold different rows.
+//! Nesting of table lines, reduced to lines that hold different rows.
 //!
-//! A line that holds nothing but what one line below it holds changes whenever that one
-//! does, and by as much: both are one *node*. So what follows changes up the lines climbs
-//! once for each place where the tree branches, however long the chains between are (the
-//! callers of an only child, functions inlined in each other, the one type of a heap).
+//! A line whose rows are exactly those of one line below it always changes together with that line, and by the same
+//! amount: both are one *node*. So a change that is passed up the lines takes one step per branching of the tree,
+//! however long the chains in between are (callers of an only child, functions inlined in each other, the one type of a
+//! heap).
 //!
 //! Cost: two passes over the lines.
 
@@ -13,28 +13,28 @@ pub(super) const NOBODY: u32 = u32::MAX;
 /// The nodes of some lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Nest {
-    /// By line; [`NOBODY`] for lines that hold nothing.
+    /// Node of each line; [`NOBODY`] for lines without rows.
     of_line: Vec<u32>,
-    /// By node: the next one above, or [`NOBODY`].
+    /// Next node above each node, or [`NOBODY`].
     above: Vec<u32>,
-    /// By node of [`Nest::shared`] its line; empty where nodes are what is counted.
+    /// Line of each node of [`Nest::shared`]; empty if nodes themselves are counted.
     line: Vec<u32>,
     len: usize,
 }
 
-/// What a line holds.
+/// The rows of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holds {
     Nothing,
-    /// What the line below holds that has this node.
+    /// The rows of the line below that has this node.
     Same(u32),
-    /// Rows of its own, or what several lines below it hold.
+    /// Rows of its own, or those of several lines below it.
     Several,
 }
 
 impl Nest {
-    /// `own` are the lines that hold rows which no line below them holds. A line's number is
-    /// larger than that of its `parent`.
+    /// Builds the nest. `own` are the lines with rows that no line below them has. A line's number must be larger than
+    /// that of its `parent`.
     pub(super) fn new(lines: usize, own: impl Iterator<Item = u32>, parent: impl Fn(u32) -> Option<u32>) -> Self {
         let mut holds = vec![Holds::Nothing; lines];
         own.for_each(|line| holds[line as usize] = Holds::Several);
@@ -65,28 +65,28 @@ impl Nest {
         Self { of_line, len: above.len(), above, line: Vec::new() }
     }
 
-    /// Lines that do not stand in each other.
+    /// Creates a nest of lines that are not nested.
     pub(super) fn side_by_side(lines: usize) -> Self {
         Self { of_line: (0..lines as u32).collect(), above: vec![NOBODY; lines], line: Vec::new(), len: lines }
     }
 
-    /// Lines that hold the same rows without standing in each other: changes climb from
-    /// node to node `above`, each of which stands for a `line`. No line is met twice.
+    /// Creates a nest of lines that share rows without being nested: changes are passed from node to node along
+    /// `above`, and each node stands for a `line`. No line may occur twice on the way up.
     pub(super) fn shared(lines: usize, above: Vec<u32>, line: Vec<u32>) -> Self {
         Self { of_line: (0..lines as u32).collect(), above, line, len: lines }
     }
 
-    /// Number of nodes that [`Nest::up`] names.
+    /// Returns the number of nodes, or of lines, that [`Nest::up`] can return.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// The node of a line, or [`NOBODY`].
+    /// Returns the node of a line, or [`NOBODY`].
     pub(super) fn of(&self, line: u32) -> u32 {
         self.of_line[line as usize]
     }
 
-    /// A node and those above it, or their lines.
+    /// Returns a node and those above it, or their lines.
     #[inline]
     pub(super) fn up(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         let known = |node: u32| Some(node).filter(|&node| node != NOBODY);
@@ -113,7 +113,7 @@ mod tests {
             assert_eq!((nest.len(), nest.up(nest.of(0)).count()), (1, 1));
             assert!((0..length).all(|line| nest.of(line) == nest.of(0)));
         }
-        // A frame in the middle that allocates itself: those above it hold both.
+        // A frame in the middle that also allocates: the lines above it have both.
         let parted = nest(&chain(190), &[189, 100]);
         assert_eq!(parted.len(), 2);
         assert_eq!((parted.of(0), parted.of(101)), (parted.of(100), parted.of(189)));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     proptest! {
-        /// The lines of the nodes on the way up are all lines on the way up.
+        /// The lines of the nodes on the way up are exactly the lines on the way up.
         #[test]
         fn changes_reach_the_same_lines_as_line_by_line(
             parents in prop::collection::vec((any::<bool>(), any::<u32>()), 1..40),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::LifetimeClass;
 
-/// Number of rows and their bytes; sums saturate, and stay so.
+/// Number of rows and their bytes. Sums saturate and stay saturated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Bucket {
     /// Rows.
@@ -19,7 +19,7 @@ impl Bucket {
         self.add(Self { count: 1, size });
     }
 
-    /// Takes one row away that was added.
+    /// Subtracts a row that was added before.
     pub(super) fn take_row(&mut self, size: u64) {
         self.count -= 1;
         if self.size != u64::MAX {
@@ -33,29 +33,29 @@ impl Bucket {
         self.size = self.size.saturating_add(other.size);
     }
 
-    /// Both together.
+    /// Returns the sum of both.
     pub fn plus(mut self, other: Self) -> Self {
         self.add(other);
         self
     }
 }
 
-/// One bucket for each lifetime class.
+/// One bucket per lifetime class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ByClass([Bucket; 4]);
 
 impl ByClass {
-    /// Of the buckets of all classes.
+    /// Creates it from the buckets of all classes.
     pub(super) fn of(buckets: [Bucket; 4]) -> Self {
         Self(buckets)
     }
 
-    /// The bucket of a class.
+    /// Returns the bucket of a class.
     pub fn get(&self, class: LifetimeClass) -> Bucket {
         self.0[class as usize]
     }
 
-    /// The bucket of a class, to change.
+    /// Returns the bucket of a class, mutably.
     pub fn get_mut(&mut self, class: LifetimeClass) -> &mut Bucket {
         &mut self.0[class as usize]
     }
@@ -65,7 +65,7 @@ impl ByClass {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| a.add(*b));
     }
 
-    /// Only the buckets whose bit is set in `classes` (see [`super::Mask`]).
+    /// Returns only the buckets whose bit is set in `classes` (see [`super::Mask`]).
     pub fn only(&self, classes: u8) -> Self {
         let mut kept = *self;
         for class in LifetimeClass::ALL {
@@ -76,12 +76,12 @@ impl ByClass {
         kept
     }
 
-    /// Whether no row takes part.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|bucket| bucket.count == 0)
     }
 
-    /// The numbers of the table.
+    /// Returns the numbers shown in the table.
     pub fn numbers(&self) -> Numbers {
         use LifetimeClass::{Aifi, Aifo, Aofi, Aofo};
         let get = |class| self.get(class);
@@ -98,40 +98,40 @@ impl ByClass {
     }
 }
 
-/// A change in bytes that is not known, because a sum saturated or it does not fit.
+/// An unknown change in bytes, because a sum saturated or the change does not fit.
 pub const UNKNOWN_CHANGE: i64 = i64::MIN;
 
-/// How much more one number is than another; [`UNKNOWN_CHANGE`] where that is not known.
+/// Returns `to` minus `from`; [`UNKNOWN_CHANGE`] if that is unknown.
 pub(super) fn change(from: u64, to: u64) -> i64 {
     let is_sum = from != u64::MAX && to != u64::MAX;
     i64::try_from(i128::from(to) - i128::from(from)).ok().filter(|_| is_sum).unwrap_or(UNKNOWN_CHANGE)
 }
 
-/// The same of changes.
+/// Returns `to` minus `from` for two changes; [`UNKNOWN_CHANGE`] if that is unknown.
 pub(super) fn change_of_changes(from: i64, to: i64) -> i64 {
     let is_known = from != UNKNOWN_CHANGE && to != UNKNOWN_CHANGE;
     to.checked_sub(from).filter(|_| is_known).unwrap_or(UNKNOWN_CHANGE)
 }
 
-/// Writes a change; null where it is not known.
+/// Serializes a change; null if it is unknown.
 pub(super) fn known_or_null<S: serde::Serializer>(change: &i64, serializer: S) -> Result<S::Ok, S::Error> {
     Some(*change).filter(|change| *change != UNKNOWN_CHANGE).serialize(serializer)
 }
 
-/// What one line of the table says of an interval, in rows and bytes.
+/// The numbers of one line of the table for an interval, in rows and bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Numbers {
-    /// Rows alive at some moment of the interval.
+    /// Rows alive at any moment of the interval.
     pub count: u64,
-    /// Their bytes.
+    /// Bytes of those rows.
     pub size: u64,
-    /// Change of what is outstanding, from edge to edge; may be [`UNKNOWN_CHANGE`].
+    /// Change of outstanding bytes from edge to edge; may be [`UNKNOWN_CHANGE`].
     pub impacting: i64,
     /// Bytes alive at the left edge.
     pub outstanding_from: u64,
     /// Bytes alive at the right edge.
     pub outstanding_to: u64,
-    /// What began in the interval.
+    /// Rows allocated in the interval.
     pub allocated: Bucket,
 }
 

@@ -1,9 +1,10 @@
-//! Owners of memory: who keeps it, whatever function asked for it. A grouping of sites, like types.
+//! Owners of memory: the component that keeps it, whichever function allocated it. A grouping of sites, like types.
 //!
-//! Of commit it is what the stack tells (`assets/owners.toml`): from the innermost frame outwards, up to the responsible
-//! caller, the first one that a rule fits; where none does, the responsible module. Heaps and trackers own their blocks.
+//! The owner of commit follows from the stack (`assets/owners.toml`): from the innermost frame outwards, up to the
+//! responsible caller, the first frame that a rule matches; if none does, the responsible module. Heaps and trackers
+//! own their blocks.
 //!
-//! Cost: once for each state of the names a look at the frames of the sites of commit, on all processors.
+//! Cost: once per state of the names a look at the frames of the sites of commit, on all CPUs.
 
 use rayon::prelude::*;
 
@@ -16,15 +17,15 @@ use crate::stack_rules::owner_rules;
 use crate::symbols::{FrameKind, Names};
 use crate::units::Layer;
 
-/// The owner of blocks in Windows' heaps, and of what these commit.
+/// The owner of blocks in Windows heaps, and of the commit of these heaps.
 const HEAP: &str = "Windows heap";
-/// The owner of blocks that a tracker reports.
+/// The owner of blocks reported by trackers.
 const TRACKER: &str = "Trackers";
 
-/// Sites in one piece of work.
+/// Number of sites in one piece of work.
 const PIECE: usize = 1 << 12;
 
-/// The owners of all sites, as far as names are known.
+/// Returns the owners of all sites, as far as names are known.
 pub fn owners(trace: &Trace, names: &Names, cancel: &Cancel) -> Result<SiteNames, Cancelled> {
     let of_piece = |sites: &[Site]| {
         cancel.check()?;
@@ -37,7 +38,7 @@ pub fn owners(trace: &Trace, names: &Names, cancel: &Cancel) -> Result<SiteNames
     Ok(builder.of_sites(of_site))
 }
 
-/// Finds the owners of one site after the other.
+/// Finds the owners of one site after another.
 pub(super) struct OwnerFinder<'a> {
     trace: &'a Trace,
     names: &'a Names,
@@ -49,7 +50,7 @@ impl<'a> OwnerFinder<'a> {
         Self { trace, names, callers: CallerFinder::new(trace, names, FrameKind::Innermost) }
     }
 
-    /// The owner of a site.
+    /// Returns the owner of a site.
     pub(super) fn owner(&mut self, site: &Site) -> &'a str {
         match self.trace.layer_of(site) {
             Layer::Heap => HEAP,
@@ -81,7 +82,7 @@ impl<'a> OwnerFinder<'a> {
     }
 }
 
-/// The owner of commit whose responsible caller lies in no module.
+/// The owner of commit whose responsible caller is outside all modules.
 const UNKNOWN_MODULE: &str = "(no module)";
 
 #[cfg(test)]

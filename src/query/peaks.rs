@@ -1,7 +1,6 @@
-//! The largest outstanding sizes of lines of a table or groups of a report: the one
-//! number that needs the changes in order. Cost: a pass over the events of the
-//! interval, each of which climbs as often as the lines above its own branch
-//! ([`Nest`]); for growing traces a sort of them.
+//! Peaks of outstanding bytes, for lines of a table or groups of a report: the only number that depends on the order of
+//! changes. Cost: a pass over the events of the interval, in which each event takes a step per node above it
+//! ([`Nest`]); for growing traces a sort of the events.
 
 use super::changes::{Change, changes};
 use super::nest::{NOBODY, Nest};
@@ -9,12 +8,12 @@ use super::{Cancel, Cancelled, Index, LifetimeClass};
 use crate::model::Row;
 use crate::units::Interval;
 
-/// By lifetime class the line of a site's rows, or [`NOBODY`].
+/// Line of a site's rows by lifetime class, or [`NOBODY`].
 pub(super) type ByClassLines = [u32; 4];
 
-/// The largest values inside `interval` of lines that begin at `now`. A row counts
-/// for the line that `lines_of` names for its site and class, and for all that
-/// `parent` names above, which have smaller numbers; changes at one tick count together.
+/// Returns the peaks inside `interval` of lines that start at `now`. A row counts for the line that `lines_of` has for
+/// its site and class, and for all its ancestors by `parent`, which must have smaller numbers. Changes at one tick
+/// count together.
 pub(super) fn line_peaks(
     index: &Index,
     interval: Interval,
@@ -29,7 +28,7 @@ pub(super) fn line_peaks(
     nest_peaks(index, interval, now, &lines_of, &nest, cancel)
 }
 
-/// The same, where `nodes_of` names nodes of `nest`.
+/// Returns the peaks of lines, where `nodes_of` already has nodes of `nest`.
 pub(super) fn nest_peaks(
     index: &Index,
     interval: Interval,
@@ -43,7 +42,7 @@ pub(super) fn nest_peaks(
     finish(index, interval, swept, now, of, nest, cancel)
 }
 
-/// The same for groups of rows that are no groups of sites.
+/// Returns the peaks of groups of rows that are not groups of sites.
 pub(super) fn row_peaks(
     index: &Index,
     interval: Interval,
@@ -57,7 +56,7 @@ pub(super) fn row_peaks(
     finish(index, interval, swept, now, |row, _| of(row), &nest, cancel)
 }
 
-/// How far the index says that nodes rise, or a sort of the changes where it says nothing.
+/// Converts rises to peaks. Without rises from the index, they are computed by sorting the changes.
 fn finish(
     index: &Index,
     interval: Interval,
@@ -83,7 +82,7 @@ fn finish(
     Ok((0..).zip(now).map(|(line, &now)| u64::try_from(i128::from(now) + rise(line)).unwrap_or(u64::MAX)).collect())
 }
 
-/// By how much each node rises above its beginning at most.
+/// Returns the highest rise of each node above its start.
 fn climb(changes: &[Change], nest: &Nest) -> Vec<i128> {
     let mut now = vec![0; nest.len()];
     let mut rise = now.clone();

@@ -1,4 +1,4 @@
-//! The numbers of an interval by groups, as `highwater report` prints them.
+//! The numbers of an interval by group: the output of `highwater report`.
 
 mod filter;
 mod group;
@@ -17,37 +17,37 @@ pub use filter::ReportFilter;
 pub use group::{Group, GroupNumbers};
 pub(super) use group::{describe, first};
 
-/// A part of a group's key; the layer is always part of it.
+/// A part of a group's key. The layer is always part of the key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum By {
-    /// Life of a process.
+    /// Process instance.
     Process,
     /// Handle or name of the heap.
     Heap,
     /// Recorded addresses of the stack.
     Stack,
-    /// The same of the stack that freed; what never died is in the group of an empty one, with
-    /// what was freed without a stack.
+    /// Recorded addresses of the freeing stack. Blocks that were not freed are in the group of the empty stack,
+    /// together with those freed without a stack.
     FreedStack,
     /// Allocated C++ type.
     Type,
-    /// Allocating thread; null also where no event tells it.
+    /// Allocating thread; null also if no event reports it.
     Thread,
-    /// Powers of two.
+    /// Size, in powers of two.
     Size,
-    /// Decades of seconds; what never died is one group.
+    /// Lifetime, in decades of seconds; unknown lifetimes are one group.
     Lifetime,
-    /// Innermost function; null also where no stack was recorded.
+    /// Innermost function; null also if no stack was recorded.
     Function,
-    /// Module of that function; null also where none is known.
+    /// Module of that function; null also if none is known.
     Module,
-    /// Name that rules give to the stack.
+    /// Tag of the stack, according to the rules.
     Tag,
     /// Responsible caller.
     Responsible,
-    /// Responsible module; the address of a frame in none.
+    /// Responsible module; for a frame outside all modules its address.
     ResponsibleModule,
-    /// Who keeps it: of commit by its stack, of blocks their heap or tracker.
+    /// Owner: for commit according to its stack, for blocks their heap or tracker.
     Owner,
 }
 
@@ -70,48 +70,47 @@ impl By {
         Self::Owner,
     ];
 
-    /// Whether any of some keys follows from the functions of stacks.
+    /// Returns whether any of the keys depends on the functions of stacks.
     pub fn need_functions(by: &[Self]) -> bool {
         by.iter().any(|by| matches!(by, Self::Function | Self::Module | Self::Tag | Self::Responsible | Self::ResponsibleModule))
     }
 }
 
-/// What a report is asked.
+/// A query for a report.
 #[derive(Clone, Debug)]
 pub struct ReportRequest {
     /// The interval.
     pub interval: Interval,
     /// Key of the groups.
     pub by: Vec<By>,
-    /// Which rows.
+    /// The rows to count.
     pub filter: ReportFilter,
-    /// At most so many groups.
+    /// Largest number of groups to return.
     pub top: Option<usize>,
-    /// By function and module: whether the allocator's run is left out.
+    /// With groups by function or module, which frames are folded away.
     pub fold: Fold,
-    /// By stack: whether the source lines of its frames are told.
+    /// With groups by stack, whether the source lines of frames are returned.
     pub sources: bool,
 }
 
-/// The answer.
+/// A report.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The interval.
     pub interval: Interval,
     /// Groups, by |impacting size|, then size, both falling, then by key.
     pub groups: Vec<Group>,
-    /// How many there are, told or not.
+    /// Number of all groups, including those not returned.
     pub count: usize,
 }
 
-/// Answers a request. Cost: totals, a pass over the sites, and for the groups that
-/// are kept their peaks and the names of their frames; by thread, size or lifetime, passes
-/// over the rows.
+/// Computes a report without names. Cost: totals, a pass over the sites, and for the returned groups their peaks and
+/// the names of their frames; by thread, size or lifetime, passes over the rows.
 pub fn report(index: &Index, request: &ReportRequest, cancel: &Cancel) -> Result<Report, Cancelled> {
     named_report(index, request, &Names::default(), cancel)
 }
 
-/// The same with the names of frames and types that are known.
+/// Computes a report with the known names of frames and types.
 pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cancel: &Cancel) -> Result<Report, Cancelled> {
     let mask = request.filter.named_mask(index.trace(), names, cancel)?;
     let asked = AskedReport { index, request, mask: &mask, totals: None, names, cancel };
@@ -119,17 +118,16 @@ pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cance
     Ok(Report { interval: request.interval, groups, count })
 }
 
-/// The groups of a report, and which sites they are of.
+/// The groups of a report, and the group of each site.
 pub(super) struct GroupList {
     pub(super) groups: Vec<Group>,
-    /// How many there are, listed or not.
+    /// Number of all groups, including those not listed.
     count: usize,
-    /// By site the place of its group in the list; means something only where sites tell all
-    /// groups apart.
+    /// Index of each site's group in the list; only meaningful if the site alone determines the group.
     pub(super) of_site: Vec<Option<u32>>,
 }
 
-/// The same of chosen sites, whatever the filter of the request says, with the sums of the interval.
+/// Lists the groups of the sites in `mask`, ignoring the filter of the request, given the totals of the interval.
 pub(super) fn list_of_sites(
     index: &Index,
     request: &ReportRequest,
@@ -140,12 +138,12 @@ pub(super) fn list_of_sites(
     AskedReport { index, request, mask, totals: Some(totals), names, cancel }.list()
 }
 
-/// Groups with equal numbers that are put into the order of their keys at a time.
+/// Largest number of groups with equal numbers that are sorted by key at once.
 pub(super) const LEVEL: usize = 1 << 12;
 
-/// Tells the groups of [`named_report`] one after the other: only some of them are ever spelled out
-/// at a time. The order is the same but where very many groups have equal numbers, which
-/// then come in runs. `mask` has the sites that the filter of the request chooses.
+/// Calls `each` with the groups of [`named_report`] one by one, so that only some of them are in memory at a time. The
+/// order is the same, except that very many groups with equal numbers are sorted in separate runs. `mask` must have the
+/// sites that the filter of the request selects.
 pub fn each_group<E: From<Cancelled>>(
     index: &Index,
     request: &ReportRequest,
@@ -180,8 +178,8 @@ pub fn each_group<E: From<Cancelled>>(
     })
 }
 
-/// Tells the numbers of each stack and process, with a site that has the stack; stacks with
-/// equal numbers in the order in which they were met first. `mask` as in [`each_group`].
+/// Calls `each` with the numbers of each stack and process, and a site that has the stack. Stacks with equal numbers
+/// come in the order of their first sites. `mask` is as in [`each_group`].
 pub fn each_stack<E: From<Cancelled>>(
     index: &Index,
     request: &ReportRequest,
@@ -200,20 +198,20 @@ pub fn each_stack<E: From<Cancelled>>(
     })
 }
 
-/// What is asked, and of what.
+/// A request with all its inputs.
 struct AskedReport<'a> {
     index: &'a Index,
-    /// Its filter is not looked at: `mask` has what it chooses.
+    /// The request; its filter is ignored, since `mask` has the selected sites.
     request: &'a ReportRequest,
     mask: &'a Mask,
-    /// The sums of the interval, if somebody has them.
+    /// Totals of the interval, if known.
     totals: Option<&'a Arc<Totals>>,
     names: &'a Names,
     cancel: &'a Cancel,
 }
 
 impl AskedReport<'_> {
-    /// The first groups in the order of a report.
+    /// Returns the first groups in the order of a report.
     fn list(&self) -> Result<GroupList, Cancelled> {
         let &Self { request, cancel, .. } = self;
         self.groups(|named, sites, groups| {
@@ -233,7 +231,7 @@ impl AskedReport<'_> {
         })
     }
 
-    /// Puts the rows into groups and hands these on.
+    /// Groups the rows and passes the groups to `then`.
     fn groups<T, E: From<Cancelled>>(
         &self,
         then: impl FnOnce(Named<'_>, &SiteGroups, &Groups<'_>) -> Result<T, E>,
@@ -258,7 +256,7 @@ impl AskedReport<'_> {
 }
 
 impl AskedReport<'_> {
-    /// By group of sites the line of its responsible callers, if they are a key.
+    /// Returns for each site group the source line of its responsible caller, if that is a key.
     fn lines(&self, sites: &SiteGroups, groups: usize) -> Result<Option<Vec<Option<SourceLine>>>, Cancelled> {
         let &Self { index, request, mask, names, cancel, .. } = self;
         if !request.by.contains(&By::Responsible) || names.is_empty() {
@@ -276,21 +274,21 @@ impl AskedReport<'_> {
 
 type Rank = Reverse<(u64, u64)>;
 
-/// `None` if nothing takes part.
+/// Sort key of a group; `None` if it has no rows.
 fn rank(sums: &ByClass) -> Option<Rank> {
     let numbers = sums.numbers();
     (!sums.is_empty()).then_some(Reverse((numbers.impacting.unsigned_abs(), numbers.size)))
 }
 
-/// A group that takes part.
+/// A group that has rows.
 struct Ranked {
-    /// Its place among all.
+    /// Index among all groups.
     at: usize,
     rank: Rank,
     peak: u64,
 }
 
-/// All groups that take part, in the order of a report; equal ones as they were met.
+/// Returns all groups that have rows, in the order of a report; equal ones in order of appearance.
 fn ranked(groups: &Groups<'_>, cancel: &Cancel) -> Result<Vec<Ranked>, Cancelled> {
     let mut order: Vec<(Rank, usize)> = groups.sums.iter().zip(0..).filter_map(|(sums, at)| Some((rank(sums)?, at))).collect();
     order.sort_unstable();
@@ -299,14 +297,14 @@ fn ranked(groups: &Groups<'_>, cancel: &Cancel) -> Result<Vec<Ranked>, Cancelled
     Ok(order.into_iter().zip(peaks).map(|((rank, at), peak)| Ranked { at, rank, peak }).collect())
 }
 
-/// A site of a group, and what tells its rows apart.
+/// Returns a site of a group, and its row key.
 fn place(sites: &SiteGroups, groups: &Groups<'_>, i: usize) -> (SiteId, RowKey) {
     let (group, row) = groups.keys[i];
-    // A group of sites has a first one.
+    // Every site group has a first site.
     (sites.first[group as usize].unwrap_or(SiteId(0)), row)
 }
 
-/// The peaks of some groups.
+/// Returns the peaks of some groups.
 fn peaks(groups: &Groups<'_>, order: &[usize], cancel: &Cancel) -> Result<Vec<u64>, Cancelled> {
     cancel.check()?;
     let mut place = vec![None; groups.keys.len()];
@@ -315,18 +313,18 @@ fn peaks(groups: &Groups<'_>, order: &[usize], cancel: &Cancel) -> Result<Vec<u6
     groups.peaks(&place, &now, cancel)
 }
 
-/// The functions of all sites, if a key asks for them.
+/// Returns the functions of all sites, if a key needs them.
 pub(super) fn functions_for(trace: &Trace, names: &Names, by: &[By], cancel: &Cancel) -> Result<Option<Functions>, Cancelled> {
     By::need_functions(by).then(|| Functions::of(trace, names, Fold::Nothing, cancel)).transpose()
 }
 
-/// The tags of all sites, if a key asks for them.
+/// Returns the tags of all sites, if a key needs them.
 pub(super) fn tags_for(functions: Option<&Functions>, by: &[By], cancel: &Cancel) -> Result<Option<SiteNames>, Cancelled> {
     let functions = functions.filter(|_| by.contains(&By::Tag));
     functions.map(|functions| super::tags(functions, cancel)).transpose()
 }
 
-/// The owners of all sites, if a key asks for them.
+/// Returns the owners of all sites, if a key needs them.
 pub(super) fn owners_for(trace: &Trace, names: &Names, by: &[By], cancel: &Cancel) -> Result<Option<SiteNames>, Cancelled> {
     by.contains(&By::Owner).then(|| super::owners(trace, names, cancel)).transpose()
 }

@@ -1,9 +1,8 @@
-//! Groups of rows that are no stacks in the form that a table of one layer shows: by where
-//! they lie (heap), what they are (type), and by what each has of its own (thread, size,
-//! lifetime).
+//! Groups of rows other than by stack, for the table of one layer: by site (heap, type, owner, tag), or by a property
+//! of the row (thread, size, lifetime).
 //!
-//! Cost: by heap and type the totals and a pass over the sites, by the others a parallel scan
-//! of the rows; with peaks another one, and a pass over the events.
+//! Cost: by heap, type, owner or tag the totals and a pass over the sites; by thread, size or lifetime a parallel scan
+//! of the rows. With peaks another scan, and a pass over the events.
 
 use std::sync::Arc;
 
@@ -14,27 +13,27 @@ use crate::model::{HeapId, ProcessId, Site, SiteId};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Tid};
 
-/// What tells the groups apart.
+/// The key of the groups.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RowGrouping {
-    /// A heap, a tracker, or what a process has committed.
+    /// A heap, a tracker, or the commit of a process.
     Heap,
-    /// The C++ type that was allocated.
+    /// The allocated C++ type.
     Type,
-    /// Who keeps the memory.
+    /// The owner of the memory.
     Owner,
-    /// The name that rules give to the stack.
+    /// The tag of the stack, according to the rules.
     Tag,
-    /// The thread that allocated.
+    /// The allocating thread.
     Thread,
-    /// Powers of two.
+    /// Size, in powers of two.
     Size,
-    /// Decades of seconds.
+    /// Lifetime, in decades of seconds.
     Lifetime,
 }
 
 impl RowGrouping {
-    /// What tells rows of one site apart.
+    /// Returns the part of the key that can differ between rows of one site.
     fn by(self) -> &'static [By] {
         match self {
             Self::Heap | Self::Type | Self::Owner | Self::Tag => &[],
@@ -45,12 +44,12 @@ impl RowGrouping {
     }
 }
 
-/// What groups of sites are called that follow from names.
+/// The labels of sites, for groupings that depend on names.
 #[derive(Clone, Debug)]
 pub enum SiteLabels {
-    /// Their types.
+    /// Types of the sites.
     Types(Arc<Types>),
-    /// Their owners or tags.
+    /// Owners or tags of the sites.
     Names(Arc<SiteNames>),
 }
 
@@ -62,7 +61,7 @@ impl SiteLabels {
         }
     }
 
-    /// What a type, owner or tag is called, by its number.
+    /// Returns the name of a type, owner or tag, by its number.
     pub fn name(&self, id: u32) -> &Arc<str> {
         match self {
             Self::Types(types) => &types.key(id).name,
@@ -71,36 +70,35 @@ impl SiteLabels {
     }
 }
 
-/// One group.
+/// A group of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RowGroup {
-    /// Which.
+    /// Its key.
     pub key: NodeKey,
     /// Its numbers.
     pub numbers: Numbers,
-    /// Its largest size, if that was asked.
+    /// Its peak, if requested.
     pub peak: Option<u64>,
 }
 
-/// The rows that a question is about.
+/// The rows of a query.
 #[derive(Clone, Copy, Debug)]
 pub struct RowsAsked<'a> {
-    /// Sees the rows that are chosen.
+    /// The index, which determines the selected rows.
     pub index: &'a Index,
     /// The interval.
     pub interval: Interval,
-    /// Sites and classes.
+    /// The sites and classes to count.
     pub mask: &'a Mask,
     /// The layer.
     pub layer: Layer,
-    /// The sums of the interval, if they are known.
+    /// The totals of the interval, if known.
     pub totals: Option<&'a Arc<Totals>>,
-    /// The types, owners or tags of all sites; without them all are one.
+    /// The types, owners or tags of all sites; without them all sites are one group.
     pub labels: Option<&'a SiteLabels>,
 }
 
-/// The groups in which rows take part, in order; equal ones by their keys. And the numbers of
-/// all together.
+/// Returns the groups that have rows, sorted, equal ones by key; and the numbers of all groups together.
 pub fn row_groups(
     asked: RowsAsked<'_>,
     grouping: RowGrouping,
@@ -110,7 +108,7 @@ pub fn row_groups(
 ) -> Result<(Vec<RowGroup>, Numbers), Cancelled> {
     let RowsAsked { index, interval, mask, layer, totals, labels } = asked;
     let trace = index.trace();
-    // Threads are those of their processes.
+    // Thread ids are per process.
     let part_of = |id: SiteId, site: &Site| match grouping {
         RowGrouping::Heap => site.heap.0,
         RowGrouping::Type | RowGrouping::Owner | RowGrouping::Tag => labels.map_or(0, |labels| labels.of_site(id)),

@@ -1,7 +1,6 @@
-//! A set of a trace's rows, one bit each, and the conditions that fill it.
+//! A set of a trace's rows, one bit each, and the conditions that select rows.
 //!
-//! Cost: an eighth of a byte a row; to fill it, for each condition one parallel pass over
-//! the columns that it looks at.
+//! Cost: an eighth of a byte per row; to fill it, for each condition one parallel pass over the columns that it uses.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,60 +11,60 @@ use super::{Cancel, Cancelled, Filter, Key, LifetimeClass, Path};
 use crate::model::{CHUNK, Chunk, RowId, Rows, Trace};
 use crate::units::{Interval, Ticks, Tid};
 
-/// A half-open range that may lack an end.
+/// A half-open range that can be unbounded on either side.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Bounds<T> {
-    /// The smallest that is inside.
+    /// Lower bound (inclusive).
     pub from: Option<T>,
-    /// The smallest behind it.
+    /// Upper bound (exclusive).
     pub to: Option<T>,
 }
 
 impl<T: Copy + PartialOrd> Bounds<T> {
-    /// `[from, to)`.
+    /// Returns `[from, to)`.
     pub fn new(from: T, to: T) -> Self {
         Self { from: Some(from), to: Some(to) }
     }
 
-    /// Whether a value is inside.
+    /// Returns whether a value is inside.
     #[inline]
     pub fn contains(&self, value: T) -> bool {
         self.from.is_none_or(|from| from <= value) && self.to.is_none_or(|to| value < to)
     }
 
-    /// The same range of other values.
+    /// Returns the range with converted bounds.
     pub fn map<U>(self, f: impl Fn(T) -> U) -> Bounds<U> {
         Bounds { from: self.from.map(&f), to: self.to.map(&f) }
     }
 }
 
-/// What a row must be like.
+/// A condition on a row.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum RowCondition {
-    /// Born inside; what was there before the trace is older than any bound.
+    /// Allocated inside; blocks from before the trace are before any lower bound.
     Allocated(Bounds<Ticks>),
-    /// Died inside, or never where that is asked for.
+    /// Freed inside, or never if `or_never` is set.
     Freed {
-        /// When.
+        /// When the row must have been freed.
         within: Option<Bounds<Ticks>>,
-        /// Whether rows that never died are wanted too.
+        /// Whether rows that were never freed match, too.
         or_never: bool,
     },
-    /// Bytes.
+    /// Size in bytes.
     Size(Bounds<u64>),
-    /// Ticks from birth to death. What never died, or was there before the trace, lives
-    /// longer than any bound.
+    /// Ticks from birth to death. Unknown lifetimes, of rows that were never freed or existed before the trace, are
+    /// above any upper bound.
     Lifetime(Bounds<i64>),
     /// Allocating thread.
     Thread(Tid),
-    /// One of these, in order; see [`RowCondition::rows`].
+    /// One of these rows, sorted; see [`RowCondition::rows`].
     Rows(Arc<[RowId]>),
-    /// Meets all of these.
+    /// All of these conditions.
     All(Arc<[RowCondition]>),
 }
 
 impl RowCondition {
-    /// To be one of some rows.
+    /// Creates the condition to be one of some rows.
     pub fn rows(ids: impl IntoIterator<Item = RowId>) -> Self {
         let mut ids: Vec<RowId> = ids.into_iter().collect();
         ids.sort_unstable();
@@ -73,7 +72,7 @@ impl RowCondition {
         Self::Rows(ids.into())
     }
 
-    /// Clears the bits of the rows of a chunk that do not meet it.
+    /// Clears the bits of the rows of a chunk that do not match.
     fn narrow(&self, chunk: &Chunk<'_>, words: &mut [u64]) {
         match self {
             Self::Allocated(bounds) => keep_inside(chunk, words, *bounds, |at| chunk.birth(at)),
@@ -93,21 +92,21 @@ impl RowCondition {
     }
 }
 
-/// Ticks from birth to death, `None` if one of them was not seen.
+/// Returns the ticks from birth to death; `None` if one of them was not recorded.
 #[inline]
 pub(super) fn lifetime(chunk: &Chunk<'_>, at: usize) -> Option<i64> {
     lifetime_of(chunk.birth(at), chunk.death(at))
 }
 
-/// The same of a birth and a death. Always less than the largest number, which so tells
-/// the lives without an end from all others.
+/// Returns the ticks from a birth to a death; `None` if one of them was not recorded. The result is always less than
+/// `i64::MAX`, which can therefore stand for unknown lifetimes.
 #[inline]
 pub(super) fn lifetime_of(birth: Ticks, death: Ticks) -> Option<i64> {
     let is_known = birth != Ticks::BEFORE_TRACE && death != Ticks::NEVER;
     is_known.then(|| death.0.saturating_sub(birth.0).min(i64::MAX - 1))
 }
 
-/// What is asked of every row is whether it is inside, not which edges there are.
+/// Keeps the rows whose value is inside `bounds`. The kind of bounds is determined once, outside the loop over rows.
 fn keep_inside<T: Copy + PartialOrd>(chunk: &Chunk<'_>, words: &mut [u64], bounds: Bounds<T>, of: impl Fn(usize) -> T) {
     match (bounds.from, bounds.to) {
         (None, None) => {}
@@ -123,27 +122,27 @@ fn keep(chunk: &Chunk<'_>, words: &mut [u64], wants: impl Fn(usize) -> bool) {
     }
 }
 
-/// A word of the rows of a chunk that are wanted.
+/// Returns a word of bits for the rows of a chunk that match.
 fn bits(chunk: &Chunk<'_>, word: usize, wants: impl Fn(usize) -> bool) -> u64 {
     let places = word * 64..chunk.len().min(word * 64 + 64);
     places.rev().fold(0, |bits, at| bits << 1 | u64::from(wants(at)))
 }
 
-/// A choice of rows by what they are themselves, whatever interval is asked about: a row
-/// must meet all conditions, also several of one kind. Cheap to clone.
+/// A selection of rows by their own properties, independent of the queried interval. A row must match all conditions,
+/// even several of one kind. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct RowChoice {
-    /// Conditions; without any, all rows are chosen.
+    /// The conditions; without any, all rows are selected.
     pub all: Vec<RowCondition>,
 }
 
 impl RowChoice {
-    /// Whether nothing is left out.
+    /// Returns whether all rows are selected.
     pub fn is_all(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// The rows that meet all conditions; `None` if that is all of them.
+    /// Returns the rows that match all conditions; `None` if all rows are selected.
     pub fn rows(&self, trace: &Trace, cancel: &Cancel) -> Result<Option<Arc<RowSet>>, Cancelled> {
         if self.is_all() {
             return Ok(None);
@@ -152,7 +151,7 @@ impl RowChoice {
     }
 }
 
-/// Tells `each` the bits that are set of some places.
+/// Calls `each` with the indices of the set bits in a range.
 #[inline]
 pub(super) fn each_bit(words: &[u64], places: Range<usize>, mut each: impl FnMut(usize)) {
     for (k, word) in words.iter().enumerate().take(places.end.div_ceil(64)).skip(places.start / 64) {
@@ -176,11 +175,11 @@ pub struct RowSet {
     words: Vec<u64>,
 }
 
-/// Words of a full chunk.
+/// Number of words of a full chunk.
 const WORDS: usize = CHUNK / 64;
 
 impl RowSet {
-    /// The rows that meet all conditions of a choice.
+    /// Returns the rows that match all conditions of a choice.
     pub fn of(trace: &Trace, choice: &RowChoice, cancel: &Cancel) -> Result<Self, Cancelled> {
         Self::by_chunk(&trace.rows, cancel, |chunk, words| {
             (0..words.len()).for_each(|k| words[k] = bits(chunk, k, |_| true));
@@ -188,8 +187,8 @@ impl RowSet {
         })
     }
 
-    /// The rows under a node of the tree of an interval: those of its places that are of its lifetime
-    /// classes there; of a single allocation that one alone. Cost: [`Filter::mask`] and a pass over the rows.
+    /// Returns the rows below a node of the tree of an interval: the rows of its sites that have its lifetime classes
+    /// there; for a single allocation only that one. Cost: [`Filter::mask`] and a pass over the rows.
     pub fn under(trace: &Trace, path: &Path, interval: Interval, cancel: &Cancel) -> Result<Self, Cancelled> {
         let mask = Filter::under(Arc::clone(path)).mask(trace);
         let only = path.iter().find_map(|key| if let Key::Row(row) = key { Some(*row) } else { None });
@@ -201,7 +200,7 @@ impl RowSet {
         })
     }
 
-    /// The rows that `wants` by chunk and place.
+    /// Returns the rows that `wants` accepts, by chunk and index in it.
     pub(super) fn filled(
         rows: &Rows,
         cancel: &Cancel,
@@ -212,7 +211,7 @@ impl RowSet {
         })
     }
 
-    /// Filled by `fill`, chunk by chunk. Parallel.
+    /// Returns a set filled by `fill`, chunk by chunk. Parallel.
     fn by_chunk(rows: &Rows, cancel: &Cancel, fill: impl Fn(&Chunk<'_>, &mut [u64]) + Sync) -> Result<Self, Cancelled> {
         let mut words = vec![0u64; rows.len().div_ceil(64)];
         words.par_chunks_mut(WORDS).enumerate().try_for_each(|(i, words)| {
@@ -223,44 +222,44 @@ impl RowSet {
         Ok(Self { words })
     }
 
-    /// Leaves out what is not in another set as well.
+    /// Keeps only the rows that are in another set, too.
     pub fn keep_all(&mut self, other: &Self) {
         self.words.iter_mut().zip(&other.words).for_each(|(ours, theirs)| *ours &= theirs);
     }
 
-    /// Leaves out the rows of another set.
+    /// Removes the rows of another set.
     pub fn remove_all(&mut self, other: &Self) {
         self.words.iter_mut().zip(&other.words).for_each(|(ours, theirs)| *ours &= !theirs);
     }
 
-    /// Whether a row is in it.
+    /// Returns whether a row is in the set.
     #[inline]
     pub fn has(&self, row: RowId) -> bool {
         self.words.get(row.0 as usize / 64).is_some_and(|word| word >> (row.0 % 64) & 1 != 0)
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether there are none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// Bytes in memory.
+    /// Returns the bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
         self.words.capacity() * 8
     }
 
-    /// Tells `each` the rows that are in it of some places of a chunk, by place and in order.
+    /// Calls `each` with the rows of the set in a range of a chunk, by index and in order.
     #[inline]
     pub(super) fn each_of_chunk(&self, index: usize, places: Range<usize>, each: impl FnMut(usize)) {
         each_bit(self.of_chunk(index), places, each);
     }
 
-    /// The bits of one chunk; none of rows that came since.
+    /// Returns the bits of one chunk; rows that arrived later have none.
     pub(super) fn of_chunk(&self, index: usize) -> &[u64] {
         let start = (index * WORDS).min(self.words.len());
         &self.words[start..(start + WORDS).min(self.words.len())]

@@ -1,8 +1,8 @@
-//! Single allocations, in the order of one of their columns.
+//! Single allocations, sorted by one of their columns.
 //!
-//! Cost: one parallel pass over the rows born before the end of the interval; of more than are
-//! wanted only those that come first are kept, so memory does not grow with the trace. As
-//! soon as one worker has as many as are wanted, most others are left out by one comparison.
+//! Cost: one parallel pass over the rows born before the end of the interval. Only the requested number of rows is
+//! kept, so memory does not grow with the trace. As soon as one worker has that many, most others are rejected by one
+//! comparison.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +13,7 @@ use super::{Cancel, Cancelled, Index, Mask};
 use crate::model::{Chunk, RowId};
 use crate::units::{Interval, Ticks};
 
-/// What single allocations can be sorted by.
+/// The columns that single allocations can be sorted by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[allow(missing_docs, reason = "the names are those of the columns")]
 pub enum RowColumn {
@@ -26,12 +26,12 @@ pub enum RowColumn {
     Thread,
 }
 
-/// An order of rows.
+/// A sort order of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RowSort {
-    /// By what.
+    /// The column.
     pub column: RowColumn,
-    /// Largest, or latest, first.
+    /// Whether the largest, or latest, come first.
     pub descending: bool,
 }
 
@@ -42,7 +42,7 @@ impl Default for RowSort {
 }
 
 impl RowSort {
-    /// The order when a user clicks on a column: once more turns it round.
+    /// Returns the order after a click on a column; a second click reverses it.
     pub fn by(self, column: RowColumn) -> Self {
         let again = self.column == column;
         let numbers_first = matches!(column, RowColumn::Size | RowColumn::Lifetime);
@@ -50,19 +50,19 @@ impl RowSort {
     }
 }
 
-/// The rows that come first, and of how many.
+/// The first rows in order, and the number of all rows.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RowTable {
-    /// In order; equal ones by number.
+    /// The rows in order; equal ones by number.
     pub rows: Vec<RowId>,
-    /// All that take part.
+    /// Number of all rows that overlap the interval.
     pub count: u64,
 }
 
-/// What decides a row's place, smaller first, and the row.
+/// A row with its sort key; smaller keys come first.
 type Ranked = (u64, RowId);
 
-/// The rows of an interval that `mask` wants, at most `most` of them.
+/// Returns the rows of an interval that `mask` includes, at most `most` of them.
 pub fn rows(
     index: &Index,
     interval: Interval,
@@ -71,7 +71,7 @@ pub fn rows(
     most: usize,
     cancel: &Cancel,
 ) -> Result<RowTable, Cancelled> {
-    // What comes behind this is not wanted, whoever finds it.
+    // Rows after this key are not needed, whichever worker finds them.
     let last = AtomicU64::new(u64::MAX);
     let full = most.saturating_add((most / 4).max(1024));
     let visit = index.visit();
@@ -103,11 +103,11 @@ pub fn rows(
     Ok(RowTable { rows: list.into_iter().map(|(_, row)| row).collect(), count })
 }
 
-/// What one worker has met.
+/// The rows found by one worker.
 struct FoundRow {
     list: Vec<Ranked>,
     count: u64,
-    /// What comes behind this is not wanted.
+    /// Rows after this one are not needed.
     last: Ranked,
 }
 
@@ -117,7 +117,7 @@ impl Default for FoundRow {
     }
 }
 
-/// Keeps those that come first; the last of them stands last.
+/// Keeps the first `most` rows, with the last of them at the end.
 fn keep_first(list: &mut Vec<Ranked>, most: usize) {
     if list.len() > most {
         if most > 0 {
@@ -134,7 +134,7 @@ fn rank(chunk: &Chunk<'_>, at: usize, sort: RowSort) -> u64 {
         RowColumn::Size => chunk.size(at),
         RowColumn::AllocTime => signed(chunk.birth(at).0),
         RowColumn::FreeTime => signed(chunk.death(at).0),
-        // What was never freed lives longest.
+        // Rows that were never freed live longest.
         RowColumn::Lifetime => signed(lifetime(chunk, at).unwrap_or(Ticks::NEVER.0)),
         RowColumn::Thread => chunk.thread(at).0.into(),
     };

@@ -1,4 +1,4 @@
-//! The sums of an interval by a look at every row born before its end. Cost: some 5 ns a row and worker.
+//! Totals of an interval from a scan of all rows born before its end. Cost: about 5 ns per row and worker.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,9 +6,9 @@ use super::fold::Visit;
 use super::{Bucket, ByClass, Cancel, Cancelled};
 use crate::units::Interval;
 
-/// Classifies these rows. Parallel, into one table.
+/// Adds up these rows by site and lifetime class. Parallel, into one table.
 pub(super) fn scan(rows: Visit<'_>, sites: usize, interval: Interval, cancel: &Cancel) -> Result<Vec<ByClass>, Cancelled> {
-    // Chunks inside the interval are more work than those long before it: each worker has some of both.
+    // Chunks inside the interval take longer than those long before it, so each worker gets some of both.
     let mut chunks = rows.born_before(interval.to);
     chunks.sort_by_key(|chunk| chunk % rayon::current_num_threads());
     let all = SiteSums::<4>::new(sites);
@@ -25,11 +25,11 @@ pub(super) fn scan(rows: Visit<'_>, sites: usize, interval: Interval, cancel: &C
     Ok(all.by_class())
 }
 
-/// What all workers add up by site and class, of which there are `N`: a table for each worker would be as many times
-/// as large, where there are very many sites.
+/// Sums of all workers by site and class; there are `N` classes. A table per worker would multiply the memory, which
+/// matters with very many sites.
 pub(super) struct SiteSums<const N: usize>(Vec<[SharedBucket; N]>);
 
-/// What many add to. Sums saturate, as all do.
+/// A bucket that many workers add to. Saturating, like all sums.
 #[derive(Default)]
 struct SharedBucket {
     count: AtomicU64,
@@ -52,7 +52,7 @@ impl<const N: usize> SiteSums<N> {
         Self(std::iter::repeat_with(|| std::array::from_fn(|_| SharedBucket::default())).take(sites).collect())
     }
 
-    /// What one worker adds up.
+    /// Creates the buffer of one worker.
     pub(super) fn worker(&self) -> WorkerSums<'_, N> {
         let kept = (N * self.0.len()).next_power_of_two().min(MOST_KEPT);
         WorkerSums { all: self, kept: vec![Kept::NOTHING; kept] }
@@ -64,25 +64,25 @@ impl<const N: usize> SiteSums<N> {
         }
     }
 
-    /// The sums, when all workers have finished.
+    /// Returns the sums, once all workers have finished.
     pub(super) fn into_buckets(self) -> Vec<[Bucket; N]> {
-        // In the same memory: both have the same size.
+        // Reuses the memory, since both types have the same size.
         self.0.into_iter().map(|sums| sums.map(SharedBucket::into_bucket)).collect()
     }
 }
 
 impl SiteSums<4> {
-    /// The sums by lifetime class, when all workers have finished.
+    /// Returns the sums by lifetime class, once all workers have finished.
     pub(super) fn by_class(self) -> Vec<ByClass> {
         self.into_buckets().into_iter().map(ByClass::of).collect()
     }
 }
 
-/// Sums that a worker keeps to itself at most: as many as stay near the processor.
+/// Largest number of sums that a worker buffers: few enough to fit into the cache.
 const MOST_KEPT: usize = 1 << 15;
 
-/// What a worker has not told the others: the sums that it met last, each at a place that several share
-/// where there are more of them than are kept. So sites with many rows, which all workers meet, are nobody's hindrance.
+/// A worker's buffer of recent sums, which it has not added to the shared table yet. If there are more sums than slots,
+/// several share a slot. The buffer avoids contention on sites with many rows, which all workers encounter.
 pub(super) struct WorkerSums<'a, const N: usize> {
     all: &'a SiteSums<N>,
     kept: Vec<Kept>,
@@ -90,7 +90,7 @@ pub(super) struct WorkerSums<'a, const N: usize> {
 
 #[derive(Clone, Copy)]
 struct Kept {
-    /// Site and class.
+    /// Index of site and class.
     place: usize,
     sums: Bucket,
 }
@@ -112,7 +112,7 @@ impl<const N: usize> WorkerSums<'_, N> {
         kept.sums.add_row(size);
     }
 
-    /// Tells all of it.
+    /// Adds everything that is left to the shared table.
     pub(super) fn finish(self) {
         self.kept.iter().for_each(|kept| self.all.add(kept));
     }

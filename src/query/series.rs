@@ -1,10 +1,9 @@
-//! Outstanding size over time for the graph, at the level of detail that a
-//! screen can show: exact steps where changes are few, else entry, minimum,
-//! maximum and exit of each bin. At most about four points a bin and series, and
-//! no peak or dip is lost, however short.
+//! Outstanding bytes over time for the graph, at the level of detail that a screen can show: exact steps where changes
+//! are few, else entry, minimum, maximum and exit of each bin. At most about four points per bin and series, and no
+//! peak or dip is lost, however short.
 //!
-//! Cost: prepared traces put the lines together from blocks, so that it grows with
-//! the bins; others sort the changes inside the interval.
+//! Cost: with prepared data the lines are combined from blocks, so the cost grows with the bins; otherwise the changes
+//! inside the interval are sorted.
 
 use std::ops::Range;
 
@@ -14,56 +13,55 @@ use super::{Cancel, Cancelled, Index, Totals};
 use crate::model::{SiteId, Trace};
 use crate::units::{Interval, Ticks};
 
-/// Which series each site belongs to.
+/// Assignment of sites to series.
 #[derive(Clone, Debug, Default)]
 pub struct SeriesOf {
-    /// By site.
+    /// The series of each site.
     pub site: Vec<Option<u32>>,
     /// Number of series.
     pub count: usize,
-    /// Whether each series stands on the one before: a site belongs to its own and to all
-    /// behind it.
+    /// Whether each series is stacked on the one before: a site then counts for its own series and for all later ones.
     pub is_stacked: bool,
 }
 
 impl SeriesOf {
-    /// From a function of the site.
+    /// Creates the assignment from a function of the site.
     pub fn new(trace: &Trace, count: usize, of: impl Fn(SiteId) -> Option<u32>) -> Self {
         Self { site: (0..trace.sites.len()).map(|i| of(SiteId(i as u32))).collect(), count, is_stacked: false }
     }
 
-    /// The same, each series on the one before.
+    /// Returns the same series, each stacked on the one before.
     pub fn stacked(self) -> Self {
         Self { is_stacked: true, ..self }
     }
 
-    /// Whether no site is left out.
+    /// Returns whether every site belongs to a series.
     pub(super) fn has_all(&self) -> bool {
         self.site.iter().all(Option::is_some)
     }
 
-    /// The series that a site of `series` belongs to.
+    /// Returns the series that a site of `series` counts for.
     #[inline]
     pub(super) fn reach(&self, series: u32) -> Range<u32> {
         series..if self.is_stacked { self.count as u32 } else { series + 1 }
     }
 }
 
-/// One line of the graph.
+/// A line of the graph.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Series {
-    /// Corners of the line, by time; two points at one time are a step.
+    /// Points of the line, by time; two points at one time are a step.
     pub points: Vec<(Ticks, u64)>,
-    /// Largest outstanding size, both edges included.
+    /// Peak of outstanding bytes, both edges included.
     pub peak: u64,
-    /// When it was reached first.
+    /// When the peak was first reached.
     pub peak_at: Ticks,
-    /// Outstanding size at the right edge.
+    /// Outstanding bytes at the right edge.
     pub last: u64,
 }
 
 impl Series {
-    /// A step for each of some equal parts of an interval.
+    /// Returns a line with one step for each of some equal parts of an interval.
     pub(super) fn steps(interval: Interval, values: impl ExactSizeIterator<Item = u64>) -> Self {
         let (count, length) = (values.len().max(1) as i128, i128::from(interval.len()));
         let edge = |n: i128| Ticks((i128::from(interval.from.0) + length * n / count) as i64);
@@ -84,19 +82,19 @@ impl Series {
         out
     }
 
-    /// Whether `t` lies between the first point and the last.
+    /// Returns whether `t` lies between the first and the last point.
     pub fn is_known_at(&self, t: Ticks) -> bool {
         self.points.first().zip(self.points.last()).is_some_and(|(first, last)| first.0 <= t && t <= last.0)
     }
 
-    /// Outstanding size at `t`, as far as the points tell.
+    /// Returns the outstanding bytes at `t`, as far as the points contain them.
     pub fn value_at(&self, t: Ticks) -> u64 {
         let after = self.points.partition_point(|(at, _)| *at < t);
         after.checked_sub(1).and_then(|i| self.points.get(i)).or(self.points.first()).map_or(0, |(_, v)| *v)
     }
 }
 
-/// The series of the interval of `totals`, drawn in `bins` bins.
+/// Returns the series over the interval of `totals`, drawn in `bins` bins.
 pub fn series(index: &Index, totals: &Totals, of: &SeriesOf, bins: usize, cancel: &Cancel) -> Result<Vec<Series>, Cancelled> {
     let interval = totals.interval;
     let base = totals.by_series(of, |numbers| numbers.outstanding_from);
@@ -117,14 +115,14 @@ pub fn series(index: &Index, totals: &Totals, of: &SeriesOf, bins: usize, cancel
     Ok(series)
 }
 
-/// Whether the lines end at what is outstanding at the right edge.
+/// Returns whether the lines end at the outstanding bytes at the right edge.
 fn ends_agree(totals: &Totals, of: &SeriesOf, series: &[Series]) -> bool {
     let ends = totals.by_series(of, |numbers| numbers.outstanding_to);
     // Saturated sums have no exact change.
     ends.iter().zip(series).all(|(&end, line)| line.last == end || end == u64::MAX || line.peak == u64::MAX)
 }
 
-/// By sorting the changes.
+/// Computes the series by sorting the changes.
 fn scan(
     index: &Index,
     interval: Interval,
@@ -143,14 +141,14 @@ fn scan(
     Ok(pens.into_iter().zip(base).map(|(pen, &value)| draw(interval, value, pen.finish())).collect())
 }
 
-/// The bins of a graph: all that is inside an interval, cut into about equal lengths.
+/// The bins of a graph: the interval divided into about equal lengths.
 pub(super) struct Bins {
-    /// Where each bin begins, and where the last ends; none before the one before.
+    /// Start of each bin, and the end of the last; never decreasing.
     edges: Vec<Ticks>,
 }
 
 impl Bins {
-    /// Bins of the same length, as far as ticks allow.
+    /// Creates bins of the same length, as far as ticks allow.
     pub(super) fn new(interval: Interval, count: usize) -> Self {
         let (from, to) = (i128::from(interval.from.0), i128::from(interval.to.0));
         let (length, count) = ((to - from).max(0), count.max(1) as i128);
@@ -158,8 +156,8 @@ impl Bins {
         Self { edges: (0..=count).map(edge).collect() }
     }
 
-    /// Moves edges to ticks where a bin is cheap to begin, by less than half a bin. What
-    /// is drawn of a bin is exact wherever it begins, so nobody sees the difference.
+    /// Moves edges to ticks at which a bin is cheap to start, by less than half a bin. A bin is drawn exactly wherever
+    /// it starts, so this is invisible.
     pub(super) fn move_edges(&mut self, cheap: impl Fn(Ticks) -> Option<Ticks>) {
         let last = self.edges.len() - 1;
         let length = i128::from(self.edges[last].0) - i128::from(self.edges[0].0);
@@ -175,24 +173,24 @@ impl Bins {
         self.edges.len() - 1
     }
 
-    /// The first tick of a bin; of the one behind the last, the end.
+    /// Returns the first tick of a bin; for the index after the last bin, the end.
     pub(super) fn start(&self, bin: usize) -> Ticks {
         self.edges[bin]
     }
 
-    /// The end of the bin of a tick inside the interval.
+    /// Returns the end of the bin that contains a tick of the interval.
     pub(super) fn end(&self, t: Ticks) -> Ticks {
         let behind = self.edges.partition_point(|&edge| edge <= t);
         self.edges.get(behind).copied().unwrap_or(Ticks::NEVER)
     }
 }
 
-/// Sums the changes of one series up by bins.
+/// Summarizes the changes of one series by bin.
 #[derive(Default)]
 struct Pen {
     bins: Vec<Summary<i128>>,
     sketch: Sketch<i128>,
-    /// End of the present bin, once there is one.
+    /// End of the current bin, once there is one.
     bin_end: Option<Ticks>,
 }
 
@@ -222,7 +220,7 @@ pub(super) fn draw(interval: Interval, value: u64, bins: impl IntoIterator<Item 
         put(bin.first, 0);
         match bin.steps {
             1 => {}
-            // Of two steps one goes to the lowest value, and the other to the highest.
+            // Of two steps, one leads to the lowest value and the other to the highest.
             2 => [bin.first, bin.last].into_iter().for_each(|at| put(at, earlier.1)),
             _ => [earlier, later].into_iter().for_each(|(at, change)| put(at, change)),
         }
@@ -280,7 +278,7 @@ mod tests {
         assert_eq!(sketch(&[(10, 50), (10, -50)], 10).peak, 100);
     }
 
-    /// Each with its length; the first and the last one but for its end.
+    /// Start and end of an interval, and a number of bins.
     const INTERVALS: [(i64, i64, usize); 5] =
         [(0, 10, 3), (-7, 1000, 50), (0, 5, 40), (0, 0, 3), (i64::MIN + 1, i64::MAX - 1, 7)];
 

@@ -1,8 +1,7 @@
-//! Choosing sites by what their types and frames are called. A site must meet all
-//! conditions; what has no stack has no frames.
+//! Selection of sites by the names of their types and frames. A site must match all conditions; a site without a stack
+//! has no frames.
 //!
-//! Cost: for each text a look at the frames of all sites, on all processors; each frame is
-//! spelled out once a worker.
+//! Cost: for each text a look at the frames of all sites, on all CPUs; each frame is formatted once per piece of work.
 
 use rayon::prelude::*;
 
@@ -13,27 +12,27 @@ use crate::pattern::Pattern;
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
 
-/// What types and frames must be called.
+/// Conditions on the names of types and frames.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SiteChoice {
-    /// The type has these names; `*` stands for anything.
+    /// Patterns that the type must all match; `*` is a wildcard.
     pub types: Vec<String>,
-    /// Some frame contains these texts, in any case.
+    /// Texts that must each occur in some frame, in any case.
     pub frames: Vec<String>,
-    /// No frame does.
+    /// Texts that must not occur in any frame, in any case.
     pub not_frames: Vec<String>,
 }
 
-/// Sites in one piece of work.
+/// Number of sites in one piece of work.
 const PIECE: usize = 1 << 10;
 
 impl SiteChoice {
-    /// Whether nothing is left out.
+    /// Returns whether all sites are selected.
     pub fn is_all(&self) -> bool {
         self.types.is_empty() && self.frames.is_empty() && self.not_frames.is_empty()
     }
 
-    /// Takes the sites that do not fit out of a mask.
+    /// Removes the sites that do not match from a mask.
     pub fn narrow(&self, mask: &mut Mask, trace: &Trace, names: &Names, cancel: &Cancel) -> Result<(), Cancelled> {
         for pattern in self.types.iter().map(|text| Pattern::new(text)) {
             keep(mask, trace, cancel, |_: &mut (), site| {
@@ -49,7 +48,7 @@ impl SiteChoice {
     }
 }
 
-/// Drops the sites that are not wanted; each piece of work has a memory of its own.
+/// Drops the sites that `wants` rejects; each piece of work has a state of its own.
 fn keep<S: Default>(
     mask: &mut Mask,
     trace: &Trace,
@@ -69,7 +68,7 @@ fn keep<S: Default>(
     })
 }
 
-/// Whether frames contain the text: by module, address, and whether the frame is innermost.
+/// Whether a frame contains the text, by module, address, and whether the frame is innermost.
 type Seen = KeyedMap<(Option<*const Module>, u64, bool), bool>;
 
 fn has_frame(trace: &Trace, names: &Names, site: &Site, text: &str, seen: &mut Seen) -> bool {

@@ -1,4 +1,4 @@
-//! Names of sites: a grouping of them by one text each.
+//! Names of sites: one text per site, used as a grouping.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use crate::tables::KeyedMap;
 /// The name of each site, for one state of the names of functions.
 #[derive(Clone, Debug, Default)]
 pub struct SiteNames {
-    /// By site, indices of `names`.
+    /// For each site, an index into `names`.
     of_site: Vec<u32>,
     names: Vec<Arc<str>>,
 }
 
 impl SiteNames {
-    /// The number of a site's name.
+    /// Returns the number of a site's name.
     pub fn of_site(&self, site: SiteId) -> u32 {
         self.of_site[site.0 as usize]
     }
 
-    /// A name, by its number.
+    /// Returns a name by its number.
     pub fn name(&self, number: u32) -> &Arc<str> {
         &self.names[number as usize]
     }
 
-    /// The sites of that name; none if none has it (any more).
+    /// Returns the sites with a name; none if no site has it (any more).
     pub fn mask(&self, trace: &Trace, name: &str) -> Mask {
         let wanted = self.names.iter().position(|known| **known == *name).map(|number| number as u32);
         Mask::of_sites(trace, |site, _| Some(self.of_site(site)) == wanted)
     }
 }
 
-/// Collects them.
+/// Collects the names of sites.
 #[derive(Default)]
 pub(super) struct SiteNamesBuilder {
     names: Vec<Arc<str>>,
@@ -40,7 +40,7 @@ pub(super) struct SiteNamesBuilder {
 }
 
 impl SiteNamesBuilder {
-    /// The number of a name.
+    /// Returns the number of a name; a new name gets the next number.
     pub(super) fn number(&mut self, name: &str) -> u32 {
         if let Some(&known) = self.index.get(name) {
             return known;
@@ -51,7 +51,7 @@ impl SiteNamesBuilder {
         number
     }
 
-    /// The names of all sites, from their numbers.
+    /// Returns the names of all sites, given their numbers.
     pub(super) fn of_sites(self, of_site: Vec<u32>) -> SiteNames {
         SiteNames { of_site, names: self.names }
     }

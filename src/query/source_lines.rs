@@ -1,4 +1,4 @@
-//! Lines of source files: of each group of sites the one where its responsible callers asked for most memory.
+//! Source lines: for each group of sites, the line of its responsible callers with the largest share of the memory.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use crate::model::{NodeId, ProcessId, SiteId, Trace};
 use crate::symbols::{FrameKind, Names};
 use crate::tables::KeyedMap;
 
-/// A line of a source file. It is printed as `file:line`, the file as the compiler wrote it.
+/// A line of a source file, printed as `file:line` with the file as the compiler recorded it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 pub struct SourceLine {
-    /// Path, as the compiler wrote it.
+    /// Path, as the compiler recorded it.
     pub file: String,
-    /// Counted from 1.
+    /// Line number, counted from 1.
     pub line: u32,
 }
 
@@ -26,20 +26,20 @@ impl fmt::Display for SourceLine {
 }
 
 impl SourceLine {
-    /// With the name of the file alone, as tables have room for.
+    /// Formats the line with the file name only, to fit into tables.
     pub fn short(&self) -> String {
         let name = self.file.rsplit(['\\', '/']).next().unwrap_or(&self.file);
         format!("{name}:{}", self.line)
     }
 
-    /// The line of a recorded frame's function.
+    /// Returns the line of a recorded frame's function.
     pub fn of(frame: &Recorded<'_>, level: u16) -> Option<Self> {
         let (file, line) = frame.source(level)?;
         Some(Self { file: file.to_owned(), line })
     }
 }
 
-/// What lines of groups hold.
+/// Sums by group and line.
 #[derive(Default)]
 pub(super) struct LineSums {
     numbers: KeyedMap<SourceLine, u32>,
@@ -49,7 +49,7 @@ pub(super) struct LineSums {
 }
 
 impl LineSums {
-    /// Adds what sites hold in an interval; `of_site` tells their groups.
+    /// Adds the bytes of sites in an interval; `of_site` has their groups.
     pub(super) fn add(
         &mut self,
         (trace, names): (&Trace, &Names),
@@ -86,7 +86,7 @@ impl LineSums {
         Ok(())
     }
 
-    /// Of each group the line that holds most; of lines that hold as much the first by file and line.
+    /// Returns for each group the line with most bytes; of equal ones the first by file and line.
     pub(super) fn largest(&self, groups: usize) -> Vec<Option<SourceLine>> {
         let mut best: Vec<Option<(u64, &SourceLine)>> = vec![None; groups];
         let mut all: Vec<((u32, &SourceLine), u64)> =
@@ -102,7 +102,8 @@ impl LineSums {
     }
 }
 
-/// By group the line where its responsible callers asked for most of what sites hold; `of_site` tells their groups.
+/// Returns for each group the line of its responsible callers with the largest share; `of_site` has the groups of
+/// sites.
 pub fn source_lines(
     of: (&Trace, &Names),
     held: (&Totals, &Mask),
@@ -118,9 +119,9 @@ pub fn source_lines(
 /// Lines of groups, for the sites of one side.
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'a> {
-    /// By group.
+    /// Line of each group.
     pub(super) of_group: &'a [Option<SourceLine>],
-    /// The group of a site.
+    /// Group of each site.
     pub(super) of_site: &'a [Option<u32>],
 }
 

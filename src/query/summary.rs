@@ -1,35 +1,35 @@
-//! What a line of the graph does in a stretch of time, in few numbers: enough to
-//! draw it, to find its peak, and to be put together with the next stretch.
+//! A summary of a graph line in a stretch of time: a few numbers that suffice to draw it, to find its peak, and to
+//! combine it with the next stretch.
 
 use std::ops::{Add, AddAssign, Sub};
 
 use crate::units::Ticks;
 
-/// Numbers that values are counted in: narrow ones where no sum can overflow.
+/// The number type of values: 64 bits if no sum can overflow.
 pub(super) trait Value: Copy + Ord + Default + Add<Output = Self> + Sub<Output = Self> + AddAssign {}
 impl Value for i64 {}
 impl Value for i128 {}
 
-/// The steps of a value in a stretch of time, relative to its value before. Changes
-/// at one tick are one step; if they cancel each other, none.
+/// The steps of a value in a stretch of time, relative to its value before. Changes at one tick are one step, or none
+/// if they cancel each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Summary<N> {
-    /// Number of steps, as far as [`Summary::MANY`].
+    /// Number of steps, at most [`Summary::MANY`].
     pub(super) steps: u8,
-    /// Value behind the last step.
+    /// Value after the last step.
     pub(super) sum: N,
-    /// Lowest and highest value behind a step, and when it was first reached.
+    /// Lowest and highest value after a step, and when each was first reached.
     pub(super) low: N,
     pub(super) low_at: Ticks,
     pub(super) high: N,
     pub(super) high_at: Ticks,
-    /// First and last step.
+    /// Time of the first and of the last step.
     pub(super) first: Ticks,
     pub(super) last: Ticks,
 }
 
 impl<N: Value> Summary<N> {
-    /// More steps need not be told apart.
+    /// Step counts of this many or more are not distinguished.
     pub(super) const MANY: u8 = 3;
 
     /// Adds a step to the value `to`.
@@ -48,7 +48,7 @@ impl<N: Value> Summary<N> {
         self.steps = Self::MANY.min(self.steps + 1);
     }
 
-    /// Adds the stretch that follows.
+    /// Appends the stretch that follows.
     pub(super) fn append(&mut self, next: &Self) {
         if next.steps == 0 {
             return;
@@ -68,14 +68,14 @@ impl<N: Value> Summary<N> {
         self.steps = Self::MANY.min(self.steps + next.steps);
     }
 
-    /// The same in wider numbers.
+    /// Converts to a wider number type.
     pub(super) fn widen<M: Value + From<N>>(&self) -> Summary<M> {
         let &Self { steps, sum, low, low_at, high, high_at, first, last } = self;
         Summary { steps, sum: sum.into(), low: low.into(), low_at, high: high.into(), high_at, first, last }
     }
 }
 
-/// Sums changes up, tick by tick, into a [`Summary`].
+/// Adds up changes, tick by tick, into a [`Summary`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sketch<N> {
     pub(super) summary: Summary<N>,
@@ -84,7 +84,7 @@ pub(super) struct Sketch<N> {
 }
 
 impl<N: Value> Sketch<N> {
-    /// Adds a change; ticks do not fall.
+    /// Adds a change; ticks must not decrease.
     #[inline]
     pub(super) fn change(&mut self, at: Ticks, delta: N) {
         if self.at != at {
@@ -94,7 +94,7 @@ impl<N: Value> Sketch<N> {
         self.now += delta;
     }
 
-    /// Makes the tick's changes one step, if they are one.
+    /// Turns the changes of the current tick into a step, unless they cancel each other.
     #[inline]
     pub(super) fn end_tick(&mut self) {
         if self.now != self.summary.sum {
@@ -102,8 +102,8 @@ impl<N: Value> Sketch<N> {
         }
     }
 
-    /// What happened before the tick at `at`; the sketch begins anew with that tick, if
-    /// it has begun, which the second value tells.
+    /// Returns the summary before the tick at `at`, and whether that tick has begun. The sketch restarts, with that
+    /// tick if it has begun.
     pub(super) fn split(&mut self, at: Ticks) -> (Summary<N>, bool) {
         if self.at != at {
             return (self.take(), false);
@@ -113,7 +113,7 @@ impl<N: Value> Sketch<N> {
         (before, true)
     }
 
-    /// What happened, tick included; the sketch begins anew.
+    /// Returns the summary including the current tick; the sketch restarts.
     #[inline]
     pub(super) fn take(&mut self) -> Summary<N> {
         self.end_tick();
@@ -127,7 +127,7 @@ impl<N: Value> Sketch<N> {
 mod tests {
     use super::*;
 
-    /// Steps of one line, cut into two stretches at each place in turn.
+    /// Splits the steps of one line into two stretches, at each position in turn.
     #[test]
     fn two_stretches_say_the_same_as_one() {
         let changes = [(1, 5), (1, -5), (2, 7), (3, -9), (3, 1), (4, 0), (5, 12), (9, -12), (9, 12), (10, -3)];

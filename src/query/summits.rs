@@ -1,11 +1,10 @@
-//! The largest values of sums of series, and when they were reached first: what a process
-//! holds in all of its heaps together, out of what each heap does in each bin of time.
+//! Peaks of sums of series, and when they were first reached: for example the bytes of a process in all its heaps
+//! together, derived from the activity of each heap in each bin of time.
 //!
-//! Inside a bin in which several series move, only a bound is known of their sum. Bins are
-//! walked through event by event, those with the highest bounds first, until no other can
-//! reach what was found: few, unless the sum stays close to its top all the time.
-//! Cost: a graph of the series, a pass over the events of those bins; for growing traces a
-//! graph of the sums.
+//! In a bin in which several series change, only an upper bound of their sum is known. Such bins are walked event by
+//! event, those with the highest bounds first, until no other bin can exceed the peak found so far: few bins, unless
+//! the sum stays close to its peak all the time. Cost: a graph of the series, and a pass over the events of those bins;
+//! for growing traces a graph of the sums.
 
 use std::cmp::Reverse;
 
@@ -14,32 +13,32 @@ use super::summary::Summary;
 use super::{Cancel, Cancelled, Index, Totals};
 use crate::units::{Interval, Ticks};
 
-/// The largest value of a sum inside an interval.
+/// The peak of a sum inside an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Summit {
     pub(super) bytes: u64,
-    /// The tick whose changes led to it first; `None` if it was so at the beginning.
+    /// The tick whose changes first led to it; `None` if the sum starts at its peak.
     pub(super) at: Option<Ticks>,
 }
 
 /// Sums of series.
 pub(super) struct SumsOf<'a> {
-    /// What is summed up. No series stands on another.
+    /// The series to add up; they must not be stacked.
     pub(super) series: &'a SeriesOf,
-    /// By series the sum that it belongs to.
+    /// The sum that each series belongs to.
     pub(super) sum: &'a [u32],
     pub(super) count: usize,
 }
 
 impl SumsOf<'_> {
-    /// The sums as series.
+    /// Returns the sums as series.
     fn merged(&self) -> SeriesOf {
         let of = |series: &Option<u32>| series.map(|series| self.sum[series as usize]);
         SeriesOf { site: self.series.site.iter().map(of).collect(), count: self.count, is_stacked: false }
     }
 }
 
-/// The summits of all sums in the interval of `totals`, looked for in `bins` bins.
+/// Returns the peaks of all sums over the interval of `totals`, using `bins` bins.
 pub(super) fn summits(
     index: &Index,
     totals: &Totals,
@@ -71,7 +70,7 @@ pub(super) fn summits(
     Ok(found)
 }
 
-/// The same from a graph of the sums.
+/// Computes the peaks from a graph of the sums.
 fn by_graph(index: &Index, totals: &Totals, merged: &SeriesOf, cancel: &Cancel) -> Result<Vec<Summit>, Cancelled> {
     let summit = |line: super::Series| {
         let is_at_edge = line.points.first().is_some_and(|point| point.1 == line.peak);
@@ -80,28 +79,28 @@ fn by_graph(index: &Index, totals: &Totals, merged: &SeriesOf, cancel: &Cancel) 
     Ok(series(index, totals, merged, 1, cancel)?.into_iter().map(summit).collect())
 }
 
-/// A part of time in which several series move.
+/// A part of time in which several series change.
 #[derive(Clone, Copy)]
 struct Pending {
     interval: Interval,
     /// The sum before it.
     before: i128,
-    /// What it can reach at most.
+    /// Upper bound of the sum inside it.
     bound: i128,
 }
 
-/// The search for one summit.
+/// The search for one peak.
 struct Search {
-    /// The largest value that is known, and where it was reached first.
+    /// The largest known value, and when it was first reached.
     best: i128,
     at: Option<Ticks>,
-    /// What the sum reaches for certain.
+    /// A value that the sum certainly reaches.
     floor: i128,
     pending: Vec<Pending>,
 }
 
 impl Search {
-    /// What the lines of its series tell.
+    /// Starts a search with the lines of the sum's series.
     fn new<'a>(base: u64, scale: &Bins, lines: impl Iterator<Item = &'a Vec<Summary<i64>>>) -> Self {
         let mut steps: Vec<&Summary<i64>> = lines.flatten().collect();
         steps.sort_by_key(|step| step.first);
@@ -131,13 +130,13 @@ impl Search {
         self.floor = self.floor.max(value);
     }
 
-    /// Whether a part can change what is known.
+    /// Returns whether a part can change the result.
     fn is_open(&self, part: &Pending) -> bool {
         let is_first = self.at.is_some_and(|at| part.interval.from < at);
         part.bound >= self.floor && (part.bound > self.best || (part.bound == self.best && is_first))
     }
 
-    /// Walks through parts until none is left that could matter.
+    /// Walks parts until no remaining one can change the result.
     fn finish(&mut self, walk: impl Fn(&[Interval]) -> Result<Vec<Summary<i64>>, Cancelled>) -> Result<(), Cancelled> {
         let mut pending = std::mem::take(&mut self.pending);
         pending.sort_by_key(|part| (Reverse(part.bound), part.interval.from));
@@ -176,7 +175,7 @@ mod tests {
         sketch.take()
     }
 
-    /// The summit of some series in ten bins of ten ticks, and the bins that were walked through.
+    /// Returns the peak of some series in ten bins of ten ticks, and the bins that were walked.
     fn search(base: u64, series: &[&Changes]) -> (Summit, Vec<i64>) {
         let scale = Bins::new(Interval { from: Ticks(0), to: Ticks(100) }, 10);
         let line = |changes: &&Changes| {

@@ -1,8 +1,8 @@
-//! Names that rules give to stacks: a grouping of sites. Of the rules that fit any frame of a stack those of the highest
-//! level count, and of these the one that fits the innermost frame, whatever is folded away.
+//! Tags: names that rules give to stacks, as a grouping of sites. Among the rules that match any frame of a stack,
+//! those of the first level win, and of these the one that matches the innermost frame; folding does not matter.
 //!
-//! Cost: once for each state of the names and rules a look at each function for each rule, on
-//! all processors, and a step a path.
+//! Cost: once per state of the names and rules, each function is matched against each rule, on all CPUs; then one step
+//! per path.
 
 use rayon::prelude::*;
 
@@ -12,23 +12,23 @@ use super::{Cancel, Cancelled};
 use crate::model::SiteId;
 use crate::stack_rules::{NO_TAG, StackRules, TagHint};
 
-/// No rule fits; behind all that do.
+/// No rule matches; larger than all rule numbers.
 const NO_RULE: u32 = u32::MAX;
 
-/// Functions in one piece of work.
+/// Number of functions in one piece of work.
 const PIECE: usize = 1 << 8;
 
-/// What is known of a stack from its outermost frame up to one.
+/// The tag of a stack, considering only the frames from the outermost to a given one.
 #[derive(Clone, Copy)]
 struct Tagged {
     level: u32,
     name: u32,
-    /// A rule whose name goes on with the frame that comes next.
+    /// A rule whose name is completed by the next inner frame.
     awaits: Option<u32>,
 }
 
-/// The tags of all sites by the rules that `functions` were made with; nothing may be folded there. Sites to which no rule
-/// gives a name are called [`NO_TAG`].
+/// Returns the tags of all sites by the rules that `functions` were made with; these must not be folded. Sites without
+/// a matching rule have the tag [`NO_TAG`].
 pub fn tags(functions: &Functions, cancel: &Cancel) -> Result<SiteNames, Cancelled> {
     let rules = &**functions.rules();
     let mut names = SiteNamesBuilder::default();
@@ -37,7 +37,7 @@ pub fn tags(functions: &Functions, cancel: &Cancel) -> Result<SiteNames, Cancell
         return Ok(names.of_sites(functions.sites().map(|_| none.name).collect()));
     }
     let of_function = of_functions(rules, functions, cancel)?;
-    // Callers come first.
+    // Callers come before callees.
     let mut of_path = vec![none; functions.paths()];
     for path in (1..functions.paths() as u32).map(PathId) {
         let (caller, function) = (functions.parent(path), functions.function(path));
@@ -62,7 +62,7 @@ pub fn tags(functions: &Functions, cancel: &Cancel) -> Result<SiteNames, Cancell
     Ok(names.of_sites(of_site))
 }
 
-/// By function the first rule that it fits.
+/// Returns the first matching rule of each function.
 fn of_functions(rules: &StackRules, functions: &Functions, cancel: &Cancel) -> Result<Vec<u32>, Cancelled> {
     let mut of_function = vec![NO_RULE; functions.len()];
     of_function.par_chunks_mut(PIECE).enumerate().try_for_each(|(piece, out)| {
@@ -76,7 +76,7 @@ fn of_functions(rules: &StackRules, functions: &Functions, cancel: &Cancel) -> R
     Ok(of_function)
 }
 
-/// What a frame beside the one that a rule fits adds to the name.
+/// Returns the text that a neighbouring frame adds to the name.
 fn hint_text(functions: &Functions, hint: TagHint, frame: FunctionId) -> Option<String> {
     match hint.is_of_module() {
         true => functions.module(frame).map(|module| functions.module_name(module).to_owned()),

@@ -1,6 +1,6 @@
-//! The sums of an interval, by site and lifetime class: every total of every
-//! grouping follows from them. Prepared traces answer from checkpoints, growing ones
-//! from what was asked of the publication before, others by one scan of the rows.
+//! Totals of an interval: sums by site and lifetime class, from which the totals of every grouping follow. They come
+//! from checkpoints, for growing traces from queries of the previous publication, and without prepared data from one
+//! scan of the rows.
 
 use std::sync::Arc;
 
@@ -11,33 +11,33 @@ use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Numbers, Row
 use crate::model::SiteId;
 use crate::units::Interval;
 
-/// What each site allocated, freed and kept in an interval.
+/// Bytes and rows that each site allocated, freed and kept in an interval.
 #[derive(Clone, Debug)]
 pub struct Totals {
     /// The interval.
     pub interval: Interval,
     by_site: Arc<Vec<ByClass>>,
-    /// The rows that they are sums of, if not all.
+    /// The rows that were added up; `None` for all.
     chosen: Option<Arc<RowSet>>,
 }
 
 impl Totals {
-    /// The rows that they are sums of, `None` if that is all.
+    /// Returns the rows that were added up; `None` for all.
     pub fn chosen(&self) -> Option<&Arc<RowSet>> {
         self.chosen.as_ref()
     }
 
-    /// The buckets of one site.
+    /// Returns the buckets of one site.
     pub fn of(&self, site: SiteId) -> &ByClass {
         &self.by_site[site.0 as usize]
     }
 
-    /// Sites in which rows take part, with their buckets.
+    /// Returns the sites that have rows, with their buckets.
     pub fn sites(&self) -> impl Iterator<Item = (SiteId, &ByClass)> {
         self.by_site.iter().enumerate().filter(|(_, b)| !b.is_empty()).map(|(i, b)| (SiteId(i as u32), b))
     }
 
-    /// The sum of one number for each series; as much as there is room for.
+    /// Returns the sum of one number for each series, saturating.
     pub(super) fn by_series(&self, of: &SeriesOf, number: impl Fn(Numbers) -> u64 + Sync) -> Vec<u64> {
         let of_part = |(buckets, series): (&[ByClass], &[Option<u32>])| {
             let mut sums = vec![0u64; of.count];
@@ -59,7 +59,7 @@ impl Totals {
         )
     }
 
-    /// The sum over the sites and classes that `mask` wants.
+    /// Returns the sum over the sites and classes that `mask` includes.
     pub fn sum(&self, mask: &Mask) -> ByClass {
         let mut sum = ByClass::default();
         for (site, buckets) in self.sites() {
@@ -69,7 +69,7 @@ impl Totals {
     }
 }
 
-/// The totals of an interval.
+/// Computes the totals of an interval.
 pub fn totals(index: &Index, interval: Interval, cancel: &Cancel) -> Result<Totals, Cancelled> {
     let Some(by_site) = index.totals(interval, cancel)? else {
         let by_site = Arc::new(scan(index.visit(), index.trace().sites.len(), interval, cancel)?);
@@ -80,12 +80,12 @@ pub fn totals(index: &Index, interval: Interval, cancel: &Cancel) -> Result<Tota
     Ok(totals)
 }
 
-/// Sites that one worker adds up at a time.
+/// Number of sites that one worker adds up at a time.
 const GRAIN: usize = 1 << 14;
 
 impl Totals {
-    /// Whether the rows that came, went and stayed are as many as there are events in
-    /// the interval; and in small traces, whether a scan says the same.
+    /// Returns whether the numbers of rows allocated, freed and kept match the events in the interval; and for small
+    /// traces, whether a scan gives the same sums.
     fn agree_with(&self, index: &Index) -> bool {
         use LifetimeClass::{Aifi, Aifo, Aofi, Aofo};
         let mut sum = ByClass::default();

@@ -1,13 +1,11 @@
-//! The one tree of the table: Process → Layer → Heap or tracker → Impacting Type →
-//! Type → stack frames → single allocations, as the flat list of its open lines.
+//! The tree of the table: Process → Layer → Heap or tracker → Impacting Type → Type → stack frames → single
+//! allocations, as the flat list of its visible lines.
 //!
-//! A node without choice below it (an only child) opens with its parent, so that
-//! deep stacks need one click. Single allocations are listed by one scan for all
-//! open leaves, at most [`MAX_ALLOCATIONS`] a leaf.
+//! An only child opens with its parent, so that deep stacks need one click. Single allocations are listed by one scan
+//! for all open leaves, at most [`MAX_ALLOCATIONS`] per leaf.
 //!
-//! Cost: one pass over the sums of the sites for the levels down to the types; for
-//! each heap with an open type one over its sites; then a few searches for each
-//! open line, however much is below it. Names are made when a line is looked at.
+//! Cost: one pass over the sums of the sites for the levels down to the types; for each heap with an open type one pass
+//! over its sites; then a few searches per open line, however much is below it. Names are made when a line is drawn.
 
 mod chains;
 #[cfg(debug_assertions)]
@@ -39,58 +37,59 @@ use crate::tables::KeyedMap;
 use lines::{Leaf, NONE};
 use search::Found;
 
-/// Lines of single allocations under one node.
+/// Largest number of single allocations listed below one node.
 pub const MAX_ALLOCATIONS: usize = 100_000;
 
-/// A search opens no further nodes once there are so many frames: what can be read is
-/// far less, and what finds everything shall not fill the memory.
+/// A search opens no further nodes once there are this many frames: nobody can read that many, and a search that
+/// matches everything must not exhaust the memory.
 pub const MAX_FOUND_FRAMES: usize = 250_000;
 
-/// What the table shows.
+/// The contents of the table.
 #[derive(Clone, Debug, Default)]
 pub struct TreeRequest {
-    /// Which rows.
+    /// The rows to show.
     pub filter: Filter,
-    /// Only what has this text in its name, or in that of a node above or below; any case.
+    /// Text of a search: only lines with it in their name, or in the name of a node above or below, in any case.
     pub search: String,
-    /// Order.
+    /// Sort order.
     pub sort: Sort,
-    /// What frames are called; those of which nothing is known go by their place.
+    /// Names of frames; frames without a name are shown by address.
     pub names: Arc<Names>,
-    /// Which frames are folded away. What is not the user's own is one line then, below the frame that holds it.
+    /// The frames that are folded away. With [`Fold::Foreign`] they form one line, below the frame that has their
+    /// bytes.
     pub fold: Fold,
-    /// The sites as folding orders them, where that is kept from one request with these names to
-    /// the next; it is made anew where it is missing.
+    /// The sites in the order that folding gives them, if kept from an earlier request with the same names; computed if
+    /// absent.
     pub trimmed: Option<Arc<Trimmed>>,
-    /// A further choice of sites, as that of one allocated type.
+    /// An additional selection of sites, for example those of one allocated type.
     pub only: Option<Arc<Mask>>,
     /// Nodes that the user opened (true) or closed (false).
     pub toggled: Arc<KeyedMap<Path, bool>>,
-    /// Whether a frame with one child and nothing of its own shares the child's line, and so a type
-    /// that is the only one of its impacting type.
+    /// Whether a frame with one child and no allocations of its own shares the child's line; likewise an impacting type
+    /// with its only lifetime class.
     pub chains: bool,
-    /// What lifetime classes are called.
+    /// The vocabulary for lifetime classes.
     pub words: Words,
-    /// Places of the lines above the frames, for those that are to keep them (see [`Tree::order`]).
+    /// Positions of the lines above the frames, for lines that must keep them (see [`Tree::order`]).
     pub held: Arc<KeyedMap<Path, u32>>,
 }
 
-/// What all parts of the making of a tree look at.
+/// The inputs that all steps of building a tree use.
 #[derive(Clone, Copy)]
 struct Question<'a> {
     trace: &'a Trace,
     totals: &'a Totals,
     request: &'a TreeRequest,
-    /// If frames are folded.
+    /// The folded order of sites, if frames are folded.
     trimmed: Option<&'a Trimmed>,
-    /// The sites and classes that filter and search leave.
+    /// The sites and classes left by filter and search.
     mask: &'a Mask,
-    /// Where the search found something; `None` without a search.
+    /// The matches of the search; `None` without a search.
     found: Option<&'a Found>,
     cancel: &'a Cancel,
 }
 
-/// Builds the open lines.
+/// Builds the visible lines.
 pub fn tree(trace: &Trace, totals: &Totals, request: &TreeRequest, cancel: &Cancel) -> Result<Tree, Cancelled> {
     let mut filtered = request.filter.mask(trace);
     request.only.iter().for_each(|only| filtered.and(only));
@@ -116,8 +115,7 @@ pub fn tree(trace: &Trace, totals: &Totals, request: &TreeRequest, cancel: &Canc
     Ok(tree)
 }
 
-/// Adds the lines to an empty tree: those down to the types, then below each open
-/// type its frames, which can be made side by side.
+/// Adds the lines to an empty tree: those down to the types, then the frames below each open type, in parallel.
 fn fill(question: &Question<'_>, by_heap: &[ByClass], tree: &mut Tree) -> Result<(), Cancelled> {
     let upper = upper::lines(question, by_heap)?;
     let open: Vec<_> = upper.open.iter().map(|open| (open.heap, open.class)).collect();
@@ -142,7 +140,7 @@ fn fill(question: &Question<'_>, by_heap: &[ByClass], tree: &mut Tree) -> Result
     Ok(())
 }
 
-/// Puts the frames below their types.
+/// Inserts the frames below their types.
 fn join(tree: &mut Tree, upper: upper::Upper, parts: Vec<frames::Frames>) -> Vec<Leaf> {
     let mut leaves = Vec::new();
     let mut moved_to = Vec::with_capacity(upper.lines.len());
@@ -176,11 +174,10 @@ fn join(tree: &mut Tree, upper: upper::Upper, parts: Vec<frames::Frames>) -> Vec
     leaves
 }
 
-/// Sites in one piece of work.
+/// Number of sites in one piece of work.
 const PIECE: usize = 1 << 14;
 
-/// The sums of each heap over the sites and classes that `mask` wants: one parallel
-/// pass over the sites.
+/// Returns the sums of each heap over the sites and classes that `mask` includes: one parallel pass over the sites.
 pub fn by_heap(trace: &Trace, totals: &Totals, mask: &Mask, cancel: &Cancel) -> Result<Vec<ByClass>, Cancelled> {
     let none = || vec![ByClass::default(); trace.heaps.len()];
     let pieces: Vec<usize> = (0..trace.sites.len()).step_by(PIECE).collect();
@@ -209,7 +206,7 @@ pub fn by_heap(trace: &Trace, totals: &Totals, mask: &Mask, cancel: &Cancel) -> 
     Ok(sums)
 }
 
-/// The classes of a mask's bits.
+/// Returns the classes of a mask's bits.
 fn classes(bits: u8) -> impl Iterator<Item = LifetimeClass> {
     LifetimeClass::ALL.into_iter().filter(move |&class| bits >> class as u8 & 1 != 0)
 }

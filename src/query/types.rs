@@ -1,8 +1,8 @@
-//! Allocations by their C++ type: a grouping of sites, like every other. Layers nest and
-//! are never added, so a type has a group in each layer.
+//! Allocations by their C++ type: a grouping of sites, like every other. Layers nest and are never added, so a type has
+//! a group in each layer.
 //!
-//! Cost: once for each state of the names a look at up to 25 frames of each site, on all
-//! processors; then one pass over the sums of the sites.
+//! Cost: once per state of the names a look at up to 25 frames of each site, on all CPUs; then one pass over the sums
+//! of the sites.
 
 use std::sync::Arc;
 
@@ -18,39 +18,39 @@ use crate::symbols::Names;
 use crate::tables::KeyedMap;
 use crate::units::Layer;
 
-/// A type in a layer: what a user can choose.
+/// A type in a layer, as a user can select it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TypeKey {
     /// Layer of memory.
     pub layer: Layer,
-    /// Name, [`UNKNOWN_TYPE`] where none is known.
+    /// Name; [`UNKNOWN_TYPE`] if the type is unknown.
     pub name: Arc<str>,
 }
 
 /// The type of each site, as far as names are known.
 #[derive(Clone, Debug)]
 pub struct Types {
-    /// By site, indices of `keys`.
+    /// For each site, an index into `keys`.
     of_site: Vec<u32>,
     keys: Vec<TypeKey>,
 }
 
-/// Allocations of one type.
+/// The allocations of one type.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TypeGroup {
-    /// Which.
+    /// The type.
     pub key: TypeKey,
     /// Its number in [`Types`].
     pub id: u32,
-    /// Their numbers.
+    /// Its numbers.
     pub numbers: Numbers,
 }
 
-/// Sites in one piece of work.
+/// Number of sites in one piece of work.
 const PIECE: usize = 1 << 12;
 
 impl Types {
-    /// Looks for the types of all sites.
+    /// Determines the types of all sites.
     pub fn of(trace: &Trace, names: &Names, cancel: &Cancel) -> Result<Self, Cancelled> {
         let pieces: Result<Vec<Vec<Option<&str>>>, Cancelled> = trace
             .sites
@@ -73,33 +73,33 @@ impl Types {
         Ok(types)
     }
 
-    /// Number of types.
+    /// Returns the number of types.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no types.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// The type of a site.
+    /// Returns the number of a site's type.
     pub fn of_site(&self, site: SiteId) -> u32 {
         self.of_site[site.0 as usize]
     }
 
-    /// One of them, by its number.
+    /// Returns a type by its number.
     pub fn key(&self, id: u32) -> &TypeKey {
         &self.keys[id as usize]
     }
 
-    /// The sites of one type; none if there is no such type (any more).
+    /// Returns the sites of one type; none if there is no such type (any more).
     pub fn mask(&self, trace: &Trace, key: &TypeKey) -> Mask {
         let id = self.keys.iter().position(|known| known == key).map(|id| id as u32);
         Mask::of_sites(trace, |site, _| Some(self.of_site(site)) == id)
     }
 
-    /// The types of which something takes part, in order.
+    /// Returns the types that have rows, sorted.
     pub fn groups(&self, totals: &Totals, mask: &Mask, sort: Sort) -> Vec<TypeGroup> {
         let mut sums = vec![ByClass::default(); self.keys.len()];
         for (site, buckets) in totals.sites() {
@@ -115,22 +115,21 @@ impl Types {
         groups
     }
 
-    /// By type its place among `groups`.
+    /// Returns for each type its index in `groups`.
     fn places(&self, groups: &[TypeGroup]) -> Vec<Option<u32>> {
         let mut places = vec![None; self.keys.len()];
         (0..).zip(groups).for_each(|(place, group)| places[group.id as usize] = Some(place));
         places
     }
 
-    /// Which of some groups each site belongs to, for lines of a graph.
+    /// Returns the group of each site, for lines of a graph.
     pub fn series_of(&self, trace: &Trace, groups: &[TypeGroup], mask: &Mask) -> SeriesOf {
         let places = self.places(groups);
         let place = |site| places[self.of_site(site) as usize].filter(|_| mask.classes(site) != 0);
         SeriesOf::new(trace, groups.len(), place)
     }
 
-    /// The same for all of a layer, one on the other; what is in none of the groups is
-    /// the last series.
+    /// Returns stacked series for all sites of a layer; sites in none of the groups form the last series.
     pub fn stack_of(&self, trace: &Trace, layer: Layer, groups: &[TypeGroup], mask: &Mask) -> SeriesOf {
         let places = self.places(groups);
         let others = groups.len() as u32;
@@ -141,7 +140,7 @@ impl Types {
         SeriesOf::new(trace, groups.len() + 1, place).stacked()
     }
 
-    /// The largest sizes of some groups. Cost: a pass over the events of the interval.
+    /// Returns the peaks of some groups. Cost: a pass over the events of the interval.
     pub fn peaks(
         &self,
         index: &Index,

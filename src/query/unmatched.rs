@@ -1,5 +1,5 @@
-//! Frees of blocks that were not alive, by whose they are and where from: the blocks
-//! of a trace that began too late, or what losses cost.
+//! Frees of blocks that were not alive, by process, heap and call stack: blocks from before a trace that began too
+//! late, or the result of lost events.
 //!
 //! Cost: a pass over the frees that the trace keeps with their details.
 
@@ -15,17 +15,17 @@ use crate::units::{Layer, Pid, Ticks};
 pub struct UnmatchedGroup {
     /// Number of frees.
     pub count: u64,
-    /// Times of the first and the last of them.
+    /// Times of the first and of the last of them.
     pub times: (Ticks, Ticks),
     /// Id of the process.
     pub pid: Pid,
-    /// The life of the process at the first of them, if it is known.
+    /// The process instance at the first of them, if known.
     pub process: Option<ProcessId>,
-    /// The heap, if anything else is known of it.
+    /// The heap, if anything else is known about it.
     pub heap: Option<HeapId>,
     /// Layer and handle of the heap.
     pub place: (Layer, u64),
-    /// Call stack, [`NodeId::ROOT`] if none was recorded.
+    /// Call stack; [`NodeId::ROOT`] if none was recorded.
     pub stack: NodeId,
 }
 
@@ -36,7 +36,7 @@ impl UnmatchedGroup {
         Self { count: 0, times, pid: free.pid, process, heap: free.heap, place, stack: free.stack }
     }
 
-    /// Process and heap as the window names them.
+    /// Returns process and heap as named in the window.
     pub fn label(&self, trace: &Trace) -> String {
         let process = match self.process {
             Some(process) => trace.process(process).label(),
@@ -52,12 +52,12 @@ impl UnmatchedGroup {
     }
 }
 
-/// The groups with the most frees, at most `most` of them, largest first; and of how many.
+/// Returns the groups with most frees, at most `most` of them, largest first, and the number of all groups.
 pub fn unmatched_groups(trace: &Trace, most: usize) -> (Vec<UnmatchedGroup>, usize) {
     let mut index = KeyedMap::default();
     let mut groups: Vec<UnmatchedGroup> = Vec::new();
     for free in &trace.unmatched {
-        // Lives of a process id differ in their heaps, or nothing is known of those.
+        // Instances of a process id have different heaps, unless nothing is known about these.
         let at = *index.entry((free.pid, free.heap, free.layer, free.handle, free.stack)).or_insert_with(|| {
             groups.push(UnmatchedGroup::new(trace, free));
             groups.len() - 1

@@ -1,10 +1,10 @@
-//! Modules without names, where an answer follows from names: a type that nobody knows, a frame that no text
-//! finds, a finding that stops short of the function that is meant.
+//! Doubts about modules without names, for answers that depend on names: an unknown type, a frame that no search text
+//! finds, a finding that stops short of the real function.
 //!
-//! A module is a doubt if its frames decide over 1 % of the bytes that are asked about. Those of Windows are
-//! not meant: few have their PDBs at hand, and what is asked for lies behind them.
+//! A module is a doubt if its frames decide more than 1 % of the bytes of the query. Modules of Windows do not count:
+//! few users have their PDBs, and the relevant frames are behind them.
 //!
-//! Cost: where a module has no names, the totals of the interval and a look at the frames of each site.
+//! Cost: if any module lacks names, the totals of the interval and a look at the frames of each site.
 
 use std::ops::Range;
 
@@ -17,33 +17,33 @@ use crate::symbols::{FrameKind, ModuleKey, Names};
 use crate::tables::KeyedMap;
 use crate::units::Interval;
 
-/// Modules that are looked at: those with most frames.
+/// Largest number of modules considered: those with most frames.
 const LOOKED_AT: usize = 64;
-/// Modules that are told.
+/// Largest number of modules reported.
 const TOLD: usize = 3;
-/// What frames of a module may decide without a doubt, in percent of the bytes.
+/// Percentage of the bytes that a module's frames may decide without being a doubt.
 const TOO_FEW: u128 = 1;
 
-/// Modules in which frames lie and that have no names.
+/// Modules that contain frames but have no names.
 #[derive(Clone, Debug, Default)]
 pub struct Unnamed {
     modules: Vec<UnnamedModule>,
-    /// What is known of the others.
+    /// The known names of other modules.
     names: Names,
 }
 
-/// One of them.
+/// A module without names.
 #[derive(Clone, Debug)]
 pub struct UnnamedModule {
-    /// Which.
+    /// The module.
     pub key: ModuleKey,
     /// Its file name.
     pub name: String,
-    /// Why it has no names.
+    /// Reason why it has no names.
     pub why: String,
 }
 
-/// Which frames of a stack decide an answer.
+/// The frames of a stack that decide an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decides {
     /// Any: a type, a tag, or the text of a frame.
@@ -52,26 +52,26 @@ pub enum Decides {
     Responsible,
 }
 
-/// The number of a frame's module, if that has no names, and for how long that is so.
+/// For each frame the index of its module, if that has no names, and how long the entry is valid.
 type Seen = KeyedMap<(ProcessId, NodeId), (Interval, Option<usize>)>;
 
 impl Unnamed {
-    /// Those with most frames first.
+    /// Creates the list from modules, those with most frames first.
     pub fn new(modules: impl IntoIterator<Item = UnnamedModule>) -> Self {
         Self { modules: modules.into_iter().take(LOOKED_AT).collect(), names: Names::default() }
     }
 
-    /// The same beside names of other modules, which tell who is responsible.
+    /// Adds the names of other modules, which determine the responsible caller.
     pub fn beside(self, names: Names) -> Self {
         Self { names, ..self }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no modules without names.
     pub fn is_empty(&self) -> bool {
         self.modules.is_empty()
     }
 
-    /// A sentence for each module that decides too much of the rows of a mask.
+    /// Returns a sentence for each module that decides too many bytes of the rows in a mask.
     pub fn doubts(
         &self,
         index: &Index,
@@ -128,8 +128,8 @@ impl Unnamed {
     }
 }
 
-/// The modules without names in which some frames of a site's stack lie, from the first outwards to before the last; a bit
-/// each.
+/// Returns the modules without names that contain any of a range of frames of a site's stack, from `nodes.start`
+/// outwards up to but excluding `nodes.end`; one bit per module.
 fn deciding(trace: &Trace, keys: &KeyedMap<&ModuleKey, usize>, site: &Site, nodes: Range<NodeId>, seen: &mut Seen) -> u64 {
     let mut bits = 0;
     for node in trace.stacks.chain(nodes.start).take_while(|&node| node != nodes.end) {

@@ -1,8 +1,8 @@
-//! Rules as a file, which a team can share: TOML with `[[fold]]`, `[[tag]]`, `[[allocator]]`, `[[library]]` and `[[own]]`,
-//! or [WPA's stack tags](super::stack_tags).
+//! Stack rules as a file that a team can share: TOML with `[[fold]]`, `[[tag]]`, `[[allocator]]`, `[[library]]` and
+//! `[[own]]`, or [WPA's stack tags](super::stack_tags).
 //!
-//! Whoever wrote it may have meant harm: it is read as [`crate::toml_file`] does, and what it
-//! says is checked as every rule is.
+//! The file is untrusted input: it is read like [`crate::toml_file`] describes, and its rules are checked like all
+//! rules.
 
 use std::io::Write;
 use std::ops::Range;
@@ -16,10 +16,10 @@ use super::{FoldRule, MAX_RULES, OriginRule, Refusal, StackRules, TagHint, TagRu
 use crate::paths::{self, Existing};
 use crate::toml_file::{self, BadText as BadRules, text_of};
 
-/// Bytes of a file at most.
+/// Largest file, in bytes.
 const MAX_FILE: u64 = 4 << 20;
 
-/// What stands in a file.
+/// A parsed file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -102,7 +102,7 @@ struct WrittenTag {
     hint: Option<TagHint>,
 }
 
-/// What is written.
+/// The rules in the form in which they are serialized.
 #[derive(Serialize)]
 struct ToWrite<'a> {
     fold: &'a [FoldRule],
@@ -112,7 +112,7 @@ struct ToWrite<'a> {
     own: &'a [OriginRule],
 }
 
-/// What stands above all rules.
+/// Comment at the top of a written file.
 const HEADER: &str = "\
 # Rules of highwater for stacks. In a pattern * stands for anything (\\* for a star), in any case;
 # with a ! it is about module!function, without one about the function alone.
@@ -126,7 +126,7 @@ const HEADER: &str = "\
 ";
 
 impl StackRules {
-    /// From the text of a file; WPA's stack tags give names to stacks.
+    /// Parses the text of a file; WPA's stack tags become tag rules.
     pub fn parse(text: &str) -> Result<Self, BadRules> {
         if stack_tags::is_xml(text) {
             return stack_tags::parse(text);
@@ -172,11 +172,11 @@ impl StackRules {
         rules.map_err(|refusal| BadRules { line: None, what: refusal.to_string() })
     }
 
-    /// The text of a file with these rules.
+    /// Returns the text of a file with these rules.
     pub fn to_text(&self) -> String {
         let WrittenOrigins { allocator, library, own } = self.origins();
         let rules = ToWrite { fold: self.folds(), tag: self.tags(), allocator, library, own };
-        // Lists of strings cannot fail to be written.
+        // Serializing lists of strings cannot fail.
         let mut text = toml::to_string(&rules).unwrap_or_default();
         for empty in ["fold = []\n", "tag = []\n", "allocator = []\n", "library = []\n", "own = []\n"] {
             text = text.replace(empty, "");
@@ -184,7 +184,7 @@ impl StackRules {
         HEADER.to_owned() + text.trim_start()
     }
 
-    /// Reads a file; what is wrong is a sentence with its name, and its line if it has one.
+    /// Reads a file. An error is one sentence with the file's name, and the line if it is known.
     pub fn read(path: &Path) -> Result<Self, String> {
         let text = text_of(path, MAX_FILE).map_err(|reason| format!("{} cannot be read: {reason}", path.display()))?;
         Self::parse(&text).map_err(|bad| match bad.line {
@@ -193,13 +193,14 @@ impl StackRules {
         })
     }
 
-    /// Keeps them in a file of the program's own; the old one stays whole if that fails.
+    /// Writes the rules to a file of the program's own; if that fails, the old file stays intact.
     pub fn write(&self, path: &Path) -> Result<(), String> {
         let kept = paths::keep(path, &self.to_text(), MAX_FILE);
         kept.map_err(|reason| format!("{} cannot be written: {reason}", path.display()))
     }
 
-    /// Writes them to a file that somebody named: all, or where it is to be one of WPA's stack tags those that give names.
+    /// Writes the rules to a file that the user named. A file of WPA's stack tags gets only the tag rules, other files
+    /// get all.
     pub fn write_to(&self, path: &Path, existing: Existing) -> Result<(), String> {
         let is_of_wpa = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("stacktags"));
         let text = if is_of_wpa { stack_tags::text(self) } else { self.to_text() };
@@ -280,7 +281,7 @@ mod tests {
         fn what_is_written_is_read_again(frames in prop::collection::vec("[^\\p{Cc} ][^\\p{Cc}]{0,20}", 0..6), name in "[^\\p{Cc} ]{1,9}") {
             let folds = frames.iter().cloned().map(|frame| FoldRule { frame }).collect();
             let tags = frames.into_iter().map(|frame| TagRule::new(frame, name.clone())).collect();
-            // Spaces of other alphabets are empty, too.
+            // Names of other Unicode spaces count as empty, too.
             if let Ok(rules) = StackRules::new(folds, tags) {
                 prop_assert_eq!(StackRules::parse(&rules.to_text()).unwrap(), rules);
             }

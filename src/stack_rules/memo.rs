@@ -1,8 +1,9 @@
-//! What rules said of frames, so that a name is held against them once however many frames have it; and which of them
-//! frames without a name in a module can fit at all, for each of those has a name of its own: its place.
+//! Caches of rule matches. A frame name is matched against the rules once, however many frames have it. Every unnamed
+//! frame has a text of its own, its address, so the rules that can match any unnamed frame of a module are cached per
+//! module.
 //!
-//! Memory: at most [`MOST`] names in each of [`PARTS`] tables, and modules, which are emptied when they are full. Names
-//! come from traces, so the tables are keyed by chance.
+//! Memory: at most [`MOST`] names in each of [`PARTS`] tables, and as many modules; a full table is emptied. Names come
+//! from traces, so the tables use randomly keyed hashing.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -10,12 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::FrameText;
 
-/// Tables, so that workers need not wait for one another.
+/// Number of tables; several, so that workers do not wait for each other.
 const PARTS: usize = 16;
-/// Names in a table at most.
+/// Largest number of names in a table.
 const MOST: usize = 1 << 10;
 
-/// See the module.
+/// Caches of rule matches: one by frame, one by module.
 #[derive(Debug)]
 pub(super) struct Memo<T> {
     keys: RandomState,
@@ -23,7 +24,7 @@ pub(super) struct Memo<T> {
     modules: Mutex<HashMap<Box<str>, Arc<Candidates>>>,
 }
 
-/// Rules by number, of each kind in their order.
+/// Rules that can match, as indices into each list of rules.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     pub(super) folds: Vec<u32>,
@@ -37,7 +38,7 @@ impl<T> Default for Memo<T> {
     }
 }
 
-/// What was said is no part of the rules.
+/// A clone starts empty: cached matches are not part of the rules.
 impl<T> Clone for Memo<T> {
     fn clone(&self) -> Self {
         Self::default()
@@ -45,7 +46,7 @@ impl<T> Clone for Memo<T> {
 }
 
 impl<T: Copy> Memo<T> {
-    /// What was said of a frame, or what `ask` says of it now.
+    /// Returns the cached result for a frame, or computes it with `ask`.
     pub(super) fn get(&self, frame: FrameText, ask: impl FnOnce(&FrameText) -> T) -> T {
         let part = &self.parts[self.keys.hash_one(&frame) as usize % PARTS];
         let locked = || part.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,7 +62,7 @@ impl<T: Copy> Memo<T> {
         said
     }
 
-    /// The rules for frames whose names begin so, or what `find` finds now.
+    /// Returns the cached rules for frames whose names begin with `begin`, or finds them with `find`.
     pub(super) fn candidates(&self, begin: &str, find: impl FnOnce() -> Candidates) -> Arc<Candidates> {
         let locked = || self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = locked().get(begin) {

@@ -1,17 +1,16 @@
-//! Rules for stacks: what of them is the allocator, a library, or the user's own ([`Role`]; highwater's own list and what
-//! a team adds to it), frames that are folded away, and names (tags) for stacks that have a frame.
+//! Rules for call stacks: which frames are the allocator, a library, or the user's own code ([`Role`]; highwater's
+//! built-in list and a team's additions), which frames are folded away, and names (tags) for stacks that contain a
+//! frame.
 //!
-//! Rules are immutable and shared; whoever has names of frames has the rules too (see
-//! `symbols::Names`), so that other rules are another state of the names. Where a fold rule
-//! acts is where the allocator's frames are folded. Of the tag rules the first one that fits
-//! any frame of a stack, from the top, gives the stack its name.
+//! Rules are immutable and shared. The names of frames carry them (see `symbols::Names`), so a change of rules is a new
+//! state of the names. Fold rules apply wherever the allocator's frames are folded. The first tag rule, from the top,
+//! that matches any frame of a stack names the stack.
 //!
-//! A pattern without `!` is about functions alone, whatever module they are in; one with `!`
-//! about `module!function`, and also `module!+0xrva` where there is no name. Letters fit in
-//! any case.
+//! A pattern without `!` matches the function alone, in any module; one with `!` matches `module!function`, and
+//! `module!+0xrva` where there is no name. Matching ignores case.
 //!
-//! Cost: for a name a step for each of its bytes and rule, once; for a place without a name only for the rules that its
-//! module can fit ([`memo`]). Without rules nothing.
+//! Cost: for each distinct name, once, one step per byte and rule; for an unnamed address only the rules that its
+//! module can match ([`memo`]). Without rules nothing.
 
 mod file;
 mod memo;
@@ -33,49 +32,49 @@ pub use origins::{OriginRule, WrittenOrigins};
 use origins::{Origins, Said};
 pub use role::{FrameFacts, Role, is_of_windows};
 
-/// Rules at most, of all kinds together; each pattern of a rule counts.
+/// Largest number of rules, of all kinds together; each pattern of a rule counts.
 pub const MAX_RULES: usize = 1_000;
 
-/// Bytes of a pattern at most.
+/// Longest pattern, in bytes.
 pub const MAX_FRAME: usize = 1_000;
 
-/// Bytes of a tag's name at most.
+/// Longest tag name, in bytes.
 pub const MAX_NAME: usize = 200;
 
-/// What stacks are under to which no rule gives a name.
+/// The tag of stacks that no rule names.
 pub const NO_TAG: &str = "(no tag)";
 
-/// Frames that are left out of stacks: what they hold is their caller's.
+/// A rule that leaves matching frames out of stacks and attributes their bytes to the caller.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FoldRule {
-    /// Pattern.
+    /// Pattern of the frames.
     pub frame: String,
 }
 
-/// Stacks with such a frame have a name.
+/// A rule that names the stacks that contain a matching frame.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TagRule {
-    /// Pattern.
+    /// Pattern of the frames.
     pub frame: String,
     /// The name.
     pub name: String,
-    /// Rules that stand together with one priority are of one level: of these the one counts that fits the innermost frame.
-    /// A rule without one is a level of its own.
+    /// Adjacent rules with the same priority form one level. Within a level, the rule that matches the innermost frame
+    /// wins. A rule without priority is a level of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
-    /// What the name goes on with.
+    /// The neighbouring frame that completes the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<TagHint>,
 }
 
 impl TagRule {
-    /// Without priority and hint.
+    /// Creates a rule without priority and hint.
     pub fn new(frame: impl Into<String>, name: impl Into<String>) -> Self {
         Self { frame: frame.into(), name: name.into(), priority: None, hint: None }
     }
 }
 
-/// The frame beside the one that a rule fits, whose module or function the stack's name goes on with.
+/// The neighbour of the matched frame, and which part of it is appended to the stack's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "the names say it")]
@@ -87,26 +86,26 @@ pub enum TagHint {
 }
 
 impl TagHint {
-    /// Whether it is the frame inside, not that around.
+    /// Returns whether the neighbour is the callee (the inner frame), not the caller.
     pub fn is_of_callee(self) -> bool {
         matches!(self, Self::CalleeModule | Self::CalleeFunction)
     }
 
-    /// Whether it is the frame's module, not its function.
+    /// Returns whether the frame's module is appended, not its function.
     pub fn is_of_module(self) -> bool {
         matches!(self, Self::CalleeModule | Self::CallerModule)
     }
 }
 
-/// See the module.
+/// The rules of one file or team, with their parsed patterns and caches of matches.
 #[derive(Clone, Debug, Default)]
 pub struct StackRules {
     folds: Vec<FoldRule>,
     tags: Vec<TagRule>,
-    /// Of the rules, in their order.
+    /// The parsed patterns of `folds`, in their order.
     fold_patterns: Vec<FramePattern>,
     tag_patterns: Vec<FramePattern>,
-    /// By rule that gives a name.
+    /// The level of each tag rule.
     levels: Vec<u32>,
     memo: Memo<bool>,
     written: WrittenOrigins,
@@ -122,24 +121,24 @@ impl PartialEq for StackRules {
 
 impl Eq for StackRules {}
 
-/// Why rules cannot be.
+/// Reason why rules are invalid.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// More than [`MAX_RULES`].
     TooMany,
-    /// A pattern without a letter.
+    /// An empty or blank pattern.
     EmptyFrame,
-    /// A table without any pattern.
+    /// A table without patterns.
     NoPattern,
     /// A pattern of more than [`MAX_FRAME`] bytes.
     LongFrame,
-    /// A name without a letter.
+    /// An empty or blank name.
     EmptyName,
     /// A name of more than [`MAX_NAME`] bytes.
     LongName,
-    /// What stands for stacks without a name is none.
+    /// [`NO_TAG`] as a name; it is reserved for stacks without a tag.
     NoTag,
-    /// Line breaks and the like.
+    /// A line break or another control character.
     ControlCharacter,
 }
 
@@ -161,14 +160,14 @@ impl fmt::Display for Refusal {
 /// The rules that name the owners of commit (`assets/owners.toml`).
 pub fn owner_rules() -> &'static StackRules {
     static RULES: LazyLock<StackRules> = LazyLock::new(|| {
-        // The file is part of the program, and a test reads it.
+        // The file is embedded in the program, and a test parses it.
         StackRules::parse(include_str!("../../assets/owners.toml")).unwrap_or_default()
     });
     &RULES
 }
 
 impl StackRules {
-    /// From rules, the first ones first.
+    /// Creates rules from lists in order of precedence.
     pub fn new(folds: Vec<FoldRule>, tags: Vec<TagRule>) -> Result<Self, Refusal> {
         if folds.len() + tags.len() > MAX_RULES {
             return Err(Refusal::TooMany);
@@ -192,7 +191,7 @@ impl StackRules {
         Ok(Self { folds, tags, fold_patterns, tag_patterns, levels, ..Self::default() })
     }
 
-    /// The same rules with others about where code comes from.
+    /// Replaces the rules about code origins (allocator, library, own).
     pub fn with_origins(self, written: WrittenOrigins) -> Result<Self, Refusal> {
         if self.folds.len() + self.tags.len() + written.len() > MAX_RULES {
             return Err(Refusal::TooMany);
@@ -202,37 +201,37 @@ impl StackRules {
         Ok(Self { written, origins, said: Memo::default(), memo: Memo::default(), ..self })
     }
 
-    /// What is said of where code comes from.
+    /// Returns the rules about code origins (allocator, library, own).
     pub fn origins(&self) -> &WrittenOrigins {
         &self.written
     }
 
-    /// The rules that fold, in order.
+    /// Returns the fold rules, in order.
     pub fn folds(&self) -> &[FoldRule] {
         &self.folds
     }
 
-    /// The rules that give names, in order.
+    /// Returns the tag rules, in order.
     pub fn tags(&self) -> &[TagRule] {
         &self.tags
     }
 
-    /// Number of rules.
+    /// Returns the number of rules.
     pub fn len(&self) -> usize {
         self.folds.len() + self.tags.len() + self.written.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether a rule folds the frame of a named function.
+    /// Returns whether a rule folds the frame of a named function.
     pub fn fold(&self, module: &str, function: &str) -> bool {
         !self.fold_patterns.is_empty() && self.folds_text(FrameText::named(module, function))
     }
 
-    /// Whether a rule folds the frame at a place of a module where no name is known.
+    /// Returns whether a rule folds an address in a module where no name is known.
     pub fn fold_unnamed(&self, module: &str, rva: u64) -> bool {
         !self.fold_patterns.is_empty() && self.folds_text(FrameText::unnamed(module, rva))
     }
@@ -244,7 +243,7 @@ impl StackRules {
         })
     }
 
-    /// The rules that a frame without a name can fit whose name begins so.
+    /// Returns the rules that can match an unnamed frame whose text starts with `begin` (`module!+0x`).
     fn candidates(&self, begin: &str) -> Arc<Candidates> {
         let can = |pattern: &FramePattern| pattern.has_module && pattern.pattern.may_fit(begin, |c| c.is_ascii_hexdigit());
         self.memo.candidates(begin, || Candidates {
@@ -254,7 +253,7 @@ impl StackRules {
         })
     }
 
-    /// The first rule that gives stacks with this frame a name.
+    /// Returns the first tag rule that matches a frame.
     pub(crate) fn tag_rule(&self, frame: &FrameText) -> Option<u32> {
         let fits = |rule: &u32| self.tag_patterns[*rule as usize].fits(frame);
         match frame.begin() {
@@ -263,18 +262,18 @@ impl StackRules {
         }
     }
 
-    /// The level of a rule that gives a name; those of smaller ones win.
+    /// Returns the level of a tag rule; smaller levels win.
     pub(crate) fn level(&self, rule: u32) -> u32 {
         self.levels[rule as usize]
     }
 
-    /// All names that rules give, each once, in the order of their first rules.
+    /// Returns the names that tag rules give, each once, in the order of their first rules.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let mut seen = KeyedSet::default();
         self.tags.iter().map(|rule| rule.name.as_str()).filter(move |name| seen.insert(*name))
     }
 
-    /// The pattern that only a frame fits which is printed so; of a very long name its
+    /// Returns a pattern that matches only the frame printed as `printed`; a very long name is matched by its
     /// beginning.
     pub fn pattern_of(printed: &str) -> String {
         let mut pattern = Pattern::escape(printed);
@@ -308,14 +307,14 @@ fn check_name(name: &str) -> Result<(), Refusal> {
     }
 }
 
-/// A frame as patterns see it, in small letters.
+/// A frame as patterns see it, in lower case.
 #[derive(PartialEq, Eq, Hash, Debug)]
 pub(crate) struct FrameText {
-    /// As it is printed.
+    /// The frame as it is printed.
     whole: String,
-    /// Where its function begins, if it has a name.
+    /// Offset of the function, if the frame has a name.
     function: Option<usize>,
-    /// Where the digits of its place begin, if it has none.
+    /// Offset of the address digits, if the frame has no name.
     digits: Option<usize>,
 }
 
@@ -333,17 +332,17 @@ impl FrameText {
         Self { whole: format!("{begin}{rva:x}"), function: None, digits: Some(begin.len()) }
     }
 
-    /// What is the same for all places without a name in its module.
+    /// Returns the part that all unnamed frames of its module share.
     fn begin(&self) -> Option<&str> {
         self.digits.map(|at| &self.whole[..at])
     }
 }
 
-/// See the module.
+/// A frame pattern in lower case.
 #[derive(Clone, Debug)]
 struct FramePattern {
     pattern: Pattern,
-    /// Whether it is about the module too.
+    /// Whether the pattern includes the module.
     has_module: bool,
 }
 
@@ -353,7 +352,7 @@ impl FramePattern {
     }
 
     fn fits(&self, frame: &FrameText) -> bool {
-        // Names of functions can have a `!` too, as `operator!=`.
+        // A function name can contain `!`, too, such as `operator!=`.
         let alone = frame.function.is_some_and(|begin| self.pattern.fits(&frame.whole[begin..]));
         alone || (self.has_module && self.pattern.fits(&frame.whole))
     }
@@ -390,7 +389,7 @@ mod tests {
     #[test]
     fn what_was_said_of_a_name_is_not_forgotten_by_mistake() {
         let rules = fold("*!+0x1*");
-        // A function can be called like a place without a name.
+        // A function's name can look like an unnamed address.
         assert!(!rules.fold("a.dll", "b") && rules.fold_unnamed("a.dll", 0x10) && rules.fold("a.dll", "+0x10"));
         let says = |rules: &StackRules| (0..40_000u64).filter(|&rva| rules.fold_unnamed("a.dll", rva)).count();
         let once = says(&rules);

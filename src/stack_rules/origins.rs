@@ -1,7 +1,7 @@
-//! Which functions, modules and source folders are the allocator, libraries, or the user's own: as a file says it.
+//! Rules that classify functions, modules and source folders as allocator, library or the user's own code.
 //!
-//! The list that comes with highwater is `assets/allocators.toml`. Its functions are compared letter by letter, since a
-//! game's `Malloc` is not the C run-time's `malloc`; a user's patterns are those of all stack rules.
+//! The built-in list is `assets/allocators.toml`. Its functions are compared exactly, including case, since a game's
+//! `Malloc` is not the C run-time's `malloc`; a user's patterns match like those of all stack rules.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -18,35 +18,35 @@ pub struct OriginRule {
     /// Patterns of frames.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frame: Vec<String>,
-    /// Patterns of file names of modules.
+    /// Patterns of module file names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub module: Vec<String>,
-    /// Patterns of parts of paths of source files.
+    /// Patterns of parts of source file paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub source: Vec<String>,
-    /// Whether the functions may call code of others, as a container that grows does.
+    /// Whether the functions may call other code, as a growing container does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub growth: bool,
-    /// Whether the modules are a C run-time's.
+    /// Whether the modules belong to a C run-time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub runtime: bool,
 }
 
 impl OriginRule {
-    /// All its patterns.
+    /// Returns all patterns of the rule.
     pub(super) fn patterns(&self) -> impl Iterator<Item = &String> {
         self.frame.iter().chain(&self.module).chain(&self.source)
     }
 }
 
-/// What a team says of where code comes from.
+/// A team's rules about code origins.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct WrittenOrigins {
-    /// Functions and modules that get memory for others.
+    /// Functions and modules that allocate on behalf of others.
     pub allocator: Vec<OriginRule>,
-    /// Code that is passed over.
+    /// Code that is skipped in the search for the responsible caller.
     pub library: Vec<OriginRule>,
-    /// The user's own code: if anything is said to be, nothing else is.
+    /// The user's own code. With any such rule, code that matches none is not the user's.
     pub own: Vec<OriginRule>,
 }
 
@@ -55,7 +55,7 @@ impl WrittenOrigins {
         self.allocator.iter().chain(&self.library).chain(&self.own)
     }
 
-    /// Adds the rules of others, behind those that are there.
+    /// Appends rules that are not in the lists yet.
     pub fn add(&mut self, others: &Self) {
         let lists =
             [(&mut self.allocator, &others.allocator), (&mut self.library, &others.library), (&mut self.own, &others.own)];
@@ -65,13 +65,13 @@ impl WrittenOrigins {
         }
     }
 
-    /// Number of patterns.
+    /// Returns the number of patterns.
     pub(super) fn len(&self) -> usize {
         self.rules().map(|rule| rule.patterns().count()).sum()
     }
 }
 
-/// Names of files, in any case.
+/// Patterns of file names; case does not matter.
 #[derive(Clone, Default, Debug)]
 struct FileNames(Vec<Pattern>);
 
@@ -80,17 +80,17 @@ impl FileNames {
         Self(names.into_iter().map(|name| Pattern::new(&name.to_lowercase())).collect())
     }
 
-    /// `name` is in small letters.
+    /// Returns whether a pattern matches `name`, which must be in lower case.
     fn have(&self, name: &str) -> bool {
         self.0.iter().any(|pattern| pattern.fits(name))
     }
 }
 
-/// Parts of paths of source files, in any case and with either separator.
+/// Patterns of parts of source file paths; case and the kind of separator do not matter.
 #[derive(Clone, Default, Debug)]
 struct SourceParts(Vec<Pattern>);
 
-/// A path in small letters with `/` between folders, so that no separator stands before a `*` to make it a letter.
+/// Returns a path in lower case with `/` as separator, so that no `\` can escape a `*` of a pattern.
 fn uniform(path: &str) -> String {
     path.to_lowercase().replace('\\', "/")
 }
@@ -109,7 +109,7 @@ impl SourceParts {
     }
 }
 
-/// What a user says of a frame by its name; what comes first holds where several fit.
+/// A user's rule for a frame name. If several match, the first variant here wins.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Said {
     Own,
@@ -118,7 +118,7 @@ pub(super) enum Said {
     Library,
 }
 
-/// Modules and source files, as a user names them.
+/// The modules and source files that a user's rules name.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Places {
     modules: FileNames,
@@ -133,20 +133,20 @@ impl Places {
         }
     }
 
-    /// `module` is in small letters.
+    /// Returns whether a pattern matches the module, which must be in lower case, or its source file.
     pub(super) fn have(&self, module: &str, file: Option<&str>) -> bool {
         self.modules.have(module) || self.sources.have(file)
     }
 }
 
-/// The rules of a user.
+/// A user's rules about code origins, parsed.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Origins {
     pub(super) frames: Vec<(FramePattern, Said)>,
     pub(super) allocator: Places,
     pub(super) library: Places,
     pub(super) own: Places,
-    /// Whether anything is said to be the user's: then nothing else is.
+    /// Whether there is a rule for own code; then code that matches none is not the user's.
     pub(super) has_own: bool,
 }
 
@@ -167,7 +167,7 @@ impl Origins {
     }
 }
 
-/// Functions by name, letter by letter.
+/// Function names and patterns, compared with case.
 #[derive(Default, Debug)]
 struct FunctionNames {
     whole: HashSet<String>,
@@ -188,7 +188,7 @@ impl FunctionNames {
     }
 }
 
-/// The list that comes with highwater.
+/// The built-in list.
 #[derive(Default, Debug)]
 pub(super) struct BuiltIn {
     entry: FunctionNames,
@@ -199,7 +199,7 @@ pub(super) struct BuiltIn {
     sources: SourceParts,
 }
 
-/// What the list calls a function.
+/// The kind of a function in the built-in list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum FunctionOrigin {
     Entry,
@@ -207,10 +207,10 @@ pub(super) enum FunctionOrigin {
     Library,
 }
 
-/// The text of the list.
+/// The text of the built-in list.
 const TEXT: &str = include_str!("../../assets/allocators.toml");
 
-/// The form of a file of origins alone.
+/// The format of the built-in list: tables of origins only.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -219,10 +219,10 @@ struct Written {
 }
 
 impl BuiltIn {
-    /// The list, read once.
+    /// Returns the list, which is parsed once.
     pub(super) fn get() -> &'static Self {
         static LIST: LazyLock<BuiltIn> = LazyLock::new(|| {
-            // A test reads the same text: it is right in every program that is built.
+            // A test parses the same text, so it is valid in every released build.
             let Written { allocator, library } = toml::from_str(TEXT).unwrap_or_default();
             BuiltIn::of(&allocator, &library)
         });
@@ -241,7 +241,7 @@ impl BuiltIn {
         }
     }
 
-    /// What a function is, by its name alone.
+    /// Classifies a function by its name alone.
     pub(super) fn function(&self, name: &str) -> Option<FunctionOrigin> {
         let plain = plain_name(name);
         match () {
@@ -252,17 +252,17 @@ impl BuiltIn {
         }
     }
 
-    /// Whether Windows and the C run-times get memory through a module. Its name is in small letters.
+    /// Returns whether a module is part of the allocator of Windows or of a C run-time. `name` must be in lower case.
     pub(super) fn has_module(&self, name: &str) -> bool {
         self.modules.have(name) || self.runtimes.have(name)
     }
 
-    /// Whether a module is a C run-time's.
+    /// Returns whether a module is a C run-time. `name` must be in lower case.
     pub(super) fn has_runtime(&self, name: &str) -> bool {
         self.runtimes.have(name)
     }
 
-    /// Whether a source file is a library's.
+    /// Returns whether a source file belongs to a library.
     pub(super) fn has_source(&self, file: Option<&str>) -> bool {
         self.sources.have(file)
     }

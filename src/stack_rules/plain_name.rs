@@ -1,15 +1,15 @@
-//! The name of a function without what differs from instance to instance: arguments of templates and generics, and
-//! the trait of a method of Rust.
+//! Function names without the parts that differ between instances: template and generic arguments, and the trait of a
+//! Rust method.
 //!
-//! `std::vector<int,std::allocator<int> >::push_back` is `std::vector::push_back`, and
-//! `<alloc::vec::Vec<T,A> as core::iter::Extend<T>>::extend` is `alloc::vec::Vec::extend`.
+//! `std::vector<int,std::allocator<int> >::push_back` becomes `std::vector::push_back`, and `<alloc::vec::Vec<T,A> as
+//! core::iter::Extend<T>>::extend` becomes `alloc::vec::Vec::extend`.
 
 use std::borrow::Cow;
 
-/// Operators with angle brackets of their own, the longest first.
+/// Operators that contain angle brackets, the longest first.
 const OPERATORS: [&str; 9] = ["<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->"];
 
-/// A function's name without arguments of templates. Cost: a step a byte.
+/// Returns a function's name without template arguments. Cost: one step per byte.
 pub(super) fn plain_name(name: &str) -> Cow<'_, str> {
     if !name.contains('<') {
         return Cow::Borrowed(name);
@@ -27,7 +27,7 @@ pub(super) fn plain_name(name: &str) -> Cow<'_, str> {
             }
         }
         match c {
-            // What the compiler made is a name, no list of arguments.
+            // Compiler-generated names in angle brackets are names, not argument lists.
             '<' if depth == 0 && ["<lambda", "<unnamed"].iter().any(|made| rest.starts_with(made)) => {
                 let (lambda, behind) = rest.find('>').map_or((rest, ""), |end| rest.split_at(end + 1));
                 plain.push_str(lambda);
@@ -45,7 +45,7 @@ pub(super) fn plain_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(plain.strip_suffix("::").map_or_else(|| plain.clone(), str::to_owned))
 }
 
-/// The name of a method of Rust with its type alone: `<Type as Trait>::method` and `<Type>::method`.
+/// Reduces `<Type as Trait>::method` and `<Type>::method` of Rust to `Type::method`.
 fn of_type(name: &str) -> Cow<'_, str> {
     let Some(inside) = name.strip_prefix('<') else { return Cow::Borrowed(name) };
     let mut depth = 1usize;
@@ -53,7 +53,7 @@ fn of_type(name: &str) -> Cow<'_, str> {
     for (at, c) in inside.char_indices() {
         match c {
             '<' => depth += 1,
-            // The arrow of a function's type closes nothing.
+            // The `>` of the arrow in a function type closes nothing.
             '>' if inside[..at].ends_with('-') => {}
             '>' => depth -= 1,
             ' ' if depth == 1 && trait_at.is_none() && inside[at..].starts_with(" as ") => trait_at = Some(at),
@@ -61,7 +61,7 @@ fn of_type(name: &str) -> Cow<'_, str> {
         }
         if depth == 0 {
             let behind = &inside[at + 1..];
-            // A name of the compiler's own begins so, too, and has neither a trait nor a path.
+            // Compiler-generated names such as `<lambda_1>` start with `<`, too, but have neither a trait nor a path.
             let of = &inside[..trait_at.unwrap_or(at)];
             return match behind.starts_with("::") && (trait_at.is_some() || of.contains("::")) {
                 true => Cow::Owned(format!("{}{behind}", of.trim_start_matches(['&', '*']).trim_start_matches("mut "))),

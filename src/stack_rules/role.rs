@@ -1,4 +1,4 @@
-//! What a frame is to the question of who wanted the memory: the allocator, a library, or code of the user's.
+//! The role of a frame in the search for the responsible caller: allocator, library, or the user's code.
 
 use std::ops::BitOr;
 
@@ -10,27 +10,27 @@ use super::{FrameText, StackRules};
 pub struct Role(u8);
 
 impl Role {
-    /// The allocator: part of its run if all inside of it is.
+    /// Allocator code; part of the allocator's run of frames if all frames inside it are.
     pub const ALLOCATOR: Self = Self(1);
-    /// A function that gets memory and calls nobody else's code.
+    /// An allocation function that never calls other code.
     pub const ENTRY: Self = Self(1 << 1);
-    /// A library, or what is not the user's by the user's own rules.
+    /// A library, or code that is not the user's according to the user's rules.
     pub const LIBRARY: Self = Self(1 << 2);
-    /// In a module of Windows, or of the run-times that come with it.
+    /// In a module of Windows or of the run-times that ship with it.
     pub const WINDOWS: Self = Self(1 << 3);
-    /// In a module of the C run-time.
+    /// In a module of a C run-time.
     pub const RUNTIME: Self = Self(1 << 4);
-    /// No function is known there.
+    /// No function name is known.
     pub const UNNAMED: Self = Self(1 << 5);
-    /// A rule leaves it out of stacks.
+    /// A fold rule leaves the frame out of stacks.
     pub const FOLDED: Self = Self(1 << 6);
 
-    /// Whether it is passed over on the way to the responsible caller.
+    /// Returns whether the search for the responsible caller skips the frame.
     pub fn is_passed(self) -> bool {
         self.has(Self::LIBRARY) || self.has(Self::ALLOCATOR)
     }
 
-    /// Whether all facts of `other` are among these.
+    /// Returns whether all facts of `other` are set.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -44,25 +44,25 @@ impl BitOr for Role {
     }
 }
 
-/// What is known of a frame.
+/// The known facts about a frame, from which its role follows.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameFacts<'a> {
-    /// Return address, or where the processor was.
+    /// Return address, or the sampled instruction pointer.
     pub address: u64,
-    /// File name of the module in which it lies.
+    /// File name of the module that contains the address.
     pub module: Option<&'a str>,
     /// Path of that module as the kernel names it, if it is an image.
     pub path: Option<&'a str>,
-    /// Distance of the address from the module's first byte.
+    /// Offset of the address from the module's first byte.
     pub rva: u64,
     /// Function, if it has a name.
     pub function: Option<&'a str>,
-    /// Source file, as the compiler wrote it.
+    /// Source file, as the compiler recorded it.
     pub file: Option<&'a str>,
 }
 
 impl StackRules {
-    /// What a user says of a frame by its name.
+    /// Returns the user's rule for the frame's name, if one matches.
     fn said_of(&self, facts: &FrameFacts<'_>) -> Option<Said> {
         let text = match (facts.module, facts.function) {
             _ if self.origins.frames.is_empty() => return None,
@@ -78,13 +78,14 @@ impl StackRules {
         })
     }
 
-    /// Whether what frames without names are can differ within a module.
+    /// Returns whether unnamed frames of the same module can have different roles.
     pub(crate) fn tell_places_apart(&self) -> bool {
         !(self.fold_patterns.is_empty() && self.origins.frames.is_empty())
     }
 
-    /// What a frame is to the question who wanted the memory. What a user says of a frame's name holds before all
-    /// else, then names of allocators, then what a user says of modules and sources, then highwater's own list.
+    /// Returns the role of a frame. In order of precedence: the user's rules for frame names; built-in allocator
+    /// functions; the user's own modules and sources; allocator modules (built-in, kernel, user's); what is not the
+    /// user's own; libraries.
     pub fn role(&self, facts: &FrameFacts<'_>) -> Role {
         /// First address of the kernel's half.
         const KERNEL: u64 = 1 << 63;
@@ -129,8 +130,8 @@ impl StackRules {
     }
 }
 
-/// Whether an image is a part of Windows, by its path as the kernel or a user names it: below the folder of the
-/// system or a folder `Windows` at the root of a volume.
+/// Returns whether an image is part of Windows, by its path as the kernel or a user names it: below the system folder
+/// or below a `Windows` folder at the root of a volume.
 pub fn is_of_windows(image: &str) -> bool {
     let image = image.to_ascii_lowercase();
     let image = image.trim_start_matches(r"\??\").trim_start_matches(r"\\?\");

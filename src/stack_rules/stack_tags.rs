@@ -1,14 +1,13 @@
-//! WPA's stack tags (`.stacktags`) as rules that give names, and ours as such a file.
+//! Conversion between WPA's stack tags (`.stacktags`) and tag rules.
 //!
-//! The form is in Microsoft Learn, "Stack Tags" (Windows Performance Toolkit): `Tag` elements in each other, with a name and a
-//! priority, hold `Entrypoint` elements with a module and a method, in which `*` stands for anything; either may be left
-//! out. A stack has the tag of the highest priority of which any frame is an entry point, of equal ones that of the innermost
-//! frame. A `HintTag`'s name goes on with the module of the frame inside (`HintOperator` `Callee`) or around
-//! (`Caller`), or with its function where `OnlyShowModule` is false.
+//! The format is documented in Microsoft Learn, "Stack Tags" (Windows Performance Toolkit): nested `Tag` elements with
+//! a name and a priority contain `Entrypoint` elements with a module and a method, in which `*` is a wildcard; either
+//! may be absent. A stack gets the tag with the highest priority among those that have one of its frames as an entry
+//! point; of equal priorities the tag of the innermost frame. A `HintTag` appends to its name the module of the callee
+//! (`HintOperator` `Callee`) or caller (`Caller`), or the function of that frame where `OnlyShowModule` is false.
 //!
-//! A tag in another one is called `outer\inner`. Not documented is what is inherited of a priority that is not given (here
-//! that of the tag around), and which of several tags of one priority a frame has (here that in most others, then the
-//! later).
+//! A nested tag is named `outer\inner`. Two points are undocumented: a missing priority (here that of the outer tag),
+//! and which of several tags of one priority a frame gets (here the most deeply nested one, then the later one).
 
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
@@ -17,32 +16,32 @@ use quick_xml::reader::Reader;
 use super::{BadRules, MAX_RULES, Refusal, StackRules, TagHint, TagRule, check_frame, check_name};
 use crate::format::plain;
 
-/// Elements in each other at most.
+/// Deepest nesting of elements.
 const DEPTH: usize = 64;
 
-/// A tag whose entry points are read.
+/// A tag whose entry points are being read.
 #[derive(Clone, Default)]
 struct OpenTag {
     name: String,
     priority: i64,
-    /// Tags around it.
+    /// Number of enclosing tags.
     depth: usize,
     hint: Option<TagHint>,
 }
 
-/// An entry point: the rule and what decides which of several names a stack.
+/// An entry point: its rule, and the keys that decide which of several tags a stack gets.
 struct Entry {
     priority: i64,
     depth: usize,
     rule: TagRule,
 }
 
-/// Whether a text can be a file of stack tags.
+/// Returns whether a text can be a file of stack tags.
 pub(super) fn is_xml(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('<')
 }
 
-/// Rules that name stacks as a file of stack tags does.
+/// Parses a file of stack tags into tag rules.
 pub(super) fn parse(text: &str) -> Result<StackRules, BadRules> {
     let mut reader = Reader::from_str(text);
     reader.config_mut().expand_empty_elements = true;
@@ -73,7 +72,7 @@ pub(super) fn parse(text: &str) -> Result<StackRules, BadRules> {
             _ => {}
         }
     }
-    // Of rules that a frame fits the first counts.
+    // The first matching rule wins, so the deeper and the later tags come first.
     entries.reverse();
     entries.sort_by_key(|entry| std::cmp::Reverse((entry.priority, entry.depth)));
     let tags = entries.into_iter().map(|entry| entry.rule).collect();
@@ -128,12 +127,12 @@ fn entry(element: &BytesStart<'_>, reader: &Reader<&[u8]>, tag: &OpenTag) -> Res
     Ok(Entry { priority: tag.priority, depth: tag.depth, rule })
 }
 
-/// The text of a file of stack tags with these rules. WPA has no sign for a star that is meant.
+/// Returns the tag rules as a file of stack tags. WPA cannot escape `*`, so a literal star becomes a wildcard.
 pub(super) fn text(rules: &StackRules) -> String {
     let mut text = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<Tag Name=\"\">\n".to_owned();
     let lowest = rules.levels.last().copied().unwrap_or(0);
     let mut entries: Vec<(u32, &TagRule)> = rules.levels.iter().map(|level| lowest + 1 - level).zip(rules.tags()).collect();
-    // Of one priority the last counts of which a frame is an entry point.
+    // Within one priority WPA's last matching tag wins, so the order is reversed.
     entries.reverse();
     entries.sort_by_key(|(priority, _)| std::cmp::Reverse(*priority));
     let escaped = |text: &str| quick_xml::escape::escape(text).into_owned();
@@ -182,7 +181,7 @@ mod tests {
 </Tag>
 "#;
 
-    /// The name of a stack with these frames, the innermost first; hints apart.
+    /// Returns the tag of a stack, without hints; `frames` start with the innermost one.
     fn name_of(rules: &StackRules, frames: &[(&str, &str)]) -> Option<String> {
         let rule = |(module, function): &(&str, &str)| rules.tag_rule(&FrameText::named(module, function));
         let rule = frames.iter().filter_map(rule).min_by_key(|&rule| rules.level(rule));

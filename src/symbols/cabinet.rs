@@ -14,21 +14,21 @@ use crate::paths::open_regular;
 #[cfg(feature = "symsrv")]
 pub(super) const MAGIC: &[u8] = b"MSCF";
 
-/// Expands the first file of a cabinet to `to`, which must not be there. `progress` is told
-/// the bytes that came of it.
+/// Expands the first file of a cabinet to `to`, which must not exist. `progress` is called with the number of
+/// expanded bytes.
 pub(super) fn expand(from: &Path, to: &Path, stop: &Stop, progress: &dyn Fn(u64)) -> Result<(), PdbError> {
     let (cabinet, to) = (open_regular(from)?, to.to_owned());
     let limit = guard::limit_of(cabinet.metadata()?.len());
     guard::run_watched(limit, stop, progress, move |work| copy_first(cabinet, || Ok(File::create_new(&to)?), work).map(drop))
 }
 
-/// The first file of a cabinet in memory.
+/// Expands the first file of a cabinet in memory.
 pub(super) fn expand_bytes(cabinet: &'static [u8], stop: &Stop) -> Result<Vec<u8>, PdbError> {
     let limit = guard::limit_of(cabinet.len() as u64);
     guard::run(limit, stop, move |work| copy_first(Cursor::new(cabinet), || Ok(Vec::new()), work))
 }
 
-/// Writes the first file of a cabinet to what `open` gives, once it is known to be there.
+/// Writes the first file of a cabinet to the result of `open`, which is called once the file is known to be there.
 fn copy_first<W: Write>(
     cabinet: impl Read + Seek,
     open: impl FnOnce() -> Result<W, PdbError>,

@@ -1,19 +1,19 @@
-//! Decorated names as people write them: function names without parameters and
-//! return types. Names that are not decorated, or wrongly, stay as they are.
+//! Demangles names: functions are shown without parameters and return types. Names that are not decorated, or
+//! wrongly, stay as they are.
 
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 use undname::Flags;
 
-/// Longer names stay as they are: the reader of MSVC names goes one call deeper for
-/// each nested type, and this much it was seen to stand.
+/// Maximum length of a name; longer names stay as they are. The parser of MSVC names recurses for each nested type,
+/// and was seen to withstand this length.
 const MAX_LENGTH: usize = 4096;
 
-/// A C++ or Rust name as it was written in the source.
+/// Demangles a C++ or Rust name to what was written in the source.
 pub fn demangle(name: &str) -> String {
     try_demangle(name).unwrap_or_else(|| name.to_owned())
 }
 
-/// How deep a name of MinGW's may be nested, and letters that it may become.
+/// Maximum nesting of a MinGW name; `MAX_WRITTEN` is the maximum length of its demangled form.
 const MAX_DEPTH: u32 = 128;
 const MAX_WRITTEN: usize = 1 << 16;
 
@@ -33,7 +33,7 @@ fn try_demangle(name: &str) -> Option<String> {
     if name.starts_with("_Z") { demangle_itanium(name) } else { None }
 }
 
-/// A C++ name as MinGW and Clang write it.
+/// Demangles a C++ name as MinGW and Clang write it.
 fn demangle_itanium(name: &str) -> Option<String> {
     let limits = ParseOptions::default().recursion_limit(MAX_DEPTH);
     let symbol = Symbol::new_with_options(name, &limits).ok()?;
@@ -43,7 +43,7 @@ fn demangle_itanium(name: &str) -> Option<String> {
     Some(text.0)
 }
 
-/// A name that stops growing: each of its parts may be named again, so that a few letters can stand for millions.
+/// A name that stops growing: each of its parts can be referred to again, so a few letters can stand for millions.
 struct Bounded(String);
 
 impl cpp_demangle::DemangleWrite for Bounded {
@@ -56,8 +56,7 @@ impl cpp_demangle::DemangleWrite for Bounded {
     }
 }
 
-/// A C name as 32-bit x86 decorates it: `_cdecl`, `_stdcall@8`, `@fastcall@8`,
-/// `vectorcall@@8`.
+/// Removes the decoration of a C name on 32-bit x86: `_cdecl`, `_stdcall@8`, `@fastcall@8`, `vectorcall@@8`.
 pub(super) fn undecorate_x86(name: &str) -> &str {
     let without_size = |name: &'_ str| -> Option<usize> {
         let (stem, size) = name.rsplit_once('@')?;
@@ -106,10 +105,10 @@ mod tests {
                 assert!(demangle(&name).len() <= 2 << 20);
             }
         }
-        // Each level names the one before it twice.
+        // Each level refers to the previous one twice.
         let laughs = (0..400).fold(String::from("H"), |inner, _| format!("U?$A@{inner}U0@@@"));
         assert!(demangle(&format!("?f@@YAX{laughs}@Z")).len() <= 2 << 20);
-        // The same: a pair of the last pair, and of it.
+        // Itanium names can do that, too: each pair consists of the previous pair, twice.
         let pairs: String = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ".chars().map(|last| format!("S_IS{last}_S{last}_E")).collect();
         assert!(demangle(&format!("_Z1f1AIiiE{pairs}")).len() <= 2 << 20);
     }

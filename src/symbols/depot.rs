@@ -1,8 +1,8 @@
-//! Symbol stores on this machine that are written to: files come into being whole or
-//! not at all, and the program's own store keeps to a size.
+//! Symbol stores on this machine that are written to: files appear whole or not at all, and the program's own store
+//! keeps to a size.
 //!
-//! What is not whole yet has `.part` at its end. A download that broke off goes on
-//! from there when the same URL is asked, if the server says that the file is still the same.
+//! An unfinished file has the ending `.part`. A download that broke off continues from there when the same URL is
+//! asked, if the server says that the file is still the same.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -14,19 +14,19 @@ use super::PdbError;
 use super::guard::{self, Stop};
 use crate::paths::{self, open_regular};
 
-/// End of the names of unfinished files.
+/// Ending of the names of unfinished files.
 const PART: &str = ".part";
 
-/// Bytes that the program's own store may have.
+/// Maximum bytes of the program's own store.
 pub const DEFAULT_LIMIT: u64 = 8 << 30;
 
-/// Where a file stands in a store: `name/key/name`.
+/// The path of a file in a store: `name/key/name`.
 pub(super) fn place(root: &Path, name: &str, key: &str) -> PathBuf {
     root.join(name).join(key).join(name)
 }
 
-/// Whether a store can be written to: on other systems than Windows a path like
-/// `C:\symbols` would be a file of that name in whatever folder we are in.
+/// Whether a store can be written to. On systems other than Windows a path like `C:\symbols` would be a file of that
+/// name in the current folder.
 pub(super) fn is_writable(root: &Path) -> bool {
     let foreign = cfg!(not(windows)) && {
         let text = root.to_string_lossy();
@@ -35,21 +35,20 @@ pub(super) fn is_writable(root: &Path) -> bool {
     !foreign
 }
 
-/// A name for a file beside `target` that nobody else uses.
+/// A unique name for a file beside `target`.
 pub(super) fn draft(target: &Path) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     beside(target, &format!(".{}-{number}{PART}", std::process::id()))
 }
 
-/// The unfinished download of `url`, which is to become `target`.
+/// The path of the unfinished download of `url`, which is to become `target`.
 #[cfg(feature = "symsrv")]
 pub(super) fn part(target: &Path, url: &str) -> PathBuf {
     beside(target, &format!(".{:016x}{PART}", xxhash_rust::xxh3::xxh3_64(url.as_bytes())))
 }
 
-/// Removes unfinished downloads of a file that has come from elsewhere, but for those that
-/// somebody is writing.
+/// Removes unfinished downloads of a file that has come from elsewhere, except those that are being written.
 #[cfg(feature = "symsrv")]
 pub(super) fn clear_parts(target: &Path) {
     let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else { return };
@@ -65,20 +64,20 @@ pub(super) fn clear_parts(target: &Path) {
     }
 }
 
-/// Where it is noted of which URL, and of which version of what is there, a part is.
+/// The file that records the URL of an unfinished download, and the version of the file there.
 #[cfg(feature = "symsrv")]
 pub(super) fn tag(part: &Path) -> PathBuf {
     beside(part, ".tag")
 }
 
-/// `target` with something behind its name.
+/// The path of `target` with `end` added to its name.
 fn beside(target: &Path, end: &str) -> PathBuf {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(end);
     target.with_file_name(name)
 }
 
-/// Copies a file into a store, from a share perhaps: `progress` is told the bytes.
+/// Copies a file into a store, perhaps from a share; `progress` is called with the number of copied bytes.
 pub(super) fn copy(from: &Path, target: &Path, stop: &Stop, progress: &dyn Fn(u64)) -> Result<(), PdbError> {
     if let Some(folder) = target.parent() {
         fs::create_dir_all(folder)?;
@@ -111,8 +110,8 @@ pub(super) fn touch(path: &Path) {
     let _ = File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
 }
 
-/// Removes what was not used for longest until a store has at most `limit` bytes.
-/// `keep` stays in any case. Cost: a look at each file in the store.
+/// Removes the least recently used files until a store has at most `limit` bytes. `keep` stays in any case. Cost: a
+/// look at each file in the store.
 pub(super) fn trim(root: &Path, limit: u64, keep: &Path) {
     let mut files = Vec::new();
     for name in subfolders(root) {
@@ -133,7 +132,7 @@ pub(super) fn trim(root: &Path, limit: u64, keep: &Path) {
         if path != keep && fs::remove_file(&path).is_ok() {
             total -= length;
             let folders = path.ancestors().skip(1).take(2);
-            folders.for_each(|folder| drop(fs::remove_dir(folder))); // those that are empty
+            folders.for_each(|folder| drop(fs::remove_dir(folder))); // only empty folders are removed
         }
     }
 }

@@ -1,8 +1,7 @@
-//! Names out of an image that keeps them as DWARF, as builds with MinGW do: functions, those that were inlined
-//! into them, and lines.
+//! Names from an image that contains DWARF, as MinGW builds do: functions, those that were inlined into them, and lines.
 //!
-//! The reader is addr2line's. As that of PDBs it runs on a thread of its own, with limits of time and size, and a
-//! panic is a reason. It reads what an address needs: the units that have it, and their lines.
+//! The reader is addr2line. Like that of PDBs it runs on a thread of its own, with limits of time and size, and a
+//! panic becomes an error. It reads what an address needs: the units that contain it, and their lines.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -20,11 +19,11 @@ use crate::paths::open_regular;
 use crate::pe::{self, DebugSection, DebugSections};
 use crate::tables::KeyedSet;
 
-/// Bytes of all sections together; what is made of them can take several times as much.
+/// Maximum bytes of all sections together; the data made of them can take several times as much.
 const MAX_BYTES: u64 = 512 << 20;
 /// Bytes that are read at a time.
 const PIECE: usize = 1 << 20;
-/// Frames of an address that are told: functions are inlined into each other less deeply.
+/// Maximum frames of an address; functions are inlined into each other less deeply.
 const MAX_FRAMES: usize = 256;
 /// Addresses at which the reader may fail before the image is given up.
 const MAX_FAILURES: usize = 20;
@@ -96,7 +95,7 @@ fn section_bytes(file: &mut File, section: &DebugSection, work: &Work) -> Result
     Ok(bytes)
 }
 
-/// An image that is being asked.
+/// A lookup of addresses in an image.
 struct Lookup<'a> {
     context: Context<Bytes<'a>>,
     base: u64,
@@ -105,7 +104,7 @@ struct Lookup<'a> {
     builder: NamesBuilder,
 }
 
-/// A function, and the file and line in it.
+/// The name of a function, and the file and line in it.
 type Named = (String, Option<String>, Option<u32>);
 
 impl Lookup<'_> {
@@ -122,7 +121,7 @@ impl Lookup<'_> {
     fn look_up(&mut self, rva: u32) -> Result<(), PdbError> {
         let address = self.base.wrapping_add(rva.into());
         let found = match crate::panics::catch(|| frames(&self.context, address)) {
-            Ok(found) => found.unwrap_or_default(), // something in this one function
+            Ok(found) => found.unwrap_or_default(), // an error concerns only this function
             Err(caught) => {
                 self.failures += 1;
                 if self.failures > MAX_FAILURES {
@@ -142,7 +141,7 @@ impl Lookup<'_> {
     }
 }
 
-/// Innermost first.
+/// The frames of an address, innermost first.
 fn frames(context: &Context<Bytes<'_>>, address: u64) -> Result<Vec<Named>, gimli::Error> {
     let mut found = context.find_frames(address).skip_all_loads()?;
     let mut frames = Vec::new();

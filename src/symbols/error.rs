@@ -1,15 +1,15 @@
-//! Why a file gives no names, in words for the user.
+//! The reasons why a file gives no names, in words for the user.
 
 use super::PdbKey;
 
-/// Why a PDB cannot be used.
+/// The reason why a PDB cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PdbError {
-    /// It is not there, or may not be read.
+    /// It does not exist, or cannot be read.
     #[error("it cannot be read: {0}")]
     Io(String),
-    /// It is something else.
+    /// It is not a PDB.
     #[error("it is no program database")]
     NoPdb,
     /// It is of a kind that is not supported.
@@ -18,27 +18,27 @@ pub enum PdbError {
     /// It belongs to another build of the module.
     #[error("found, but of another build: wanted {wanted}, found {found}")]
     OtherBuild {
-        /// What the trace names.
+        /// The key in the trace.
         wanted: PdbKey,
-        /// What the file is.
+        /// The key of the file.
         found: PdbKey,
     },
-    /// An image was wanted, and it is something else.
+    /// An image was wanted, and the file is something else.
     #[error("it is no image")]
     NoImage,
-    /// An image was wanted, and it is that of another build.
+    /// An image was wanted, and the file is that of another build.
     #[error("found, but an image of another build")]
     OtherImage,
-    /// Something in it is impossible.
+    /// It contains something impossible.
     #[error("it is damaged: {0}")]
     Damaged(String),
     /// It is larger than this program reads.
     #[error("it has {0} MB; at most {1} MB are read")]
     TooLarge(u64, u64),
-    /// The reader did not come to an end.
+    /// The reader did not end in time.
     #[error("reading it took longer than {0} s and was given up")]
     TooSlow(u64),
-    /// Nobody wants it any more.
+    /// Its result is not wanted any more.
     #[error("stopped")]
     Stopped,
 }

@@ -1,10 +1,9 @@
-//! Lets other projects' parsers run on input that nobody vouches for.
+//! Runs parsers of other projects on untrusted input.
 //!
-//! The work gets a thread of its own with a deep stack. A panic comes back as a value.
-//! At the time limit, or when nobody wants the answer any more, its [`Stop`] is set,
-//! which its reads and loops look at; if it does not even then end, it is left behind.
-//! The limit grows with the size of the file, which may lie on a slow share; the work
-//! tells meanwhile how far it is.
+//! The work gets a thread of its own with a deep stack. A panic is returned as an error. At the time limit, or when
+//! the answer is not wanted any more, its [`Stop`] is set, which its reads and loops check; if it does not end even
+//! then, it is left behind. The limit grows with the size of the file, which may lie on a slow share; meanwhile the
+//! work reports its progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::PdbError;
 use crate::panics;
 
-/// Says whether to go on. Copies stand for the same work.
+/// A flag that stops some work; copies of it belong to the same work.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<Inner>);
 
@@ -26,12 +25,12 @@ struct Inner {
 }
 
 impl Stop {
-    /// Ends the work.
+    /// Stops the work.
     pub fn set(&self) {
         self.0.is_set.store(true, Ordering::Release);
     }
 
-    /// Whether to end.
+    /// Whether to stop.
     pub fn is_set(&self) -> bool {
         let inner = &self.0;
         inner.is_set.load(Ordering::Acquire)
@@ -39,19 +38,19 @@ impl Stop {
             || inner.outer.as_ref().is_some_and(Self::is_set)
     }
 
-    /// The same, as an error.
+    /// Returns an error if the work is to stop.
     pub(super) fn check(&self) -> Result<(), PdbError> {
         if self.is_set() { Err(PdbError::Stopped) } else { Ok(()) }
     }
 
-    /// One that ends with this one, or after some time.
+    /// A flag that is set with this one, or after some time.
     pub(super) fn within(&self, limit: Duration) -> Self {
         let until = Instant::now().checked_add(limit);
         Self(Arc::new(Inner { is_set: AtomicBool::new(false), until, outer: Some(self.clone()) }))
     }
 }
 
-/// What work looks at while it goes on, and where it tells how far it is.
+/// The stop flag of running work, and the counter of its progress.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Work {
     stop: Stop,
@@ -59,12 +58,12 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Whether to end.
+    /// Whether to stop.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.is_set()
     }
 
-    /// The same, as an error.
+    /// Returns an error if the work is to stop.
     pub(super) fn check(&self) -> Result<(), PdbError> {
         self.stop.check()
     }
@@ -75,24 +74,24 @@ impl Work {
     }
 }
 
-/// Longer than any sound file of no size takes.
+/// Minimum time limit: longer than any sound file takes, apart from its size.
 const LEAST: Duration = Duration::from_secs(120);
 
-/// Bytes a second that a share behind a slow line gives.
+/// Bytes per second that a share behind a slow line gives.
 const SLOWEST: u64 = 1 << 20;
 
-/// How long work on so many bytes may take.
+/// The time limit of work on so many bytes.
 pub(super) fn limit_of(bytes: u64) -> Duration {
     LEAST + Duration::from_secs(bytes / SLOWEST)
 }
 
-/// Address space only: what is not used costs no memory.
+/// Stack size of the thread. This is address space only: the unused part costs no memory.
 const STACK: usize = 32 << 20;
 
-/// How long a stopped parser may take to notice it.
+/// Time that a stopped parser has to notice it.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether the answer is still wanted.
+/// Time between two checks whether the answer is still wanted.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Runs `work` for at most `limit`.
@@ -104,7 +103,7 @@ pub(super) fn run<T: Send + 'static>(
     run_watched(limit, outer, &|_| {}, work)
 }
 
-/// The same; `progress` is called with the bytes that the work has counted, as they grow.
+/// Runs `work` for at most `limit`; `progress` is called with the bytes that the work has counted, as they grow.
 pub(super) fn run_watched<T: Send + 'static>(
     limit: Duration,
     outer: &Stop,
@@ -148,7 +147,7 @@ pub(super) fn run_watched<T: Send + 'static>(
     match result {
         _ if outer.is_set() => Err(PdbError::Stopped),
         Some(Ok(Ok(answer))) => Ok(answer),
-        // Whatever it says then, it says because it was stopped.
+        // Any other result comes from being stopped.
         _ if stop.is_set() => Err(PdbError::TooSlow(limit.as_secs())),
         Some(Ok(Err(error))) => Err(error),
         Some(Err(caught)) => Err(PdbError::Damaged(format!("its reader failed ({caught})"))),

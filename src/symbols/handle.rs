@@ -1,9 +1,9 @@
-//! The names of one trace while they are being found: a table of its modules, workers
-//! that find and resolve their PDBs one by one, and the names that are known so far.
+//! The names of one trace while they are being found: a table of its modules, workers that find and resolve their
+//! PDBs one by one, and the names that are known so far.
 //!
-//! Whoever shows names asks for [`Symbols::names`] and looks again when it is told of
-//! news; it says what it shows by [`Symbols::look_at`], so that this comes first. Nothing
-//! here makes it wait. Large PDBs are read one after the other.
+//! Code that shows names calls [`Symbols::names`], again whenever it is notified. It says what it shows with
+//! [`Symbols::look_at`], so that these names come first. Neither call waits for names. Large PDBs are read one after
+//! the other.
 
 mod table;
 mod work;
@@ -21,35 +21,35 @@ use crate::model::{Module, ProcessId, SiteId, Trace};
 use crate::tables::KeyedSet;
 use table::{Entry, NameTable};
 
-/// What is sought of the modules of a trace.
+/// The kind of symbols to find for the modules of a trace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Seek {
     /// The names of the frames that are asked about.
     #[default]
     Names,
-    /// The PDBs alone, so that names can be had later without a network: of the modules in which
-    /// frames are asked about, and of these.
+    /// Only the PDBs, so that names need no network later: of the modules in which frames are asked about, and of
+    /// these modules.
     Files(KeyedSet<ModuleKey>),
 }
 
-/// How to find names.
+/// Options for finding names.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where symbols come from.
+    /// The sources of symbols.
     pub sources: Sources,
-    /// What is sought.
+    /// The kind of symbols to find.
     pub seek: Seek,
-    /// What servers have answered to others that share it; they are not asked that again.
+    /// Answers of servers, shared with other searches; servers are not asked the same thing again.
     pub answers: ServerAnswers,
-    /// Only stacks of memory of these processes, if it is said.
+    /// If given, only stacks of memory of these processes are asked about.
     pub processes: Option<KeyedSet<ProcessId>>,
     /// Whether the stacks of frees are asked about, too.
     pub frees: bool,
-    /// Whether those of processor samples are.
+    /// Whether the stacks of processor samples are asked about, too.
     pub samples: bool,
     /// Folder for resolved names; without it nothing is saved.
     pub saved: Option<PathBuf>,
-    /// PDBs that are sought and read at the same time.
+    /// Number of PDBs that are sought and read at the same time.
     pub workers: usize,
 }
 
@@ -100,8 +100,8 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Symbols {
-    /// Begins to find the names of all frames of the sites for which `is_asked`.
-    /// `notify` is called, on any thread, when there is something new to see.
+    /// Begins to find the names of all frames of the sites for which `is_asked` is true. `notify` is called, on any
+    /// thread, when there is something new to see.
     pub fn start(
         trace: Arc<Trace>,
         options: Options,
@@ -130,7 +130,7 @@ impl Symbols {
         notify: impl Fn() + Send + Sync + 'static,
     ) -> Self {
         let also = options.also();
-        // Saved names stand for no file.
+        // Saved names are no substitute for a file.
         let saved = options.saved.filter(|_| options.seek == Seek::Names);
         let shared = Arc::new(Shared {
             table: Mutex::default(),
@@ -160,8 +160,8 @@ impl Symbols {
         Self { shared }
     }
 
-    /// The trace has grown: asks for the frames of all its sites as they are in a later
-    /// publication. What is known stays, and what the user wants of modules.
+    /// Continues with a later publication of a trace that has grown: asks for the frames of all its sites. Names that
+    /// are known stay, and so do the user's choices about modules.
     pub fn go_on(&self, trace: Arc<Trace>) {
         let turn = {
             let mut table = self.shared.lock();
@@ -192,7 +192,7 @@ impl Symbols {
         list
     }
 
-    /// The modules that have names, to look for their source files. Cost: a step a module.
+    /// The modules that have names, for finding their source files. Cost: a step per module.
     pub fn build_sources(&self) -> BuildSources {
         let embedded = self.shared.locator().embedded().to_vec();
         let table = self.shared.lock();
@@ -208,13 +208,13 @@ impl Symbols {
         self.shared.lock().is_done()
     }
 
-    /// Waits until then; for those that have nothing else to do.
+    /// Waits until everything that can be found has been found, for callers that have nothing else to do.
     pub fn wait(&self) {
         let table = self.shared.lock();
         drop(self.shared.changed.wait_while(table, |table| !table.is_done()).unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// The same; `look` is shown all modules meanwhile, as often as that.
+    /// Waits as [`Symbols::wait`] does; `look` is called with all modules at this interval meanwhile.
     pub fn wait_watched(&self, every: Duration, mut look: impl FnMut(&[ModuleReport])) {
         loop {
             let is_open = |table: &mut NameTable| !table.is_done();
@@ -228,8 +228,7 @@ impl Symbols {
         }
     }
 
-    /// Says which frames somebody looks at: module, address, and what that is. Their names
-    /// come first.
+    /// Says which frames are shown: module, address, and kind of frame. Their names come first.
     pub fn look_at<'a>(&self, frames: impl IntoIterator<Item = (&'a Module, u64, FrameKind)>) {
         let mut table = self.shared.lock();
         table.looked_at.clear();
@@ -239,13 +238,13 @@ impl Symbols {
         }
     }
 
-    /// Seeks a module's PDB again, whatever is known or was saved.
+    /// Seeks a module's PDB again, whatever is known or saved.
     pub fn retry(&self, key: &ModuleKey) {
         self.shared.locator().forget();
         self.restart(key, |entry| entry.report.state = ModuleState::Waiting);
     }
 
-    /// Takes a file that the user names as the module's PDB, if it is.
+    /// Uses a file that the user names as the module's PDB, if it is that PDB.
     pub fn choose(&self, key: &ModuleKey, file: PathBuf) {
         self.restart(key, |entry| {
             entry.report.state = ModuleState::Waiting;
@@ -258,8 +257,7 @@ impl Symbols {
         self.restart(key, |entry| entry.report.state = ModuleState::Excluded);
     }
 
-    /// Looks at other sources from now on, also for what was not found so far. Names that
-    /// are there stay.
+    /// Uses other sources from now on, also for modules that were not found so far. Names that are there stay.
     pub fn change_sources(&self, sources: Sources) {
         *self.shared.locator.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Locator::new(sources));
         let mut table = self.shared.lock();

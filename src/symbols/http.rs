@@ -1,5 +1,5 @@
-//! What is asked of a symbol server: one file, from its beginning or from where a
-//! download broke off. System proxy, TLS and redirects are the HTTP library's.
+//! Requests to a symbol server: for one file, from its beginning or from where a download broke off. System proxy,
+//! TLS and redirects are left to the HTTP library.
 
 use std::io::{ErrorKind, Read};
 use std::time::Duration;
@@ -12,20 +12,20 @@ use ureq::{Agent, Error};
 use super::path::is_encrypted;
 use super::trouble::PlaceTrouble;
 
-/// Customary for clients of symbol servers, some of which look at it.
+/// The user agent that is customary for clients of symbol servers; some servers check it.
 const USER_AGENT: &str = concat!("Microsoft-Symbol-Server/10.0.0.0 (highwater ", env!("CARGO_PKG_VERSION"), ")");
 
-/// Connections.
+/// HTTP connections to symbol servers.
 #[derive(Clone, Debug)]
 pub(super) struct Http {
     any: Agent,
-    /// Those that are encrypted, wherever they are sent on to.
+    /// For encrypted connections, which stay encrypted after redirects.
     encrypted: Agent,
     /// How long a server may be silent.
     pub(super) patience: Duration,
 }
 
-/// What a server answered.
+/// The answer of a server.
 pub(super) enum Answer {
     /// It has no such file.
     Missing,
@@ -33,21 +33,21 @@ pub(super) enum Answer {
     Body(Body),
 }
 
-/// A file that is coming.
+/// A file that is being received.
 pub(super) struct Body {
     reader: Box<dyn Read>,
-    /// Where in the file it begins.
+    /// The position in the file at which it begins.
     pub(super) start: u64,
-    /// Bytes that come, if the server says.
+    /// Number of bytes to come, if the server says.
     pub(super) length: Option<u64>,
-    /// What tells this version of the file from others; empty if the server does not say.
+    /// Identifies this version of the file; empty if the server says nothing.
     pub(super) tag: String,
     pub(super) content_type: String,
 }
 
-/// How reading a file ended too early.
+/// The reason why reading a file ended too early.
 pub(super) enum Interruption {
-    /// The server says no more; whoever asks again waits as long.
+    /// The server went silent; another request would wait as long.
     Silent,
     /// The connection broke.
     Broken(String),
@@ -64,10 +64,10 @@ impl Body {
 }
 
 impl Http {
-    /// One that gives a silent server up after `patience`.
+    /// Connections that give up on a silent server after `patience`.
     pub(super) fn new(patience: Duration) -> Self {
         let agent = |https_only| {
-            // Whom the system trusts, so that servers inside a company work.
+            // The certificates that the system trusts, so that servers inside a company work.
             let provider = if cfg!(windows) { TlsProvider::NativeTls } else { TlsProvider::Rustls };
             let tls = TlsConfig::builder().provider(provider).root_certs(RootCerts::PlatformVerifier).build();
             let config = Agent::config_builder()
@@ -86,7 +86,7 @@ impl Http {
         Self { any: agent(false), encrypted: agent(true), patience }
     }
 
-    /// Asks for a file, or for what is behind its first bytes if it is still that of the tag.
+    /// Asks for a file or, with `resume`, for the rest of it after the first bytes if it still has that tag.
     pub(super) fn get(&self, url: &str, resume: Option<(u64, &str)>) -> Result<Answer, PlaceTrouble> {
         let agent = if is_encrypted(url) { &self.encrypted } else { &self.any };
         let mut request = agent.get(url);
@@ -102,7 +102,7 @@ impl Http {
             StatusCode::FORBIDDEN => return Err(PlaceTrouble::Forbidden),
             status => return Err(PlaceTrouble::Status(status.to_string())),
         };
-        // Weak tags and no tags cannot be resumed by.
+        // Weak tags cannot be used to resume; the date of the last change can.
         let tag = Some(text(headers, ETAG)).filter(|tag| tag.starts_with('"')).unwrap_or_else(|| text(headers, LAST_MODIFIED));
         let length = text(headers, CONTENT_LENGTH).parse().ok();
         let content_type = text(headers, CONTENT_TYPE);
@@ -115,7 +115,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> String {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
 }
 
-/// The first byte of `bytes 100-199/200`.
+/// The first position in a range such as `bytes 100-199/200`.
 fn range_start(range: &str) -> Option<u64> {
     range.strip_prefix("bytes")?.trim_start().split('-').next()?.parse().ok()
 }
@@ -131,7 +131,7 @@ fn trouble(error: Error) -> PlaceTrouble {
             PlaceTrouble::Refused(error.to_string())
         }
         Error::RequireHttpsOnly(url) => PlaceTrouble::Downgrade(url),
-        // The libraries have no common kind for this; what each system says tells what is wrong with it.
+        // The libraries have no common kind for this; the message of each system says what is wrong with the certificate.
         other if other.to_string().to_lowercase().contains("certificate") => PlaceTrouble::Untrusted(other.to_string()),
         other => PlaceTrouble::Protocol(other.to_string()),
     }

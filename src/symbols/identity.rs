@@ -1,4 +1,4 @@
-//! Which build something is.
+//! Identities of builds.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use crate::etl::Guid;
 use crate::model::{Module, PdbId};
 use crate::pe::Build;
 
-/// Identity of a PDB. The age is that of its DBI stream, which the linker also writes
-/// into the image; other tools count the age of the info stream up.
+/// Identity of a PDB. The age is that of its DBI stream, which the linker also writes into the image; other tools
+/// increment the age of the info stream.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PdbKey {
     /// GUID.
@@ -37,22 +37,22 @@ impl From<&PdbId> for PdbKey {
     }
 }
 
-/// What makes two modules of a trace the same one, as far as names go.
+/// The key by which modules of a trace share names.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum ModuleKey {
     /// The trace names its PDB.
     Pdb(PdbKey),
-    /// It does not: the image may.
+    /// The trace does not name its PDB; the image may.
     Image {
-        /// As the kernel names it.
+        /// Path, as the kernel names it.
         path: Arc<str>,
-        /// What tells its build from others.
+        /// Identity of its build.
         build: Build,
     },
 }
 
 impl ModuleKey {
-    /// That of a module.
+    /// The key of a module.
     pub fn of(module: &Module) -> Self {
         match &module.pdb {
             Some(id) => Self::Pdb(PdbKey::from(id.as_ref())),

@@ -1,4 +1,4 @@
-//! What is known of all modules of a trace at one moment, and the rules of stacks that hold then.
+//! The names that are known of all modules of a trace at one moment, and the rules for stacks at that moment.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use crate::model::{Module, Trace};
 use crate::stack_rules::StackRules;
 use crate::tables::KeyedMap;
 
-/// The names that are known at one moment. What follows from names and rules alike follows
-/// from this one value.
+/// The names that are known at one moment, and the rules for stacks. Everything that depends on names and rules
+/// depends on this one value.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     pub(super) modules: KeyedMap<ModuleKey, Arc<ModuleNames>>,
@@ -17,12 +17,12 @@ pub struct Names {
 }
 
 impl Names {
-    /// The same names with other rules. Cost: a step a module.
+    /// Returns these names with other rules. Cost: a step per module.
     pub fn with_rules(&self, rules: Arc<StackRules>) -> Self {
         Self { modules: self.modules.clone(), rules }
     }
 
-    /// The rules of stacks; none unless they were given.
+    /// The rules for stacks; there are none unless they were given.
     pub fn rules(&self) -> &Arc<StackRules> {
         &self.rules
     }
@@ -41,7 +41,7 @@ impl Names {
         names.frames(u32::try_from(rva).ok()?)
     }
 
-    /// The same of an address of a trace, in whatever is there at that moment.
+    /// Frames of an address of a trace, in the module that is mapped there at its time.
     pub fn frames_at<'n>(
         &'n self,
         trace: &Trace,
@@ -51,18 +51,18 @@ impl Names {
         self.of(module)?.frames(address.rva(module)?)
     }
 
-    /// The C++ type that the call allocates which returns to `address`.
+    /// The C++ type allocated by the call that returns to `address`.
     pub fn allocated_type(&self, module: &Module, address: u64) -> Option<&str> {
         let rva = address.checked_sub(module.base)?;
         self.of(module)?.allocated_type(u32::try_from(rva).ok()?)
     }
 
-    /// Whether nothing at all is known.
+    /// Whether no names are known at all.
     pub fn is_empty(&self) -> bool {
         self.modules.is_empty()
     }
 
-    /// What is known of one module.
+    /// The names that are known of one module.
     pub fn of(&self, module: &Module) -> Option<&Arc<ModuleNames>> {
         if self.modules.is_empty() { None } else { self.modules.get(&ModuleKey::of(module)) }
     }

@@ -1,7 +1,6 @@
-//! Finds the PDB of a module: beside the image, where the linker wrote it, then along
-//! the symbol path; or the image itself, where that has the names. Every file is opened
-//! and compared with the wanted identity before it counts as found; what was found and is
-//! of no use is told.
+//! Finds the PDB of a module: beside the image, where the linker wrote it, then along the symbol path; or the image
+//! itself, if that contains the names. Every file is opened and compared with the wanted identity before it counts as
+//! found. Files that were found but are of no use are reported.
 
 mod image;
 #[cfg(feature = "symsrv")]
@@ -26,36 +25,36 @@ use search::{Search, Sought, verify};
 pub struct Wanted {
     /// Path of the image, as the kernel names it.
     pub image: String,
-    /// What tells its build from others.
+    /// Identity of its build.
     pub build: Build,
     /// Identity and path of the PDB, if the trace has them.
     pub pdb: Option<(PdbKey, String)>,
 }
 
-/// A PDB that was found, or an image that has its names itself.
+/// A PDB that was found, or an image that contains its names itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Located {
     /// The PDB or image.
     pub file: PdbFile,
-    /// Which PDB it is, which is what was wanted; `None` of an image with names as DWARF.
+    /// Identity of the PDB, which is the wanted one; `None` for an image with names as DWARF.
     pub key: Option<PdbKey>,
     /// Where it came from: a folder, a store, a server or the program.
     pub source: String,
-    /// Whether it is surely that of the module. Else the image on this machine names it,
-    /// which has the path and the size of the one that was mapped, and the trace says no more.
+    /// Whether it surely belongs to the module. If not, it is the PDB of the image on this machine, which has the
+    /// path and the size of the mapped image, and the trace says no more.
     pub is_certain: bool,
 }
 
-/// How much of a PDB has come from a server, from a share, or out of a compressed file.
+/// Progress of getting a PDB from a server, from a share, or out of a compressed file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Download {
-    /// Bytes that came.
+    /// Bytes so far.
     pub done: u64,
-    /// Of how many, if that is known.
+    /// Bytes in all, if that is known.
     pub total: Option<u64>,
 }
 
-/// What servers answered: what one has not, and which are of no use. Copies are the same.
+/// Answers of servers: the files that they do not have, and the servers that are of no use. Copies share the answers.
 #[derive(Clone, Debug, Default)]
 pub struct ServerAnswers(#[cfg(feature = "symsrv")] std::sync::Arc<std::sync::Mutex<servers::Answers>>);
 
@@ -68,12 +67,12 @@ pub struct Locator {
 }
 
 impl Locator {
-    /// One that looks at these sources.
+    /// A locator that looks at these sources.
     pub fn new(sources: Sources) -> Self {
         Self::sharing(sources, &ServerAnswers::default())
     }
 
-    /// One that knows what servers have answered to others.
+    /// A locator that shares the answers of servers with others.
     pub fn sharing(sources: Sources, answers: &ServerAnswers) -> Self {
         #[cfg(not(feature = "symsrv"))]
         let ServerAnswers() = answers;
@@ -84,18 +83,18 @@ impl Locator {
         }
     }
 
-    /// The PDBs that the program brings along.
+    /// The PDBs that are part of the program.
     pub(super) fn embedded(&self) -> &[Embedded] {
         &self.sources.embedded
     }
 
-    /// Asks servers again what they did not have.
+    /// Forgets what servers did not have, so that they are asked again.
     pub fn forget(&self) {
         #[cfg(feature = "symsrv")]
         self.servers.forget();
     }
 
-    /// Finds a PDB, or says why there is none. `chosen` is a file that the user names.
+    /// Finds a PDB, or returns why there is none. `chosen` is a file that the user names.
     pub fn find(
         &self,
         wanted: &Wanted,
@@ -105,7 +104,7 @@ impl Locator {
     ) -> Result<Located, NotFound> {
         let image = on_disk(&wanted.image, &self.sources.volumes);
         let Named { key, pdb, is_certain } = match &wanted.pdb {
-            // MinGW's linker writes an identity and no name.
+            // MinGW's linker writes an identity but no name.
             Some((_, path)) if path.is_empty() => {
                 let found = self.image_with_names(wanted, image.as_deref(), stop, progress);
                 return found.ok_or_else(|| Trouble::NoPdbName.into());
@@ -149,15 +148,15 @@ impl Locator {
     }
 }
 
-/// A PDB of the program's own.
+/// Unpacks a PDB that is part of the program.
 fn unpack(embedded: &Embedded, stop: &Stop) -> Result<PdbFile, PdbError> {
     let file = PdbFile::Bytes(cabinet::expand_bytes(embedded.cabinet, stop)?.into());
     verify(file.clone(), embedded.key, stop)?;
     Ok(file)
 }
 
-/// The last part of a path of any system, if it can be the name of a file in a store. What Windows takes for a device
-/// is no name on any system: stores are shared.
+/// The last part of a path of any system, if it can be the name of a file in a store. The name of a Windows device is
+/// refused on every system, because stores are shared.
 pub(super) fn file_name(path: &str) -> Option<&str> {
     let name = path.rsplit(['\\', '/']).next()?;
     let is_odd = |c: char| c.is_control() || matches!(c, '<' | '>' | ':' | '"' | '|' | '?' | '*');

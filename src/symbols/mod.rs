@@ -1,17 +1,14 @@
-//! Names: what functions, inlined frames, source lines and C++ types the addresses
-//! of a trace stand for.
+//! Names: functions, inlined frames, source lines and C++ types of the addresses in a trace.
 //!
-//! Takes modules and addresses from the model, finds the program databases (PDBs) of
-//! the modules, and answers with [`Names`]: immutable, shared, growing from one
-//! answer to the next. Knows nothing of intervals, of the window or of how names are
-//! shown.
+//! Takes modules and addresses from the model, finds the program databases (PDBs) of the modules, and answers with
+//! [`Names`]: immutable, shared, growing from one answer to the next. Does not depend on intervals, on the window or
+//! on how names are shown.
 //!
-//! Everything read here was written by others: files, servers' answers, names. Each
-//! parser of another project runs behind [`guard::run`]: a panic, an endless loop or
-//! an appetite for memory is a stated reason for one module, never more.
+//! All input here was written by others: files, servers' answers, names. Each parser of another project runs behind
+//! [`guard::run`]: a panic, an endless loop or an appetite for memory becomes an error of one module, never more.
 //!
-//! Format facts: the PDB readers' own documentation, and for symbol paths and stores
-//! the Windows debuggers' (SymSrv) documentation.
+//! Format sources: the PDB readers' own documentation, and for symbol paths and stores the Windows debuggers'
+//! (SymSrv) documentation.
 
 mod cabinet;
 mod demangle;
@@ -61,8 +58,8 @@ pub use sources::{Embedded, Sources};
 pub use trouble::{NotFound, PlaceTrouble, Trouble};
 pub use wanted::{CodeAddress, FrameKind, lookup_address};
 
-/// Where the program keeps what it can make or get again; another folder can be named
-/// for tests and portable use.
+/// The folder for files that the program can make or fetch again. The environment can name another one, for tests and
+/// portable use.
 fn cache_folder() -> Option<PathBuf> {
     match std::env::var_os("HIGHWATER_CACHE_DIR") {
         Some(folder) => Some(PathBuf::from(folder)),

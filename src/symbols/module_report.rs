@@ -1,35 +1,35 @@
-//! How far it is with a module, for a list.
+//! The state of a module, for a list.
 
 use std::time::Duration;
 
 use super::locate::Download;
 use super::{ModuleKey, PdbKey};
 
-/// How far it is with a module.
+/// The state of a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ModuleState {
     /// No frame that is asked about lies in it.
     Unused,
-    /// Its turn comes.
+    /// It waits for its turn.
     Waiting,
     /// Its PDB is being sought.
     Searching,
-    /// Its PDB is coming, from a server or a share.
+    /// Its PDB is being fetched from a server or copied from a share.
     Downloading(Download),
     /// Its PDB is being read: bytes so far.
     Reading(u64),
-    /// Its names are there; or its PDB, where only that is sought.
+    /// Its names are there; or its PDB, if only that is sought.
     Ready,
-    /// There are no names, and why.
+    /// There are no names, for this reason.
     Failed(String),
     /// The user does not want its names.
     Excluded,
 }
 
-/// What is to be said of a module although it has names.
+/// A remark about a module that has names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ModuleNote {
-    /// The PDB has less than others.
+    /// The PDB has less than others do.
     #[error("linked with /DEBUG:FASTLINK: only public names and lines; link with /DEBUG:FULL for inlined frames and types")]
     FastLink,
     /// It may be another build: see [`super::Located::is_certain`].
@@ -48,20 +48,20 @@ pub struct ModuleReport {
     pub image: String,
     /// Identity of its PDB, as far as it is known.
     pub pdb: Option<PdbKey>,
-    /// How far it is.
+    /// Its state.
     pub state: ModuleState,
-    /// Frames of the trace in it, each address once.
+    /// Number of frame addresses of the trace in it, each counted once.
     pub addresses: usize,
-    /// How many of them have a name.
+    /// Number of these addresses that have a name.
     pub named: usize,
     /// Where the PDB came from.
     pub source: String,
-    /// The PDB.
+    /// Path of the PDB.
     pub file: String,
-    /// Its size.
+    /// Size of the PDB in bytes.
     pub bytes: u64,
-    /// How long finding and reading it took.
+    /// Time that finding and reading it took.
     pub time: Duration,
-    /// What is to be said although there are names.
+    /// Remarks, if it has names.
     pub notes: Vec<ModuleNote>,
 }

@@ -1,8 +1,7 @@
-//! What is known of the addresses of one module: sorted arrays that share their
-//! strings, so that lookups are binary searches and the saved form (see
-//! `super::saved`) is what is in memory.
+//! The names that are known of the addresses of one module: sorted arrays that share their strings. So lookups are
+//! binary searches, and the saved form (see `super::saved`) is the same as in memory.
 //!
-//! Cost: 8 bytes an address, 12 a frame, and each string once.
+//! Cost: 8 bytes per address, 12 per frame, and each string once.
 
 use crate::tables::KeyedMap;
 
@@ -17,10 +16,10 @@ pub struct Frame<'a> {
     pub line: Option<u32>,
 }
 
-/// No string.
+/// The number of no string.
 pub(super) const NO_TEXT: u32 = u32::MAX;
 
-/// A frame as numbers of strings; line 0 is no line.
+/// A frame with its strings by number; line 0 stands for no line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct RawFrame {
     pub(super) function: u32,
@@ -31,13 +30,13 @@ pub(super) struct RawFrame {
 /// Names of the addresses of one module that were asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ModuleNames {
-    /// Rvas, and behind the last of their frames; by rva.
+    /// RVAs, each with the end of its frames in `frames`; sorted by RVA.
     pub(super) addresses: Vec<(u32, u32)>,
-    /// Innermost first, by address.
+    /// Frames by address, the innermost first.
     pub(super) frames: Vec<RawFrame>,
-    /// Return rvas of calls that allocate, and the type that they allocate; by rva.
+    /// Return RVAs of calls that allocate, each with the type that it allocates; sorted by RVA.
     pub(super) sites: Vec<(u32, u32)>,
-    /// Where each string ends.
+    /// The end of each string in `text`.
     pub(super) ends: Vec<u32>,
     pub(super) text: String,
 }
@@ -51,7 +50,7 @@ impl ModuleNames {
         Some(self.frames[self.range(i)].iter().map(|raw| self.frame(raw)))
     }
 
-    /// Type that the call allocates which returns to `rva`.
+    /// The type allocated by the call that returns to `rva`.
     pub fn allocated_type(&self, rva: u32) -> Option<&str> {
         let i = self.sites.binary_search_by_key(&rva, |&(rva, _)| rva).ok()?;
         Some(self.string(self.sites[i].1))
@@ -67,7 +66,7 @@ impl ModuleNames {
         self.addresses.len()
     }
 
-    /// Whether a function, source file or type is called so.
+    /// Whether a function, source file or type has this name.
     pub(super) fn has_text(&self, text: &str) -> bool {
         (0..self.ends.len() as u32).any(|index| self.string(index) == text)
     }
@@ -77,7 +76,7 @@ impl ModuleNames {
         self.addresses.is_empty()
     }
 
-    /// How many of them have a function.
+    /// Number of addresses that have a function.
     pub fn named(&self) -> usize {
         (0..self.addresses.len()).filter(|&i| !self.range(i).is_empty()).count()
     }
@@ -110,7 +109,7 @@ pub(super) struct NamesBuilder {
 }
 
 impl NamesBuilder {
-    /// One that begins with what is known.
+    /// A builder that begins with the names that are known.
     pub(super) fn with(known: &ModuleNames) -> Self {
         let mut builder = Self::default();
         for (i, &(rva, _)) in known.addresses.iter().enumerate() {
@@ -122,7 +121,7 @@ impl NamesBuilder {
         builder
     }
 
-    /// Frames of an address, innermost first.
+    /// Adds the frames of an address, innermost first.
     pub(super) fn add<'a>(&mut self, rva: u32, frames: impl IntoIterator<Item = Frame<'a>>) {
         let start = self.frames.len() as u32;
         for frame in frames {
@@ -133,7 +132,7 @@ impl NamesBuilder {
         self.addresses.push((rva, start..self.frames.len() as u32));
     }
 
-    /// The type that the call allocates which returns to `rva`.
+    /// Adds the type allocated by the call that returns to `rva`.
     pub(super) fn add_site(&mut self, rva: u32, name: &str) {
         let name = self.string(name);
         self.sites.push((rva, name));
@@ -149,7 +148,7 @@ impl NamesBuilder {
         index
     }
 
-    /// What was added, in order.
+    /// The names that were added, in order.
     pub(super) fn finish(&self) -> ModuleNames {
         let mut order: Vec<_> = self.addresses.iter().collect();
         order.sort_by_key(|(rva, _)| *rva);

@@ -1,18 +1,18 @@
-//! The syntax of symbol paths, as `_NT_SYMBOL_PATH` has it and `--symbols` takes it:
-//! parts separated by `;`, each a folder, `srv*STORE*STORE…` or `cache*FOLDER`.
+//! The syntax of symbol paths, as in `_NT_SYMBOL_PATH` and `--symbols`: parts separated by `;`, each a folder,
+//! `srv*STORE*STORE…` or `cache*FOLDER`.
 //!
-//! `srv*` lists stores from near to far, an empty one is the default store, and what
-//! is found far away is copied to those before it. `cache*` puts a store before all
-//! that stands to its right. A bare URL is a server behind the default store.
+//! `srv*` lists stores from near to far. An empty one is the default store, and a file that is found far away is
+//! copied to the stores before it. `cache*` puts a store before everything to its right. A bare URL is a server
+//! behind the default store.
 //!
-//! A path is asked for each module, so it is bounded: what comes behind [`MOST_PARTS`] parts, or [`MOST_PLACES`] places
-//! with the stores that stand before each, is left out, and told.
+//! A path is searched for each module, so it is bounded: everything after [`MOST_PARTS`] parts, or after
+//! [`MOST_PLACES`] places including the stores before each, is left out, and that is reported.
 
 use std::path::{Path, PathBuf};
 
 use crate::paths::share_host;
 
-/// Where to look.
+/// A place to look for files.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Place {
     /// A folder that holds PDBs, or is a store.
@@ -32,23 +32,23 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// Parts and stores that are named in a path at most; nobody has written a tenth of that.
+/// Maximum parts and stores that are named in a path; nobody has written a tenth of that.
 pub const MOST_PARTS: usize = 500;
-/// Places of all chains together.
+/// Maximum places of all chains together.
 const MOST_PLACES: usize = 4_000;
 
-/// Places in the order in which they are asked. What is found in one is copied to the
-/// stores before it in the same chain.
+/// Places in the order in which they are searched. A file that is found in one is copied to the stores before it in
+/// the same chain.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SymbolPath {
     /// Chains of places.
     pub chains: Vec<Vec<Place>>,
-    /// Parts that were left out because there are too many.
+    /// Number of parts that were left out because there are too many.
     pub left_out: usize,
 }
 
 impl SymbolPath {
-    /// Reads a symbol path. `default_store` stands where the path names none.
+    /// Reads a symbol path. `default_store` is used where the path names no store.
     pub fn parse(text: &str, default_store: Option<&Path>) -> Self {
         let default = || default_store.map(|path| Place::Store(path.to_owned()));
         let mut caches: Vec<Place> = Vec::new();
@@ -94,19 +94,19 @@ impl SymbolPath {
         }
     }
 
-    /// All of another path behind this one.
+    /// Appends all of another path.
     pub fn append(&mut self, other: Self) {
         self.left_out += other.left_out;
         other.chains.into_iter().for_each(|chain| self.push(chain));
     }
 
-    /// What is to be told of a path that is too long.
+    /// The message about a path that is too long.
     pub fn complaint(&self) -> Option<String> {
         let parts = if self.left_out == 1 { "part" } else { "parts" };
         (self.left_out > 0).then(|| format!("the symbol path is too long; its last {} {parts} were left out", self.left_out))
     }
 
-    /// `_NT_SYMBOL_PATH`, then `_NT_ALT_SYMBOL_PATH`.
+    /// Reads `_NT_SYMBOL_PATH`, then `_NT_ALT_SYMBOL_PATH`.
     pub fn from_environment(default_store: Option<&Path>) -> Self {
         let mut path = Self::default();
         for name in ["_NT_SYMBOL_PATH", "_NT_ALT_SYMBOL_PATH"] {
@@ -117,7 +117,7 @@ impl SymbolPath {
         path
     }
 
-    /// The servers in it, each once.
+    /// The servers on the path, each once.
     pub fn servers(&self) -> Vec<&str> {
         let mut servers: Vec<&str> = Vec::new();
         for place in self.chains.iter().flatten() {
@@ -130,12 +130,12 @@ impl SymbolPath {
         servers
     }
 
-    /// Whether a store stands in it.
+    /// Whether a store is on the path.
     pub(super) fn has_store(&self, root: &Path) -> bool {
         self.chains.iter().flatten().any(|place| matches!(place, Place::Store(store) if store == root))
     }
 
-    /// Whether a host stands in it, as a server or as that of a share: the user has named it.
+    /// Whether a host is on the path, as a server or as the host of a share: then the user has named it.
     pub(super) fn names_host(&self, wanted: &str) -> bool {
         self.chains.iter().flatten().any(|place| {
             let found = match place {
@@ -146,14 +146,14 @@ impl SymbolPath {
         })
     }
 
-    /// The same without servers.
+    /// Returns the path without servers.
     pub fn without_servers(&self) -> Self {
         let local = |chain: &Vec<Place>| chain.iter().filter(|place| !matches!(place, Place::Server(_))).cloned().collect();
         Self { chains: self.chains.iter().map(local).collect(), left_out: self.left_out }
     }
 }
 
-/// Whether a server is asked by an encrypted connection, so that it is itself who answers.
+/// Whether the connection to a server is encrypted, so that the answer is surely from that server.
 #[cfg(feature = "symsrv")]
 pub(super) fn is_encrypted(url: &str) -> bool {
     url.get(..8).is_some_and(|head| head.eq_ignore_ascii_case("https://"))

@@ -1,12 +1,11 @@
-//! One PDB: what it is, and what it says of some addresses.
+//! One PDB: its identity, and its names for some addresses.
 //!
-//! Streams are read when they are needed: those of all types and public symbols at
-//! once, those of compilands when an address lies in them. A compiland whose symbols
-//! are damaged counts as one without: its functions then have the names that are
-//! public.
+//! Streams are read when they are needed: those of all types and public symbols at once, those of a compiland when an
+//! address lies in it. A compiland whose symbols are damaged counts as one without symbols: its functions then have
+//! their public names.
 //!
-//! Cost: measured with pdb-addr2line, about 50 ms to begin with 36 MB and 1 µs an
-//! address. Memory: the streams that were read, and what is found in them.
+//! Cost: measured with pdb-addr2line, about 50 ms to begin with 36 MB and 1 µs per address. Memory: the streams that
+//! were read, and what is found in them.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -39,19 +38,19 @@ const PROCEDURES: [u16; 7] = [0x110F, 0x1110, 0x1146, 0x1147, 0x1155, 0x1156, 0x
 /// "MINI": the feature that /DEBUG:FASTLINK leaves in the info stream.
 const FASTLINK: u32 = 0x494E_494D;
 
-/// What a PDB says of itself.
+/// Facts about a PDB.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PdbFacts {
-    /// Which build.
+    /// Identity of the build.
     pub key: PdbKey,
     /// Whether it was linked with `/DEBUG:FASTLINK`: types, local functions and
     /// inlined frames are in the object files then, and only public names here.
     pub fastlink: bool,
-    /// S_HEAPALLOCSITE records in it.
+    /// Number of S_HEAPALLOCSITE records in it.
     pub heap_allocation_sites: usize,
 }
 
-/// What a PDB said of the addresses that it was asked about.
+/// The names that a PDB has for the requested addresses.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Resolved {
     /// The names.
@@ -60,28 +59,28 @@ pub struct Resolved {
     pub fastlink: bool,
 }
 
-/// What is wanted of a PDB.
+/// A request to a PDB.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// Which build it must be.
+    /// The build that it must be.
     pub key: Option<PdbKey>,
-    /// Addresses that somebody looks at.
+    /// Addresses to resolve first, because somebody looks at them.
     pub first: Vec<u32>,
-    /// The others; may hold the first again.
+    /// The other addresses; may contain the first ones again.
     pub all: Vec<u32>,
-    /// What is known already.
+    /// Names that are known already.
     pub known: Option<std::sync::Arc<ModuleNames>>,
 }
 
 pub(super) type Pdb = PDB<'static, BoundedFile>;
 
-/// Which build a file is. Reads little of it.
+/// Identifies the build of a file. Reads little of it.
 pub fn identify(file: impl Into<PdbFile>, stop: &Stop) -> Result<PdbKey, PdbError> {
     let file = file.into();
     guard::run(guard::limit_of(file.len()), stop, move |work| open(&file, work).map(|(_, key, _)| key))
 }
 
-/// What a PDB says of itself; reads all of it.
+/// Returns facts about a PDB; reads all of it.
 pub fn facts(file: impl Into<PdbFile>, stop: &Stop) -> Result<PdbFacts, PdbError> {
     let file = file.into();
     guard::run(guard::limit_of(file.len()), stop, move |work| {
@@ -91,7 +90,7 @@ pub fn facts(file: impl Into<PdbFile>, stop: &Stop) -> Result<PdbFacts, PdbError
         let mut modules = debug_info.modules()?;
         while let Some(module) = modules.next()? {
             work.check()?;
-            // Of a damaged compiland what can be read.
+            // Of a damaged compiland, only the readable part counts.
             let Ok(Some(info)) = module_info(&mut pdb, &module) else { continue };
             let Ok(mut symbols) = info.symbols() else { continue };
             while let Ok(Some(symbol)) = symbols.next() {
@@ -102,8 +101,8 @@ pub fn facts(file: impl Into<PdbFile>, stop: &Stop) -> Result<PdbFacts, PdbError
     })
 }
 
-/// Resolves addresses. `publish` is called with what is known once the first addresses
-/// are done; all is the result.
+/// Resolves addresses. `publish` is called with the names that are known once the first addresses are done; the
+/// result has all names.
 pub fn resolve(
     file: impl Into<PdbFile>,
     request: Request,
@@ -113,7 +112,7 @@ pub fn resolve(
     resolve_watched(file, request, stop, &|_| {}, publish)
 }
 
-/// The same; `progress` is told how many bytes were read.
+/// Resolves addresses as [`resolve`] does; `progress` is called with the number of bytes that were read.
 pub fn resolve_watched(
     file: impl Into<PdbFile>,
     request: Request,
@@ -126,8 +125,7 @@ pub fn resolve_watched(
     guard::run_watched(limit, stop, progress, move |work| resolve_here(&file, &request, work, publish))
 }
 
-/// Opens a file and tells which build it is and whether it is a FASTLINK one.
-/// Opens a PDB: which build it is, and whether it was linked with `/DEBUG:FASTLINK`.
+/// Opens a PDB. Returns its identity, too, and whether it was linked with `/DEBUG:FASTLINK`.
 pub(super) fn open(file: &PdbFile, work: &Work) -> Result<(Pdb, PdbKey, bool), PdbError> {
     let mut pdb = PDB::open(BoundedFile::open(file, work)?)?;
     let info = pdb.pdb_information()?;
@@ -142,7 +140,7 @@ pub(super) fn open(file: &PdbFile, work: &Work) -> Result<(Pdb, PdbKey, bool), P
     Ok((pdb, PdbKey { guid, age }, fastlink))
 }
 
-/// Symbols and lines of a compiland, if it has any and their sizes can be true.
+/// Symbols and lines of a compiland, if it has any and their sizes are possible.
 fn module_info(pdb: &mut Pdb, module: &Module<'_>) -> pdb::Result<Option<ModuleInfo<'static>>> {
     let info = module.info();
     let parts = [info.symbols_size, info.lines_size, info.c13_lines_size].into_iter().map(u64::from).sum::<u64>();
@@ -169,12 +167,12 @@ struct Streams {
     found: Mutex<Found>,
 }
 
-/// What was seen in the symbols of compilands.
+/// Data that was found in the symbols of compilands.
 #[derive(Default)]
 struct Found {
-    /// Where calls allocate: return rva and type.
+    /// Calls that allocate: return RVA and type.
     sites: Vec<(u32, TypeIndex)>,
-    /// Where procedures begin; only for 32-bit x86.
+    /// RVAs at which procedures begin; only for 32-bit x86.
     procedures: KeyedSet<u32>,
 }
 
@@ -214,7 +212,7 @@ impl Streams {
         Ok(Context::new_from_parts(self, sections, &self.addresses, &self.globals, strings, &self.debug_info, formatter.into())?)
     }
 
-    /// A compiland's symbols, looked through once.
+    /// Reads the symbols of a compiland, and collects its allocation sites and procedures; called once for each.
     fn read_module(&self, module: &Module<'_>) -> Option<Box<ModuleInfo<'static>>> {
         let info = module_info(&mut self.pdb.lock().unwrap_or_else(PoisonError::into_inner), module).ok()??;
         let mut found = Found::default();
@@ -280,7 +278,7 @@ fn resolve_here(
     Ok(Resolved { names: lookup.finish()?, fastlink })
 }
 
-/// A PDB that is being asked.
+/// A lookup of addresses in a PDB.
 struct Lookup<'a> {
     streams: &'a Streams,
     context: Context<'a, 'static>,
@@ -307,7 +305,7 @@ impl Lookup<'_> {
         let context = &self.context;
         let found = match panics::catch(|| context.find_frames(rva)) {
             Ok(Ok(found)) => found,
-            Ok(Err(_)) => None, // something in this one function
+            Ok(Err(_)) => None, // an error concerns only this function
             Err(caught) => {
                 self.failures += 1;
                 if self.failures > MAX_FAILURES {
@@ -345,7 +343,7 @@ impl Lookup<'_> {
         self.streams.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known now, with the types of the sites that were asked for.
+    /// The names that are known now, with the types of the requested sites.
     fn finish(&mut self) -> Result<ModuleNames, PdbError> {
         let is_asked = |(rva, _): &&(u32, TypeIndex)| rva.checked_sub(1).is_some_and(|before| self.done.contains(&before));
         let sites: Vec<_> = self.lock_found().sites.iter().filter(is_asked).copied().collect();

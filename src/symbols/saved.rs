@@ -1,9 +1,7 @@
-//! Resolved names on disk, so that the next trace with the same build of a module
-//! shows them at once.
+//! Resolved names on disk, so that the next trace with the same build of a module shows them at once.
 //!
-//! One file a module, in the layout of a symbol store: the arrays of [`ModuleNames`]
-//! as they are in memory, little endian, with a checksum. A file that is not whole or
-//! not of this form is as good as none.
+//! One file per module, in the layout of a symbol store: the arrays of [`ModuleNames`] as they are in memory, little
+//! endian, with a checksum. A file that is incomplete or of another form is as good as none.
 
 use std::fs;
 use std::io::{self, Read};
@@ -15,19 +13,19 @@ use crate::paths::{self, open_regular};
 
 const MAGIC: &[u8; 8] = b"HWNAMES1";
 
-/// Bytes that all files together may have.
+/// Maximum bytes of all files together.
 const LIMIT: u64 = 512 << 20;
 
-/// Larger files are not ours.
+/// Maximum bytes of a file; larger ones are not ours.
 const MAX_FILE: u64 = 1 << 30;
 
-/// Names that were saved, and how they were come by.
+/// Saved names, and where they came from.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Saved {
     pub(super) names: ModuleNames,
     /// Where the PDB came from.
     pub(super) source: String,
-    /// The PDB.
+    /// Path of the PDB.
     pub(super) file: String,
     pub(super) file_bytes: u64,
     pub(super) fastlink: bool,
@@ -46,7 +44,7 @@ impl SavedNames {
         depot::place(&self.0, &format!("{pdb}.names"), &key.folder())
     }
 
-    /// What was saved of a PDB (its file name).
+    /// Loads the names that were saved for a PDB, which is given by its file name.
     pub(super) fn load(&self, pdb: &str, key: PdbKey) -> Option<Saved> {
         let path = self.place(pdb, key);
         let mut bytes = Vec::new();
@@ -56,7 +54,7 @@ impl SavedNames {
         Some(saved)
     }
 
-    /// Saves it in place of what was there.
+    /// Saves names in place of those that were there.
     pub(super) fn save(&self, pdb: &str, key: PdbKey, saved: &Saved) -> io::Result<()> {
         let path = self.place(pdb, key);
         if let Some(folder) = path.parent() {
@@ -71,7 +69,7 @@ impl SavedNames {
         done
     }
 
-    /// Forgets what was saved.
+    /// Removes saved names.
     pub(super) fn remove(&self, pdb: &str, key: PdbKey) {
         let _ = fs::remove_file(self.place(pdb, key));
     }
@@ -103,7 +101,7 @@ fn encode(saved: &Saved) -> Vec<u8> {
     out
 }
 
-/// Takes what stands at the front of some bytes.
+/// Reads from the front of some bytes.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -146,7 +144,7 @@ fn decode(bytes: &[u8]) -> Option<Saved> {
     (reader.0.is_empty() && is_sound(&saved.names)).then_some(saved)
 }
 
-/// Whether every index leads somewhere: a checksum vouches for the disk, not for whoever wrote the file.
+/// Whether every index is valid: the checksum protects against faults of the disk, not against whoever wrote the file.
 fn is_sound(names: &ModuleNames) -> bool {
     let is_string = |text: u32| (text as usize) < names.ends.len();
     let by_rva = |list: &[(u32, u32)]| list.windows(2).all(|w| w[0].0 < w[1].0);
@@ -198,7 +196,7 @@ mod tests {
             damaged[i] ^= 0x41;
             assert_eq!(decode(&damaged), None, "byte {i}");
             assert_eq!(decode(&bytes[..i]), None, "the first {i} bytes");
-            // One with a right checksum is read as it stands, or refused.
+            // A damaged file with a correct checksum is read as it is, or refused.
             let body = damaged.len() - 4;
             let sum = crc32fast::hash(&damaged[..body]);
             damaged[body..].copy_from_slice(&sum.to_le_bytes());

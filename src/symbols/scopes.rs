@@ -1,15 +1,14 @@
-//! What must hold in a PDB before a reader that follows its references is let loose
-//! on it: scopes of symbols close in order, and names of ids refer to ids before
-//! them. A damaged PDB could else send the reader round in circles, or deeper than
-//! any stack.
+//! Checks of a PDB before a reader that follows its references is used on it: scopes of symbols close in order, and
+//! names of ids refer only to earlier ids. Otherwise a damaged PDB could send the reader into an endless loop, or
+//! deeper than any stack.
 //!
-//! Cost: a look at the head of each symbol of a module and at each id.
+//! Cost: a look at the head of each symbol of a module, and at each id.
 
 use pdb::{FallibleIterator, IdData, IdInformation, ItemFinder, SymbolIter, TypeData, TypeIndex, TypeInformation};
 
 use super::PdbError;
 
-/// Scopes in scopes, or namespaces in namespaces; compilers write some dozens.
+/// Maximum nesting of scopes; compilers write some dozens.
 const MAX_DEPTH: usize = 256;
 
 /// First index that is not a built-in type.
@@ -18,15 +17,14 @@ const FIRST_TYPE: u32 = 0x1000;
 /// Procedures that the reader's own list of scopes leaves out: S_LPROC32_ID, S_LPROCMIPS_ID, S_LPROCIA64_ID.
 const MORE_SCOPES: [u16; 3] = [0x1146, 0x1148, 0x114A];
 
-/// Checks that every scope of a module ends where it says, and calls `each` with the
-/// kind and the bytes of every symbol.
+/// Checks that every scope of a module ends where it says, and calls `each` with the kind and the bytes of every symbol.
 pub(super) fn check_symbols(mut symbols: SymbolIter<'_>, mut each: impl FnMut(u16, &[u8])) -> Result<(), PdbError> {
     let damaged = || PdbError::Damaged("scopes of symbols overlap".to_owned());
     let mut open: Vec<u32> = Vec::new();
     while let Some(symbol) = symbols.next()? {
         let (kind, bytes) = (symbol.raw_kind(), symbol.raw_bytes());
         if symbol.starts_scope() || MORE_SCOPES.contains(&kind) {
-            // Behind the kind stand the parent's place and that of the end.
+            // The kind is followed by the offsets of the parent and of the end.
             let end = bytes.get(6..10).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes).ok_or_else(damaged)?;
             if open.len() >= MAX_DEPTH {
                 return Err(damaged());
@@ -34,7 +32,7 @@ pub(super) fn check_symbols(mut symbols: SymbolIter<'_>, mut each: impl FnMut(u1
             open.push(end);
         } else if symbol.ends_scope() {
             let end = open.pop().ok_or_else(damaged)?;
-            // 0: a linker that does not fill it in. Readers then see no scope at all.
+            // 0: the linker did not fill it in. Readers then see no scope at all.
             if end != symbol.index().0 && (end != 0 || !open.is_empty()) {
                 return Err(damaged());
             }
@@ -44,8 +42,8 @@ pub(super) fn check_symbols(mut symbols: SymbolIter<'_>, mut each: impl FnMut(u1
     if open.is_empty() { Ok(()) } else { Err(damaged()) }
 }
 
-/// Checks the ids of a PDB: the scope of each is a name, or an id before it, and the
-/// class of each member function is something with a name.
+/// Checks the ids of a PDB: the scope of each is a name or an earlier id, and the class of each member function leads
+/// to something with a name.
 pub(super) fn check_ids(ids: &IdInformation<'_>, types: &TypeInformation<'_>) -> Result<(), PdbError> {
     let damaged = || PdbError::Damaged("names of functions refer to each other".to_owned());
     let mut finder = types.finder();
@@ -69,12 +67,12 @@ pub(super) fn check_ids(ids: &IdInformation<'_>, types: &TypeInformation<'_>) ->
             }
             Ok(IdData::MemberFunction(function)) if function.parent != checked => {
                 checked = function.parent;
-                // One that is not there is printed as a number.
+                // A type that does not exist is printed as a number.
                 if checked.0 >= FIRST_TYPE && finder.find(checked).is_ok() && !ends_soon(&finder, checked) {
                     return Err(damaged());
                 }
             }
-            // As a scope it would lead to arbitrary types.
+            // As a scope, a list of strings would lead to arbitrary types.
             Ok(IdData::StringList(_)) => depth = u8::MAX,
             _ => {}
         }
@@ -83,10 +81,10 @@ pub(super) fn check_ids(ids: &IdInformation<'_>, types: &TypeInformation<'_>) ->
     Ok(())
 }
 
-/// Pointers to arrays of pointers, …
+/// Maximum steps to something with a name: pointers to arrays of pointers, …
 const MAX_STEPS: usize = 16;
 
-/// Whether the way from a type to something with a name is short.
+/// Whether a type leads to something with a name in few steps.
 fn ends_soon(finder: &ItemFinder<'_, TypeIndex>, mut index: TypeIndex) -> bool {
     let mut in_array = false;
     for _ in 0..MAX_STEPS {
@@ -97,10 +95,10 @@ fn ends_soon(finder: &ItemFinder<'_, TypeIndex>, mut index: TypeIndex) -> bool {
                 in_array = true;
                 array.element_type
             }
-            // The reader asks for the size of what is in an array.
+            // The reader asks for the size of an array's elements.
             Ok(TypeData::Enumeration(enumeration)) => return !in_array || enumeration.underlying_type.0 < FIRST_TYPE,
             Ok(TypeData::Class(_) | TypeData::Union(_) | TypeData::Primitive(_)) => return true,
-            Err(_) => return true, // so far the reader comes, and no further
+            Err(_) => return true, // the reader gets no further either
             _ => return false,
         };
     }

@@ -1,9 +1,8 @@
-//! Downloads from symbol servers into a store: resumed if they broke off, whole or
-//! not there. What a server sends is judged by its first bytes, not by what the server
-//! calls it: login pages come as anything.
+//! Downloads from symbol servers into a store: resumed if they broke off, whole or not there. A file is judged by its
+//! first bytes, not by the type that the server states: login pages come as anything.
 //!
-//! Cost: a download is given up after a few connections that bring nothing new, and after
-//! some more for each stretch of the file that was reached; and one that is slower than [`LEAST_RATE`], or takes longer
+//! Cost: a download is given up after a few connections that bring nothing new; a few more are allowed for each
+//! stretch of the file that was reached. It is also given up if it is slower than [`LEAST_RATE`], or takes longer
 //! than [`LONGEST`], over all its connections.
 
 use std::fs::{self, File};
@@ -18,33 +17,33 @@ use super::http::{Answer, Body, Http, Interruption};
 use super::source::{MAX_BYTES, check_kind};
 use super::trouble::PlaceTrouble;
 
-/// Connections one after the other that bring nothing new before a download is given up.
+/// Connections in a row that bring nothing new before a download is given up.
 const MAX_IN_VAIN: u32 = 3;
 
-/// Bytes for which one more connection is allowed: sound ones bring at least as much.
+/// Stretch of the file, in bytes, for which one more connection is allowed: sound connections bring at least as much.
 const BYTES_A_CONNECTION: u64 = 1 << 16;
 
-/// Bytes a second that a line brings which is of any use.
+/// Minimum rate of a useful line, in bytes per second.
 const LEAST_RATE: u64 = 16 << 10;
 
-/// What a download may take beside that, in times of the silence that is allowed.
+/// Additional time for a download, as a multiple of the allowed silence.
 const GRACE: u32 = 3;
 
-/// A download at most. What came stays, and the next one goes on from there.
+/// Maximum time of a download. The part that came stays, and the next download continues from there.
 const LONGEST: Duration = Duration::from_secs(2 * 60 * 60);
 
-/// What became of a download.
+/// The result of a download.
 pub(super) enum Fetched {
     /// The server has no such file.
     Missing,
-    /// It came, to this place; the caller moves it or removes it.
+    /// The file is at this path; the caller moves it or removes it.
     File(PathBuf),
 }
 
-/// Told how many bytes came, and of how many if that is known.
+/// Called with the number of bytes that came, and the total if that is known.
 pub(super) type Progress<'a> = dyn Fn(u64, Option<u64>) + 'a;
 
-/// Fetches `url`, to become `target`.
+/// Fetches `url`, which is to become `target`.
 pub(super) fn fetch(
     http: &Http,
     url: &str,
@@ -63,14 +62,14 @@ pub(super) fn fetch(
             let _ = fs::remove_file(depot::tag(&path));
             return Ok(Fetched::File(path));
         }
-        // The next time it goes on.
+        // The next download continues from here.
         Err(trouble) if !trouble.spoils_what_came() && !read_tag(&path, url).is_empty() => return Err(trouble),
         _ => discard(&path),
     }
     result.map(|_| Fetched::Missing)
 }
 
-/// A file that is coming, over one connection or several.
+/// A download that is going on, over one connection or several.
 struct Transfer<'a> {
     http: &'a Http,
     url: &'a str,
@@ -81,12 +80,12 @@ struct Transfer<'a> {
     pace: Pace,
 }
 
-/// How fast a download is.
+/// The speed of a download.
 struct Pace {
     begun: Instant,
-    /// So long it may take beside what its bytes may.
+    /// Time that the download may take besides the time for its bytes.
     grace: Duration,
-    /// Bytes that came, whatever became of them.
+    /// Bytes that came, including those that were discarded.
     came: u64,
 }
 
@@ -103,7 +102,7 @@ impl Pace {
     }
 }
 
-/// How a connection ended.
+/// The end of a connection.
 enum Ending {
     /// The file is whole.
     Whole,
@@ -111,8 +110,8 @@ enum Ending {
     Broken(String),
 }
 
-/// Counts connections that broke off. Only what was never reached before is progress:
-/// a server may begin anew each time and break off at the same byte.
+/// Counts connections that broke off. Only bytes that were never reached before are progress: a server may begin anew
+/// each time and break off at the same byte.
 #[derive(Default)]
 struct Attempts {
     furthest: u64,
@@ -121,7 +120,7 @@ struct Attempts {
 }
 
 impl Attempts {
-    /// Whether to ask again after a connection that ended with so many bytes of the file there.
+    /// Whether to ask again after a connection that ended with so many bytes of the file.
     fn may_go_on(&mut self, bytes: u64) -> bool {
         self.all += 1;
         self.in_vain = if bytes > self.furthest { 0 } else { self.in_vain + 1 };
@@ -131,7 +130,7 @@ impl Attempts {
 }
 
 impl Transfer<'_> {
-    /// Whether the server has the file, which is there then.
+    /// Downloads the file; `false` if the server does not have it.
     fn run(&mut self) -> Result<bool, PlaceTrouble> {
         let mut attempts = Attempts::default();
         loop {
@@ -148,7 +147,7 @@ impl Transfer<'_> {
             }
             let Ending::Broken(why) = self.receive(body)? else { return Ok(true) };
             let bytes = self.bytes();
-            // Without a tag it begins from the start each time.
+            // Without a tag each request begins from the start.
             if !attempts.may_go_on(bytes) || read_tag(&self.path, self.url).is_empty() {
                 return Err(PlaceTrouble::BrokeOff { why, bytes });
             }
@@ -156,12 +155,12 @@ impl Transfer<'_> {
         }
     }
 
-    /// Bytes of the file that are there.
+    /// Number of bytes of the file so far.
     fn bytes(&self) -> u64 {
         self.file.metadata().map_or(0, |meta| meta.len())
     }
 
-    /// Writes what comes.
+    /// Writes the bytes that come.
     fn receive(&mut self, mut body: Body) -> Result<Ending, PlaceTrouble> {
         let start = body.start;
         self.file.set_len(start).and_then(|()| self.file.seek(SeekFrom::Start(start)).map(drop)).map_err(no_room)?;
@@ -196,7 +195,7 @@ impl Transfer<'_> {
             self.file.write_all(bytes).map_err(no_room)?;
             (self.progress)(have, total);
         }
-        // Short files are judged when they are whole.
+        // Short files are judged when they are complete.
         if start == 0 && head.len() < 32 && !is_expected(&head) {
             return Err(other_content(&head, &body.content_type));
         }
@@ -222,8 +221,8 @@ fn other_content(head: &[u8], content_type: &str) -> PlaceTrouble {
     if text.starts_with('<') || content_type.starts_with("text/html") { PlaceTrouble::WebPage } else { PlaceTrouble::NoPdb }
 }
 
-/// The unfinished file of `url`, which is to become `target`, and the right to write it.
-/// If another process has it, a new one.
+/// Opens the unfinished file of `url`, which is to become `target`, and locks it. If another process has it, opens a
+/// new one.
 fn open_part(target: &Path, url: &str) -> std::io::Result<(PathBuf, File)> {
     if let Some(folder) = target.parent() {
         fs::create_dir_all(folder)?;
@@ -236,25 +235,25 @@ fn open_part(target: &Path, url: &str) -> std::io::Result<(PathBuf, File)> {
     if file.try_lock().is_ok() { Ok((path, file)) } else { open(depot::draft(target)) }
 }
 
-/// The version; empty if nothing is known of it, or if the part is of another URL.
+/// The version of an unfinished file; empty if it is not known, or if the file is of another URL.
 fn read_tag(part: &Path, url: &str) -> String {
     let text = fs::read_to_string(depot::tag(part)).unwrap_or_default();
     text.strip_prefix(url).and_then(|rest| rest.strip_prefix('\n')).unwrap_or_default().to_owned()
 }
 
-/// Removes an unfinished file and what was noted of it.
+/// Removes an unfinished file and its tag.
 pub(super) fn discard(part: &Path) {
     let _ = fs::remove_file(part);
     let _ = fs::remove_file(depot::tag(part));
     let folders = part.ancestors().skip(1).take(2);
-    folders.for_each(|folder| drop(fs::remove_dir(folder))); // those that are empty
+    folders.for_each(|folder| drop(fs::remove_dir(folder))); // only empty folders are removed
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// How often is asked if each connection ends so far.
+    /// The number of requests, if the connections end at these bytes.
     fn asked(mut ends: impl FnMut(u64) -> u64) -> u64 {
         let mut attempts = Attempts::default();
         (1..).find(|&n| !attempts.may_go_on(ends(n))).unwrap()

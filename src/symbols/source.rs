@@ -1,6 +1,6 @@
-//! A PDB's file as its reader may see it: no view is larger than the file, all views
-//! together are not much larger, and reading ends when nobody wants it any more.
-//! So what a damaged header claims cannot fill the memory.
+//! The file of a PDB as its reader may see it: no view is larger than the file, all views together are not much
+//! larger, and reading ends when the result is not wanted any more. So a damaged header cannot fill the memory with
+//! what it claims.
 
 use std::fmt;
 use std::fs;
@@ -14,14 +14,13 @@ use super::PdbError;
 use super::guard::Work;
 use crate::paths::open_regular;
 
-/// Larger PDBs are refused: reading one takes up to three times its size.
+/// Maximum bytes of a PDB; larger ones are refused, because reading one takes up to three times its size.
 pub(super) const MAX_BYTES: u64 = 4 << 30;
 
-/// How often the whole file may be read. Each stream is read once, some twice.
+/// Maximum bytes that are read, as a multiple of the file's size. Each stream is read once, some twice.
 const READINGS: u64 = 3;
 
-/// Bytes that are read at a time: a share may need a second for them, and then it is looked
-/// whether they are still wanted.
+/// Bytes that are read at a time: a share may need a second for them, and then it is checked whether they are still wanted.
 const PIECE: usize = 1 << 20;
 
 /// A PDB that can be read.
@@ -34,7 +33,7 @@ pub enum PdbFile {
 }
 
 impl PdbFile {
-    /// Its length, 0 if it cannot be told.
+    /// Its length in bytes; 0 if that is not known.
     pub fn len(&self) -> u64 {
         match self {
             Self::Path(path) => fs::metadata(path).map_or(0, |meta| meta.len()),
@@ -42,12 +41,12 @@ impl PdbFile {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Where it is, if it is a file.
+    /// Its path, if it is a file.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Path(path) => Some(path),
@@ -71,12 +70,12 @@ impl<P: AsRef<Path> + ?Sized> From<&P> for PdbFile {
     }
 }
 
-/// What bytes are read from.
+/// A source of bytes.
 trait ReadSeek: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> ReadSeek for T {}
 
-/// See the module.
+/// The file of a PDB, with limits for its reader.
 pub(super) struct BoundedFile {
     file: Box<dyn ReadSeek>,
     len: u64,
@@ -113,13 +112,13 @@ impl BoundedFile {
 /// Bytes of the header up to the number of pages.
 const HEADER: u64 = 44;
 
-/// Length of the file as its header tells it: bytes of a page at 32, pages at 40.
+/// Length of the file according to its header: bytes of a page at 32, number of pages at 40.
 fn claimed(header: &[u8]) -> u64 {
     let number = |at: usize| header.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(u32::MAX, u32::from_le_bytes);
     u64::from(number(32)).saturating_mul(number(40).into())
 }
 
-/// Tells by the first bytes what cannot be read, and why.
+/// Refuses files that cannot be read, by their first bytes and with the reason.
 pub(super) fn check_kind(magic: &[u8]) -> Result<(), PdbError> {
     const KINDS: [(&[u8], &str); 4] = [
         (b"BSJB", "a portable PDB, which describes .NET code only"),
@@ -145,7 +144,7 @@ impl<'s> pdb::Source<'s> for BoundedFile {
     fn view(&mut self, slices: &[SourceSlice]) -> Result<Box<dyn SourceView<'s> + Send + Sync>, io::Error> {
         let damaged = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
         let total: u64 = slices.iter().map(|slice| slice.size as u64).fold(0, u64::saturating_add);
-        // The header is asked for as a whole page, however small the file is.
+        // The header is requested as a whole page, however small the file is.
         if total > self.len.max(4096) {
             return Err(damaged("a stream is larger than the file"));
         }
@@ -192,7 +191,7 @@ mod tests {
     use super::*;
     use crate::symbols::guard::{self, Stop};
 
-    /// A share with a large file of zeros; reading some of it has the user change his mind.
+    /// A share with a large file of zeros; the user changes his mind after some of it was read.
     struct Share {
         read: Arc<AtomicU64>,
         until: u64,

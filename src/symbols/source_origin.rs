@@ -1,9 +1,9 @@
-//! Where the source files of a build are, as its PDB says.
+//! The places of a build's source files, as its PDB says.
 //!
 //! *Source Link* (github.com/dotnet/designs, accepted/2020/diagnostics/source-link.md; for C++ the linker's option
-//! `/SOURCELINK`) is JSON in a stream of that name: patterns of paths, and the URL for each. *Source server* (Microsoft
-//! Learn, "Language Specification 1") is text in the stream `srcsrv`: a line for each file, and how a URL or a
-//! command is made of it. Commands are never run.
+//! `/SOURCELINK`) is JSON in a stream of that name: patterns of paths, and the URL for each. *Source server*
+//! (Microsoft Learn, "Language Specification 1") is text in the stream `srcsrv`: a line for each file, and rules for
+//! making a URL or a command of it. Commands are never run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,24 +16,24 @@ use super::guard::{self, Stop};
 use super::{Embedded, ModuleNames, PdbError, PdbFile, PdbKey, resolver};
 use crate::tables::KeyedMap;
 
-/// Bytes of such a stream at most.
+/// Maximum bytes of such a stream.
 const MAX_STREAM: usize = 32 << 20;
 
-/// Bytes at most that the text of a source server can become when its variables are filled in.
+/// Maximum bytes of a source server's text after its variables are filled in.
 const MAX_FILLED_IN: u64 = 64 << 10;
 
-/// Where a source file can be had.
+/// The place of a source file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SourceOrigin {
-    /// The program has it.
+    /// Part of the program.
     Text(&'static str),
-    /// At a server.
+    /// On a server.
     Url(SourceUrl),
-    /// Only by a command, which is not run.
+    /// Available only by a command, which is not run.
     Command,
 }
 
-/// An encrypted address of a source file, or one on this machine.
+/// An encrypted URL of a source file, or one on this machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceUrl {
     url: String,
@@ -41,7 +41,7 @@ pub struct SourceUrl {
 }
 
 impl SourceUrl {
-    /// From text that others wrote; `None` if it is no such address.
+    /// Parses a URL that others wrote; `None` if it is not such a URL.
     pub fn parse(url: &str) -> Option<Self> {
         let (scheme, rest) = url.split_once("://")?;
         let authority = rest.split(['/', '?', '#']).next()?;
@@ -52,7 +52,7 @@ impl SourceUrl {
         (is_allowed && is_plain && !name.is_empty()).then(|| Self { url: url.to_owned(), host: authority.to_ascii_lowercase() })
     }
 
-    /// All of it.
+    /// The whole URL.
     pub fn as_str(&self) -> &str {
         &self.url
     }
@@ -70,7 +70,7 @@ pub struct BuildSources {
     pub(super) embedded: Vec<Embedded>,
 }
 
-/// What is known of a module that has names.
+/// A module that has names, and its PDB.
 #[derive(Clone, Debug)]
 pub(super) struct NamedModule {
     pub(super) names: Arc<ModuleNames>,
@@ -79,8 +79,8 @@ pub(super) struct NamedModule {
 }
 
 impl BuildSources {
-    /// Where the PDBs say that a source file is; `None` where none says anything, or several say different things. Cost:
-    /// a look at all strings of the modules' names, and two streams of each PDB that knows the file.
+    /// The place of a source file according to the PDBs; `None` if no PDB says it, or if they say different things.
+    /// Cost: a look at all strings of the modules' names, and two streams of each PDB that knows the file.
     pub fn origin(&self, file: &str, stop: &Stop) -> Option<SourceOrigin> {
         let mut origins = self.modules.iter().filter(|module| module.names.has_text(file)).filter_map(|module| {
             let is_it = |embedded: &&Embedded| Some(embedded.key) == module.key;
@@ -96,7 +96,7 @@ impl BuildSources {
     }
 }
 
-/// Where a PDB says that a source file is, as the compiler named it.
+/// The place of a source file according to a PDB; `file` is its path as the compiler named it.
 pub fn source_origin(pdb: impl Into<PdbFile>, file: &str, stop: &Stop) -> Result<Option<SourceOrigin>, PdbError> {
     let (pdb, file) = (pdb.into(), file.to_owned());
     guard::run(guard::limit_of(pdb.len()), stop, move |work| {
@@ -112,23 +112,23 @@ pub fn source_origin(pdb: impl Into<PdbFile>, file: &str, stop: &Stop) -> Result
     })
 }
 
-/// What Source Link has.
+/// The JSON of Source Link.
 #[derive(Deserialize)]
 struct Documents {
     documents: BTreeMap<String, String>,
 }
 
-/// A path as it is compared.
+/// A path in the form in which it is compared.
 fn folded(path: &str) -> String {
     path.replace('/', "\\").to_lowercase()
 }
 
-/// The URL of a file by Source Link: by its whole path, else by the longest beginning that is named.
+/// The URL of a file by Source Link: by its whole path, or else by the longest beginning that is listed.
 fn linked(stream: &[u8], file: &str) -> Option<SourceUrl> {
     if stream.len() > MAX_STREAM {
         return None;
     }
-    // Streams of some linkers end with zeros.
+    // Some linkers add zeros at the end of the stream.
     let end = stream.iter().rposition(|&byte| byte != 0)? + 1;
     let Documents { documents } =
         serde_json::from_slice(stream[..end].strip_prefix(b"\xef\xbb\xbf").unwrap_or(&stream[..end])).ok()?;
@@ -139,11 +139,11 @@ fn linked(stream: &[u8], file: &str) -> Option<SourceUrl> {
     let begin = |path: &String| path.strip_suffix('*').map(folded).filter(|begin| wanted.starts_with(begin.as_str()));
     let found = documents.iter().filter_map(|(path, url)| Some((begin(path)?, url)));
     let (begin, url) = found.max_by_key(|(begin, _)| begin.len())?;
-    // Letters that change their length in small ones would be cut apart.
+    // Letters whose lower case has another length would be cut apart.
     let rest = if wanted.len() == file.len() { file.get(begin.len()..)? } else { wanted.get(begin.len()..)? };
     let (before, behind) = url.split_once('*')?;
     let parts: Vec<&str> = rest.split(['\\', '/']).collect();
-    // Nothing above what the pattern names.
+    // Nothing above the folder of the pattern is asked for.
     if parts.contains(&"..") {
         return None;
     }
@@ -151,10 +151,10 @@ fn linked(stream: &[u8], file: &str) -> Option<SourceUrl> {
     SourceUrl::parse(&format!("{before}{}{behind}", parts.join("/")))
 }
 
-/// What a part of a path needs no escape for (RFC 3986, unreserved).
+/// Characters that are escaped in a part of a path: all but the unreserved ones (RFC 3986).
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Where a file is by a source server's index.
+/// The place of a file by a source server's index.
 fn indexed(stream: &[u8], file: &str) -> Option<SourceOrigin> {
     if stream.len() > MAX_STREAM {
         return None;
@@ -174,8 +174,8 @@ fn indexed(stream: &[u8], file: &str) -> Option<SourceOrigin> {
     }
 }
 
-/// The most bytes that a variable of a source server's text can become. Each may name others twice, which would double
-/// with each step.
+/// Maximum bytes that a variable of a source server's text can become. Each variable may name others twice, which
+/// would double the length with each step.
 fn filled_in(text: &str) -> u64 {
     let (mut values, mut longest, mut is_variables): (KeyedMap<String, &str>, u64, bool) = Default::default();
     for line in text.lines() {
@@ -192,10 +192,10 @@ fn filled_in(text: &str) -> u64 {
     most
 }
 
-/// Variables in each other at most.
+/// Maximum nesting of variables.
 const DEPTH: u32 = 32;
 
-/// Bytes that a variable can become; `longest` where it stands for a part of a file's line.
+/// Bytes that a variable can become; `longest` if it stands for a part of a file's line.
 fn length(name: &str, values: &KeyedMap<String, &str>, longest: u64, known: &mut KeyedMap<String, u64>, depth: u32) -> u64 {
     let Some(value) = values.get(name) else { return longest };
     if let Some(&length) = known.get(name) {

@@ -1,6 +1,6 @@
-//! Source files of builds that came from elsewhere: kept in a folder of the program's own, each by its address.
+//! Source files of builds that were fetched from elsewhere: kept in a folder of the program's own, each by its URL.
 //!
-//! Cost: one connection a file, at most [`MOST`] bytes, and [`LONGEST`].
+//! Cost: one connection per file, at most [`MOST`] bytes, and at most the time [`LONGEST`].
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,33 +11,33 @@ use super::trouble::PlaceTrouble;
 use super::{cache_folder, depot};
 use crate::paths::{self, is_device};
 
-/// Bytes of a source file at most.
+/// Maximum bytes of a source file.
 #[cfg(feature = "symsrv")]
 const MOST: u64 = 8 << 20;
 
-/// Bytes that all files may have.
+/// Maximum bytes of all files.
 const LIMIT: u64 = 256 << 20;
 
-/// How long a server may be silent, and how long all of a file may take.
+/// Time that a server may be silent; `LONGEST` is the time that a whole file may take.
 #[cfg(feature = "symsrv")]
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 #[cfg(feature = "symsrv")]
 const LONGEST: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// The folder with source files that came from elsewhere.
+/// The folder of source files that were fetched from elsewhere.
 #[derive(Clone, Debug)]
 pub struct SourceStore {
     root: PathBuf,
 }
 
 impl SourceStore {
-    /// In a cache's folder, or in the program's own.
+    /// The store in a cache folder, or in the program's own.
     pub fn new(cache: Option<&Path>) -> Option<Self> {
         let cache = cache.map(Path::to_owned).or_else(cache_folder)?;
         Some(Self { root: cache.join("sources") })
     }
 
-    /// The file at an address, if it came before.
+    /// The file of a URL, if it was fetched before.
     pub fn kept(&self, url: &SourceUrl) -> Option<PathBuf> {
         let path = self.place(url.as_str());
         path.is_file().then(|| {
@@ -46,7 +46,7 @@ impl SourceStore {
         })
     }
 
-    /// Fetches a file from its server, which is told the address and nothing else. Whoever calls has the user's leave.
+    /// Fetches a file from its server, which learns the URL and nothing else. The caller has the user's permission.
     #[cfg(feature = "symsrv")]
     pub fn fetch(&self, url: &SourceUrl, stop: &Stop) -> Result<PathBuf, PlaceTrouble> {
         use super::http::{Answer, Http, Interruption};
@@ -84,13 +84,13 @@ impl SourceStore {
         self.keep_at(url.as_str(), &text)
     }
 
-    /// This build asks no servers.
+    /// Fails, because this build asks no servers.
     #[cfg(not(feature = "symsrv"))]
     pub fn fetch(&self, _: &SourceUrl, _: &Stop) -> Result<PathBuf, PlaceTrouble> {
         Err(PlaceTrouble::Protocol("this build of highwater asks no servers".to_owned()))
     }
 
-    /// Keeps a text that the program brings along, so that an editor can open it; `file` is its path where it was built.
+    /// Keeps a text that is part of the program, so that an editor can open it; `file` is its path where it was built.
     pub fn keep(&self, file: &str, text: &str) -> Result<PathBuf, PlaceTrouble> {
         self.keep_at(&format!("{file}\n{text}"), text.as_bytes())
     }
@@ -107,7 +107,7 @@ impl SourceStore {
         Ok(path)
     }
 
-    /// `name/key/name`: the file keeps its name, for editors tell by its end what is in it.
+    /// The path `name/key/name`: the file keeps its name, because editors tell by the extension what is in it.
     fn place(&self, address: &str) -> PathBuf {
         let path = address.split(['?', '#', '\n']).next().unwrap_or_default();
         let last = path.rsplit(['/', '\\']).next().unwrap_or_default();

@@ -9,32 +9,32 @@ use super::{PdbKey, depot};
 /// Where symbols come from.
 #[derive(Clone, Debug)]
 pub struct Sources {
-    /// Whether a PDB may lie beside its image.
+    /// Whether a PDB may be beside its image.
     pub beside_image: bool,
-    /// Whether it may lie where the linker wrote it.
+    /// Whether it may be where the linker wrote it.
     pub where_linked: bool,
-    /// Places to look at then, in order.
+    /// Places to search after that, in order.
     pub path: SymbolPath,
-    /// Whether servers may be asked. They are told names and ids of modules, nothing else.
+    /// Whether servers may be asked. They learn names and ids of modules, nothing else.
     pub network: bool,
-    /// The program's own store, for what comes from places without one.
+    /// The program's own store, for files from places without one.
     pub store: Option<PathBuf>,
-    /// Bytes that it may have.
+    /// Maximum bytes of that store.
     pub store_limit: u64,
     /// NT paths of volumes and their drive letters, as the trace names them.
     pub volumes: Vec<(String, String)>,
     /// How long a server may be silent.
     pub patience: Duration,
-    /// PDBs that the program brings along; they come before all places.
+    /// PDBs that are part of the program; they come before all places.
     pub embedded: Vec<Embedded>,
 }
 
 /// A PDB that is part of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Embedded {
-    /// Which build it is of.
+    /// The build that it belongs to.
     pub key: PdbKey,
-    /// A cabinet with it, as symbol stores have them.
+    /// A cabinet that contains it, as in symbol stores.
     pub cabinet: &'static [u8],
     /// Source files of the build: their paths as the PDB names them, and their text.
     pub sources: &'static [(&'static str, &'static str)],

@@ -1,19 +1,19 @@
-//! Why no PDB was found: what kept each place from giving it. Who decides what to do next
-//! decides by these; their words are for the user.
+//! The reasons why no PDB was found: what kept each place from giving it. Code that decides what to do next uses
+//! these values; their texts are for the user.
 
 use super::PdbError;
 
-/// What was in the way while a PDB was sought.
+/// A problem that came up while a PDB was sought.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Trouble {
     /// The module has no name that a file could have.
     #[error("the module has no name")]
     NoName,
-    /// Its PDB has none.
+    /// The name of its PDB is impossible.
     #[error("its PDB has an impossible name: {0:?}")]
     OddName(String),
-    /// Its PDB has an empty one: MinGW's linker writes an identity and no name.
+    /// The name of its PDB is empty: MinGW's linker writes an identity but no name.
     #[error(
         "it has no PDB: it was built with MinGW or the like, which keeps names as DWARF in the image; that image is not to be found \
          on this machine, or its names were stripped"
@@ -22,7 +22,7 @@ pub enum Trouble {
     /// The trace does not name the PDB, and neither does the image.
     #[error("the image names no PDB")]
     NoPdbNamed,
-    /// The image that would name it is another one.
+    /// The image that would name it is of another build.
     #[error("the trace does not name its PDB, and the image on this machine is of another build")]
     OtherImage,
     /// There is no image that would name it.
@@ -31,45 +31,45 @@ pub enum Trouble {
          the image)"
     )]
     NoImage,
-    /// A file was found and is of no use.
+    /// A file was found but is of no use.
     #[error("{}", describe_file(.file, .error))]
     File {
-        /// Where it is.
+        /// Path of the file.
         file: String,
-        /// What is wrong with it.
+        /// The problem with it.
         error: PdbError,
     },
-    /// A place of the symbol path did not give it.
+    /// A place of the symbol path did not give the file.
     #[error("{place}: {why}")]
     Place {
         /// The place.
         place: String,
-        /// Why not.
+        /// The reason.
         why: PlaceTrouble,
     },
-    /// A server was left alone.
+    /// A server was not asked, because the network is off.
     #[error("{0} was not asked: the network is off")]
     NetworkOff(String),
-    /// A server was left alone.
+    /// A server was not asked, because there is no store for what it sends.
     #[error("{0} was not asked: there is no store for what it sends")]
     NoStore(String),
-    /// A server was left alone.
+    /// A server was not asked, because the program was built without the network.
     #[error("{0} was not asked: this program was built without the network")]
     NoNetwork(String),
-    /// It is simply not there.
+    /// No place has it.
     #[error("{}", describe_nowhere(.name, *.places))]
     Nowhere {
         /// File name of the PDB.
         name: String,
-        /// Places of the symbol path that were asked.
+        /// Number of places of the symbol path that were asked.
         places: usize,
     },
-    /// Nobody wants it any more.
+    /// The result is not wanted any more.
     #[error("stopped")]
     Stopped,
 }
 
-/// Why a store or server did not give a file.
+/// The reason why a store or server did not give a file.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlaceTrouble {
@@ -79,105 +79,105 @@ pub enum PlaceTrouble {
     /// It takes no connections.
     #[error("it does not answer ({0})")]
     Refused(String),
-    /// It took the connection and said nothing, or no more.
+    /// It took the connection, and then sent nothing or no more.
     #[error("it was silent for too long")]
     Silent,
-    /// It sends so slowly that it might as well be silent.
+    /// It sends too slowly to be of use.
     #[error("it is too slow: {bytes} bytes came in {seconds} s")]
     TooSlow {
         /// Bytes that came.
         bytes: u64,
-        /// In this time.
+        /// Time that this took.
         seconds: u64,
     },
-    /// It takes long to say that it has nothing.
+    /// It takes long to say that it does not have a file.
     #[error("it is too slow: {answers} answers took {seconds} s")]
     SlowToAnswer {
-        /// How often it was asked for what it has not.
+        /// Number of requests for files that it does not have.
         answers: u32,
-        /// How long that took.
+        /// Time that these took.
         seconds: u64,
     },
-    /// A file was not whole after all the time that one may take.
+    /// The file was not complete after the maximum time.
     #[error("it was not whole after {0} minutes; the next time it goes on from there")]
     TooLong(u64),
-    /// This system does not vouch for it.
+    /// This system does not trust its certificate.
     #[error("its certificate is not trusted ({0})")]
     Untrusted(String),
-    /// It may not be had. Stores of files that list nothing answer so for what they have not.
+    /// It refused the file. Stores that list nothing answer so for files that they do not have.
     #[error("it answered 403 Forbidden")]
     Forbidden,
-    /// It answered something else than a file.
+    /// It answered with a status that stands for no file.
     #[error("it answered {0}")]
     Status(String),
-    /// It spoke to us by an encrypted connection and sent us to one that is not.
+    /// It redirected an encrypted connection to one that is not encrypted.
     #[error("its redirect to {0} was refused: that connection would not be encrypted")]
     Downgrade(String),
     /// It could not be asked, or did not keep to the protocol.
     #[error("it could not be asked: {0}")]
     Protocol(String),
-    /// It stopped in the middle, again and again.
+    /// The connection broke off, again and again.
     #[error("{why} after {bytes} bytes")]
     BrokeOff {
         /// How the last connection ended.
         why: String,
-        /// Bytes that were there then.
+        /// Bytes that had come by then.
         bytes: u64,
     },
-    /// It did not send what was asked for.
+    /// It sent another part of the file than was asked for.
     #[error("it sent another part than was asked for")]
     OtherPart,
-    /// It sent no PDB.
+    /// It sent a web page.
     #[error("it sent a web page instead of the file; perhaps it wants a login")]
     WebPage,
-    /// It sent no PDB.
+    /// It sent something else than a PDB.
     #[error("it sent something else than a PDB")]
     NoPdb,
-    /// It sends without end.
+    /// It sends more than a file may have.
     #[error("it sends more than {0} MB")]
     TooMuch(u64),
-    /// There is no room for it.
+    /// There is no room for the file.
     #[error("what it sends cannot be stored: {0}")]
     NoRoom(String),
-    /// What it sent, or has, is of no use.
+    /// The file that it sent, or has, is of no use.
     #[error("{0}")]
     File(PdbError),
-    /// It has it compressed in a way that is not supported.
+    /// It has the file only in a compressed form that is not supported.
     #[error("it has it in the compressed form MSFZ only, which is not supported")]
     Msfz,
-    /// It points elsewhere, and that is of no use.
+    /// It points to another path, and the file there is of no use.
     #[error("it points to {path}, but {error}")]
     PointsToFile {
-        /// Where it points.
+        /// The path that it points to.
         path: String,
-        /// What is wrong there.
+        /// The problem with the file there.
         error: PdbError,
     },
-    /// It points to nowhere.
+    /// It points to a file that does not exist.
     #[error("it points to {0}, which is not there")]
     PointsToNothing(String),
-    /// It points to another machine's path.
+    /// It points to a path of another machine.
     #[error("it points to {0}, which is not on this machine")]
     PointsElsewhere(String),
-    /// It points to a share of somebody whom the user did not name.
+    /// It points to a share on a host that the user did not name.
     #[error("it points to {path}; whoever opens that share tells {host} who asks, and {host} is not on the symbol path")]
     PointsToShare {
-        /// Where it points.
+        /// The path that it points to.
         path: String,
-        /// Whose share that is.
+        /// The host of the share.
         host: String,
     },
-    /// It says why the file is gone.
+    /// It has a message that says why the file is gone.
     #[error("it says: {0}")]
     Message(String),
-    /// Nobody wants it any more.
+    /// The result is not wanted any more.
     #[error("stopped")]
     Stopped,
 }
 
 #[cfg(feature = "symsrv")]
 impl PlaceTrouble {
-    /// Whether the whole server is of no use for now: each further question would cost as much.
+    /// Whether the whole server is of no use for now, because each further request would cost as much.
     pub(super) fn is_down(&self) -> bool {
         matches!(
             self,
@@ -190,7 +190,7 @@ impl PlaceTrouble {
         )
     }
 
-    /// Whether what has come is not the beginning of the file.
+    /// Whether the bytes that came cannot be used as the beginning of the file.
     pub(super) fn spoils_what_came(&self) -> bool {
         matches!(self, Self::WebPage | Self::NoPdb | Self::TooMuch(_) | Self::OtherPart | Self::NoRoom(_))
     }
@@ -205,7 +205,7 @@ impl From<PdbError> for PlaceTrouble {
     }
 }
 
-/// All that was in the way.
+/// All problems of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NotFound(pub Vec<Trouble>);
 

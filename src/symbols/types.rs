@@ -1,8 +1,8 @@
-//! Names of the types that allocations have: what stands behind `new`.
+//! Names of allocated types: those after `new`.
 
 use pdb::{FallibleIterator, ItemFinder, PrimitiveKind, TypeData, TypeIndex, TypeInformation};
 
-/// Pointers to pointers, arrays of arrays; more is no name any more.
+/// Maximum nesting of pointers and arrays; anything deeper is no name.
 const MAX_DEPTH: usize = 16;
 
 /// Finds types by their index.
@@ -11,7 +11,7 @@ pub(super) struct TypeNames<'a> {
 }
 
 impl<'a> TypeNames<'a> {
-    /// Cost: a look at the head of each type.
+    /// Reads where each type is. Cost: a look at the head of each type.
     pub(super) fn new(types: &'a TypeInformation<'_>) -> pdb::Result<Self> {
         let mut finder = types.finder();
         let mut iter = types.iter();
@@ -21,8 +21,7 @@ impl<'a> TypeNames<'a> {
         Ok(Self { finder })
     }
 
-    /// The name of a type; `None` if it has none, or is `void`, which compilers write
-    /// where they do not know it.
+    /// The name of a type; `None` if it has none, or is `void`, which compilers write if they do not know the type.
     pub(super) fn name(&self, index: TypeIndex) -> Option<String> {
         let (name, is_void) = self.spell(index, MAX_DEPTH)?;
         (!is_void && !name.is_empty()).then_some(name)

@@ -1,35 +1,34 @@
-//! Which addresses of which modules a trace asks about.
+//! The addresses of a trace that are asked about, by module.
 //!
-//! Frames are return addresses, so what is looked up is the byte before: there the
-//! call is, and its line, even if the function ends with it. The innermost frame of a
-//! kernel stack is where the processor was, and is looked up as it is; so is that of a
-//! processor sample, wherever it lies.
+//! Frames are return addresses, so the byte before is looked up: the call is there, and its line, even if the
+//! function ends with the call. The innermost frame of a kernel stack is where the processor was, and is looked up as
+//! it is; so is that of a processor sample, wherever it lies.
 //!
-//! Cost: a visit of each stack node for each process that has it; where several modules
-//! were mapped at one place, one for each of them, or each site at most.
+//! Cost: a visit of each stack node for each process that has it; if several modules were mapped at one place, a
+//! visit for each of them, or for each site at most.
 
 use super::{ModuleKey, PdbKey, Wanted};
 use crate::model::{Module, NodeId, ProcessId, Site, SiteId, Trace};
 use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Interval, Ticks};
 
-/// First address of the kernel's half.
+/// First address of the kernel's half of the address space.
 const KERNEL: u64 = 1 << 63;
 
-/// What a frame's address is.
+/// The meaning of a frame's address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FrameKind {
-    /// Something was called from there: where that returns to.
+    /// The return address of a call: the frame called another one.
     Caller,
-    /// The innermost of the stack of an event: where the processor was in the kernel; in user mode
-    /// where what writes the event, which is left out of the stack, returns to.
+    /// The innermost frame in the stack of an event. In the kernel it is where the processor was; in user mode it is
+    /// the return address of the code that writes the event, which is left out of the stack.
     Innermost,
-    /// The innermost of the stack of a processor sample: where the processor was.
+    /// The innermost frame in the stack of a processor sample: where the processor was.
     Sampled,
 }
 
 impl FrameKind {
-    /// That of a frame in the stack of an event.
+    /// The kind of a frame in the stack of an event.
     pub fn in_event(is_innermost: bool) -> Self {
         if is_innermost { Self::Innermost } else { Self::Caller }
     }
@@ -43,45 +42,45 @@ impl FrameKind {
     }
 }
 
-/// Where to look for the name of a frame.
+/// The address at which the name of a frame is looked up.
 pub fn lookup_address(address: u64, kind: FrameKind) -> u64 {
     address.saturating_sub(u64::from(kind.is_return(address)))
 }
 
-/// An address of code in a process at a moment: all that its name may depend on.
+/// An address of code in a process at a moment: everything that its name may depend on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodeAddress {
-    /// Whose memory.
+    /// The process that it belongs to.
     pub process: ProcessId,
-    /// Where.
+    /// The address in the memory of the process.
     pub address: u64,
-    /// When.
+    /// The moment.
     pub at: Ticks,
-    /// Whether it is where a call returns to, so that the call is what is looked up.
+    /// Whether it is a return address, so that the call before it is looked up.
     pub is_return: bool,
 }
 
 impl CodeAddress {
-    /// The module that it lies in, as [`Trace::module_at`] has it.
+    /// The module that contains it, as [`Trace::module_at`] finds it.
     pub fn module<'t>(&self, trace: &'t Trace) -> Option<&'t Module> {
         trace.module_at(self.process, self.address, self.at)
     }
 
-    /// Where to look, from the module's base.
+    /// The address to look up, from the module's base.
     pub(super) fn rva(&self, module: &Module) -> Option<u32> {
         let rva = self.address.checked_sub(module.base)?.checked_sub(u64::from(self.is_return))?;
         u32::try_from(rva).ok()
     }
 }
 
-/// What is asked about one module.
+/// The addresses of one module that are asked about.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModuleAddresses {
     /// The module.
     pub key: ModuleKey,
-    /// What is known to find its PDB by.
+    /// The facts by which its PDB can be found.
     pub wanted: Wanted,
-    /// Where to look, from its base; in order.
+    /// The addresses to look up, from its base; in order.
     pub rvas: Vec<u32>,
 }
 
@@ -92,17 +91,17 @@ impl ModuleAddresses {
     }
 }
 
-/// Stacks of what else are asked about, beside those of sites.
+/// Stacks that are asked about besides those of sites.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Also {
-    /// Those of frees, of whatever blocks.
+    /// Stacks of frees, of whatever blocks.
     pub frees: bool,
-    /// Those of processor samples.
+    /// Stacks of processor samples.
     pub samples: bool,
 }
 
-/// The addresses of all frames of the sites for which `is_asked`, by module, and of others. With
-/// `only` those of memory of these processes, or samples of them.
+/// The addresses of all frames, by module: of the sites for which `is_asked` is true, and of the other stacks that
+/// are asked about. With `only`, those of memory of these processes, or of samples of them.
 pub fn addresses(
     trace: &Trace,
     is_asked: impl Fn(SiteId) -> bool,
@@ -128,7 +127,7 @@ pub fn addresses(
         }
     }
     let mut stacks: Vec<(Ticks, ProcessId, NodeId)> = sites.chain(unmatched).chain(freed).chain(sampled).collect();
-    // In order of time no frame is looked up twice for the same stay of a module.
+    // In order of time, no frame is looked up twice for the same mapping of a module.
     stacks.sort_by_key(|(at, ..)| *at);
     let mut visited: KeyedMap<ProcessId, Visited> = KeyedMap::default();
     let mut path = Vec::new();
@@ -137,7 +136,7 @@ pub fn addresses(
         let mut during = ALWAYS;
         for node in trace.stacks.chain(stack) {
             if let Some(known) = visited.when(node, at) {
-                during = known; // of the frames around it too
+                during = known; // of the frames around it, too
                 break;
             }
             path.push(node);
@@ -154,7 +153,7 @@ pub fn addresses(
     all.finish()
 }
 
-/// What is asked about some addresses, by module.
+/// The addresses to look up for some code addresses, by module.
 pub fn of_addresses(trace: &Trace, addresses: &[CodeAddress]) -> Vec<ModuleAddresses> {
     let mut all = Collector::default();
     for address in addresses {
@@ -168,11 +167,11 @@ pub fn of_addresses(trace: &Trace, addresses: &[CodeAddress]) -> Vec<ModuleAddre
 /// All moments.
 const ALWAYS: Interval = Interval { from: Ticks::BEFORE_TRACE, to: Ticks::NEVER };
 
-/// Frames of one process that were looked up, and those around them.
+/// Frames of one process that were looked up, together with those around them.
 struct Visited {
-    /// Where it was for all times, nearly everywhere: a bit for each node.
+    /// Nodes that were looked up for all times, as nearly all are: a bit for each node.
     always: Vec<u64>,
-    /// Where it was for these moments.
+    /// Nodes that were looked up for these moments only.
     during: KeyedMap<NodeId, Interval>,
 }
 
@@ -185,7 +184,7 @@ impl Visited {
         (node.0 as usize / 64, 1 << (node.0 % 64))
     }
 
-    /// The moments around `at` for which a frame and those around it were looked up.
+    /// The moments around `at` for which a frame was looked up together with those around it.
     fn when(&self, node: NodeId, at: Ticks) -> Option<Interval> {
         let (word, bit) = Self::bit(node);
         if self.always[word] & bit != 0 {
@@ -208,7 +207,7 @@ impl Visited {
 struct Collector<'a> {
     modules: Vec<(&'a Module, Vec<u32>)>,
     by_key: KeyedMap<ModuleKey, usize>,
-    /// The same for each module of each process, by where it lies in memory.
+    /// Index of each module of each process, by the address of the module's data.
     by_module: KeyedMap<usize, usize>,
 }
 
@@ -221,7 +220,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Where a processor was.
+    /// Adds an address where a processor was.
     fn sampled(&mut self, module: &'a Module, address: u64) {
         self.of(module).extend(rva(module, lookup_address(address, FrameKind::Sampled)));
     }
@@ -254,7 +253,7 @@ fn rva(module: &Module, address: u64) -> Option<u32> {
     u32::try_from(address.checked_sub(module.base)?).ok()
 }
 
-/// Modules of which nothing is asked, for a list of all.
+/// Modules with no address that is asked about, for a list of all.
 pub fn others(trace: &Trace, asked: &[ModuleAddresses]) -> Vec<ModuleAddresses> {
     let mut known: KeyedSet<ModuleKey> = asked.iter().map(|module| module.key.clone()).collect();
     let mut others = Collector::default();

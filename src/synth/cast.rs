@@ -1,5 +1,5 @@
-//! Who plays: processes with their threads and modules, and the events that tell
-//! of them in a merged trace (starts, ends, rundowns, image identities).
+//! The processes of generated traces, with their threads and modules, and their events in a merged trace (starts,
+//! ends, rundowns, image identities).
 
 use super::Options;
 use super::image::{PDB_AGE, fnv};
@@ -14,7 +14,7 @@ use crate::units::{Pid, PointerSize, Tid};
 pub const START_TICKS: i64 = 335_417_820_000;
 /// Start of every generated trace, FILETIME: 2026-03-17 09:41:07 UTC.
 pub const START_TIME: i64 = 134_182_140_670_000_000;
-/// Ticks a second of every generated trace.
+/// Ticks per second of every generated trace.
 pub const FREQUENCY: i64 = 10_000_000;
 
 /// An image of a process and the identity of its PDB.
@@ -29,7 +29,7 @@ pub(super) struct Module {
 }
 
 impl Module {
-    /// An image whose identity follows from its name.
+    /// An image whose identity is derived from its name.
     pub(super) fn new(folder: &str, file: &str, base: u64, size: u64) -> Self {
         let Pdb { name, guid, .. } = images::pdb_of(file);
         let time_stamp = 0x6500_0000 | (fnv(file) >> 40) as u32;
@@ -37,12 +37,12 @@ impl Module {
     }
 
     fn info(&self, change: ImageChange) -> ImageInfo {
-        // Rundowns do not know the stamp.
+        // Rundowns do not have the time stamp.
         let time_stamp = if change == ImageChange::Rundown { 0 } else { self.time_stamp };
         ImageInfo { base: self.base, size: self.size, checksum: 0, time_stamp, path: self.path.clone() }
     }
 
-    /// An image event; what is mapped brings its identities along, just before it.
+    /// The events of an image; if it is mapped, the events of its identities come just before.
     fn entries(&self, pid: u32, tid: Tid, change: ImageChange, time: i64, processor: u16, style: Style) -> Vec<Entry> {
         let mut all = Vec::with_capacity(3);
         if change != ImageChange::Unload {
@@ -98,7 +98,7 @@ impl Process {
         Entry::new(time, processor, What::Extra(extra))
     }
 
-    /// What a rundown says of it.
+    /// The events of a rundown.
     pub(super) fn rundown(&self, time: i64, processor: u16, at_end: bool) -> Vec<Entry> {
         let style = Style { at_end, ..Style::default() };
         let hook = if at_end { hook::THREAD_RUNDOWN_END } else { hook::THREAD_RUNDOWN_START };
@@ -112,7 +112,7 @@ impl Process {
         all
     }
 
-    /// Its start by a thread of its parent, its first thread, and its images `step` ticks apart.
+    /// The events of its start: by a thread of its parent, its first thread, and its images `step` ticks apart.
     pub(super) fn start(&self, time: i64, processor: u16, parent_thread: Tid, step: i64) -> Vec<Entry> {
         let tid = self.main_thread();
         let mut all = vec![
@@ -126,7 +126,7 @@ impl Process {
         all
     }
 
-    /// Its images go and it ends, `step` ticks between two events.
+    /// The events of its end: its images are unloaded and it ends, `step` ticks between two events.
     pub(super) fn end(&self, time: i64, processor: u16, step: i64) -> Vec<Entry> {
         let tid = self.main_thread();
         let mut all = Vec::new();
@@ -139,7 +139,7 @@ impl Process {
     }
 }
 
-/// The session of a merged trace.
+/// The session header of a merged trace.
 pub(super) fn session(processors: u16, compressed: bool) -> SessionHeader {
     SessionHeader {
         processors: processors.into(),
@@ -172,14 +172,14 @@ pub(super) fn preamble(time: i64) -> Vec<Entry> {
     all
 }
 
-/// An image of the tables.
+/// The module for an image of the tables.
 pub(super) fn module(image: &Image) -> Module {
     let made_up = Module::new(image.folder, image.file, image.base, image.size);
     let time_stamp = image.build.map_or(made_up.time_stamp, |build| build.time_stamp);
     Module { guid: image.pdb().guid, time_stamp, ..made_up }
 }
 
-/// The libraries that every process has, at the same place in each.
+/// The libraries that every process has, at the same address in each.
 pub(super) fn libraries() -> Vec<Module> {
     images::LIBRARIES.map(module).to_vec()
 }
@@ -198,7 +198,7 @@ pub(super) fn kernel() -> Process {
     }
 }
 
-/// Processes that nobody looks at but that every trace has; the last is the shell.
+/// Processes of no interest that every trace has; the last is the shell.
 pub(super) fn bystanders() -> Vec<Process> {
     const LIST: [(u32, u32, &str, &str, bool); 6] = [
         (392, 4, "smss.exe", "", true),
@@ -228,8 +228,8 @@ pub(super) fn bystanders() -> Vec<Process> {
     LIST.into_iter().map(process).collect()
 }
 
-/// The programs of a generated trace: the same libraries, but each its own image,
-/// and as many threads as the options say.
+/// The programs of a generated trace: with the same libraries, but each with its own image, and with as many threads
+/// as the options say.
 pub(super) fn programs(options: &Options) -> Vec<Process> {
     let pid = |n: u32| 6000 + 64 * (n % 1000) * 4 + n / 1000 * 4;
     let process = |n: u32| match options.pointer(n) {
@@ -239,7 +239,7 @@ pub(super) fn programs(options: &Options) -> Vec<Process> {
     (0..options.processes).map(process).collect()
 }
 
-/// The modules of a 32-bit program: below 4 GB, from the folder of its own.
+/// The modules of a 32-bit program: below 4 GB, with libraries from their own folder.
 fn narrow_modules(number: u32) -> Vec<Module> {
     const FOLDER: &str = r"\Device\HarddiskVolume3\Windows\SysWOW64\";
     const LIBRARIES: [(&str, u64, u64); 5] = [
@@ -256,7 +256,7 @@ fn narrow_modules(number: u32) -> Vec<Module> {
 
 const PROGRAMS: &str = r"\Device\HarddiskVolume3\Program Files\Synth\";
 
-/// One program with this id.
+/// The program with this number and this id.
 pub(super) fn program(number: u32, pid: u32, threads: u32) -> Process {
     let name = format!("app{number}.exe");
     let base = 0x7FF6_0000_0000 + u64::from(number) * 0x0100_0000;

@@ -1,11 +1,10 @@
-//! VirtualAlloc traffic: regions are reserved, committed in overlapping pieces,
-//! decommitted in part and released; processes end and others start, sometimes with
-//! an id that was used before, and with memory that their parent committed for
-//! them. Stacks come in two parts, the kernel's at once, the user's when the thread leaves
-//! the kernel, sometimes on another processor: one for all that the system call did, under
-//! the time of its first event, which may be one that is not in the trace.
+//! VirtualAlloc traffic: regions are reserved, committed in overlapping pieces, decommitted in part and released.
+//! Processes end and others start, sometimes with an id that was used before, and with memory that their parent
+//! committed for them. Stacks come in two parts: the kernel's at once, the user's when the thread leaves the kernel,
+//! sometimes on another processor. A system call has one user part for all its events, under the time of the first,
+//! which may be an event that is not in the trace.
 //!
-//! Memory: a few dozen regions a process.
+//! Memory: a few dozen regions per process.
 
 use std::io::{Seek, Write};
 
@@ -21,7 +20,7 @@ use crate::units::{Pid, Tid};
 
 const PAGE: u64 = 0x1000;
 const GRANULE: u64 = 0x1_0000;
-/// Regions of a process, at most.
+/// Maximum regions of a process.
 const MAX_REGIONS: usize = 48;
 
 #[derive(Clone, Copy)]
@@ -30,7 +29,7 @@ struct Region {
     size: u64,
 }
 
-/// An event of a system call: which pages, [`mem`] bits, and what is done to them.
+/// An event of a system call: its pages, its [`mem`] bits, and its kind.
 type PageCall = (Region, u32, fn(PageRange) -> Event);
 
 struct Traffic<'w, W> {
@@ -40,11 +39,11 @@ struct Traffic<'w, W> {
     stacks: StackWriter,
     processes: Vec<Process>,
     regions: Vec<Vec<Region>>,
-    /// Where the next region of each process goes.
+    /// Address of the next region of each process.
     tops: Vec<u64>,
     processors: u64,
     threads: u32,
-    /// Ids given to processes so far.
+    /// Number of processes so far.
     born: u32,
     headers: Headers,
 }
@@ -80,7 +79,7 @@ pub(super) fn generate<W: Write + Seek>(
 }
 
 impl<W: Write + Seek> Traffic<'_, W> {
-    /// All processes were there before, the first with committed memory.
+    /// Writes the processes, which all existed before the trace, the first of them with committed memory.
     fn open(&mut self) -> Result<(), WriteError> {
         for (index, process) in self.processes.iter().enumerate() {
             let time = self.clock.after(1000);
@@ -107,7 +106,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         Caller::any(&self.processes[process], self.processors, &mut self.random)
     }
 
-    /// One thing that a program does; tells how many events it took.
+    /// Writes one action of a program; returns the number of its events.
     fn step(&mut self) -> Result<u64, WriteError> {
         let process = self.random.index(self.processes.len());
         let room = self.regions[process].len() < MAX_REGIONS;
@@ -138,7 +137,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         self.put(process, region, flags, Event::VirtualAlloc)
     }
 
-    /// A random stretch of pages in a random region, aligned to nothing else.
+    /// A random range of pages in a random region, with no other alignment.
     fn piece(&mut self, process: usize) -> Region {
         let regions = &self.regions[process];
         let region = regions[self.random.index(regions.len())];
@@ -148,13 +147,13 @@ impl<W: Write + Seek> Traffic<'_, W> {
         Region { base: region.base + from * PAGE, size: count * PAGE }
     }
 
-    /// Some of it may be committed already.
+    /// Commits pages, some of which may be committed already.
     fn commit(&mut self, process: usize) -> Result<u64, WriteError> {
         let piece = self.piece(process);
         self.put(process, piece, mem::COMMIT, Event::VirtualAlloc)
     }
 
-    /// Some of it may not be committed.
+    /// Decommits pages, some of which may not be committed.
     fn decommit(&mut self, process: usize) -> Result<u64, WriteError> {
         let piece = self.piece(process);
         self.put(process, piece, mem::DECOMMIT, Event::VirtualFree)
@@ -166,7 +165,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         self.put(process, region, mem::RELEASE, Event::VirtualFree)
     }
 
-    /// A region from before the trace goes.
+    /// Releases a region from before the trace.
     fn free_unknown(&mut self, process: usize) -> Result<u64, WriteError> {
         let base = 0x5000_0000 + self.random.below(256) * GRANULE;
         self.put(process, Region { base, size: GRANULE }, mem::RELEASE, Event::VirtualFree)
@@ -176,10 +175,10 @@ impl<W: Write + Seek> Traffic<'_, W> {
         self.system_call(process, &[(region, flags, event)])
     }
 
-    /// What a thread does while it is in the kernel.
+    /// Writes the events and stacks of a system call.
     fn system_call(&mut self, process: usize, events: &[PageCall]) -> Result<u64, WriteError> {
         let caller = self.caller(process);
-        // A sample of the processor, of which only the stack is written.
+        // A sample of the processor; only its stack is written.
         let sample = self.random.one_in(8).then(|| self.clock.after(1));
         if let Some(time) = sample {
             self.put_kernel(caller, time)?;
@@ -189,7 +188,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
             let time = self.clock.after(1 + self.random.below(4000) as i64);
             let event = event(PageRange { base, size, owner: Pid(caller.pid), flags });
             let has_stack = matches!(event, Event::VirtualAlloc(_));
-            // Without a thread, time alone says whose stack it is.
+            // Without a thread in the header, only the time tells whose stack it is.
             self.w.style.header = self.headers.turn();
             let result = self.w.put(caller.processor, &caller.record(time, event), &[]);
             self.w.style.header = None;
@@ -215,7 +214,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         self.stacks.put_kernel(self.w, time, caller, owner, index)
     }
 
-    /// A process ends and another takes its place, every second time with the same id.
+    /// Ends a process and starts another in its place, every second time with the same id.
     fn replace(&mut self, process: usize) -> Result<u64, WriteError> {
         let time = self.clock.after(500);
         let old = self.processes[process].clone();

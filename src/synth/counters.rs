@@ -1,8 +1,7 @@
-//! Counters beside heap traffic: address ranges and committed sizes as the heaps
-//! grow, and now and then samples of the memory lists and of all processes.
+//! Counters beside heap traffic: address ranges and committed sizes of the heaps as they grow, and now and then
+//! samples of the memory lists and of all processes.
 //!
-//! They follow from the traffic and take no random numbers, so the traffic is the
-//! same with and without them.
+//! They are derived from the traffic and use no random numbers, so the traffic is the same with and without them.
 
 use crate::events::{CounterEvent, Event, MemoryLists, PAGE, ProcessMemory, RangeChange};
 use crate::units::Pid;
@@ -11,12 +10,12 @@ use crate::units::Pid;
 pub(super) const SEGMENT: u64 = 1 << 20;
 /// Bytes that it commits at a time.
 const STEP: u64 = 64 << 10;
-/// Pages of the machine: 16 GB.
+/// Pages of the machine's memory: 16 GB.
 const MACHINE: u64 = (16 << 30) / PAGE;
-/// Samples in a trace.
+/// Number of samples in a trace.
 pub(super) const SAMPLES: u64 = 200;
 
-/// Sizes of one heap as it told them.
+/// Sizes of one heap, as its last events have them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HeapSizes {
     pub(super) reserved: u64,
@@ -24,7 +23,7 @@ pub(super) struct HeapSizes {
 }
 
 impl HeapSizes {
-    /// What the heap tells when it needs `used` bytes from its handle on.
+    /// The events of a heap that needs `used` bytes from its handle on.
     pub(super) fn grow(&mut self, heap: u64, used: u64) -> Vec<CounterEvent> {
         let mut told = Vec::new();
         let reserved = used.next_multiple_of(SEGMENT);
@@ -45,7 +44,7 @@ impl HeapSizes {
     }
 }
 
-/// What the system says of processes with these commit charges in bytes.
+/// The samples that the system writes of processes with these commit charges in bytes.
 pub(super) fn sample(processes: &[(u32, u64)]) -> [Event; 2] {
     let pages = |bytes: u64| bytes / PAGE + 300;
     let one = |&(pid, bytes): &(u32, u64)| ProcessMemory {

@@ -1,6 +1,6 @@
-//! The demo trace: Microsoft's exercise "track user mode process allocations" with
-//! a custom heap and a second program added. `assets/demo.etl` ([`TRACE`]) is this
-//! scenario, byte for byte; what tests and tours want to point at has a name here.
+//! The demo trace: Microsoft's exercise "track user mode process allocations" with a custom heap and a second program
+//! added. `assets/demo.etl` ([`TRACE`]) is this scenario, byte for byte. Everything that tests and tours refer to has
+//! a name here.
 //!
 //! `MemoryTestApp.exe` starts one second into the trace and ends half a second
 //! before the trace does. It commits 126 MB in all and leaves nothing behind:
@@ -15,8 +15,7 @@
 //! slowly, reports that come and go, commit that is partly given back, frees of
 //! blocks from before the trace. Its stacks are keys, one of them used twice.
 //!
-//! What the program does while memory changes (frames, marks, processor samples) is in
-//! `activity`.
+//! Activity of the program while memory changes (frames, marks, processor samples) is in `activity`.
 //!
 //! Times are ticks of 100 ns since the trace start, sizes bytes.
 
@@ -42,14 +41,14 @@ use script::Script;
 /// The committed demo trace.
 pub const TRACE: &[u8] = include_bytes!("../../assets/demo.etl");
 
-/// The symbols of `MemoryTestApp.exe`, whose sources are in `assets/demo`. Of all other
-/// images in the trace there are none: they are made up.
+/// The symbols of `MemoryTestApp.exe`, whose sources are in `assets/demo`. The other images in the trace are made up
+/// and have no symbols.
 pub fn symbols() -> Embedded {
     let Pdb { guid, age, .. } = images::APP.pdb();
     Embedded { key: PdbKey { guid, age }, cabinet: program::PDB, sources: &SOURCES }
 }
 
-/// Its source files, but for what stands for the C run-time.
+/// Its source files, except those that stand for the C run-time.
 const SOURCES: [(&str, &str); 4] = [
     (r"C:\MemoryTestApp\main.cpp", include_str!("../../assets/demo/main.cpp")),
     (r"C:\MemoryTestApp\physics.cpp", include_str!("../../assets/demo/physics.cpp")),
@@ -59,26 +58,26 @@ const SOURCES: [(&str, &str); 4] = [
 
 /// Id of `MemoryTestApp.exe`.
 pub const APP_PID: u32 = 4660;
-/// Its threads: the first, and the one of the physics.
+/// Ids of its threads: the first one, and the one of the physics.
 pub const APP_THREADS: [u32; 2] = [4664, 4680];
-/// When it starts.
+/// Time at which it starts.
 pub const APP_START: i64 = ms(1_000);
-/// When its loop begins, which leaks.
+/// Time at which its loop begins, which leaks.
 pub const LOOP_START: i64 = ms(1_250);
-/// When its loop ends.
+/// Time at which its loop ends.
 pub const LOOP_END: i64 = ms(35_250);
-/// When its process ends.
+/// Time at which its process ends.
 pub const APP_END: i64 = ms(35_620);
-/// When the last rundown of the trace begins.
+/// Time at which the last rundown of the trace begins.
 pub const TRACE_END: i64 = ms(36_000);
 
 /// Size of the buffer that is there nearly all the time, of the step and of a spike.
 pub const BUFFER: u64 = 10 << 20;
-/// When the first buffer is committed, by `AllocateWorkingBuffers`.
+/// Time at which the first buffer is committed, by `AllocateWorkingBuffers`.
 pub const BUFFER_TIME: i64 = ms(1_095);
-/// When `Main` commits as much again.
+/// Time at which `Main` commits as much again.
 pub const STEP: i64 = 182_504_317;
-/// When `ManipulateTemporaryBuffer` commits each of its buffers.
+/// Times at which `ManipulateTemporaryBuffer` commits its buffers.
 pub const SPIKES: [i64; 10] = [
     29_500_612,
     63_501_941,
@@ -91,22 +90,22 @@ pub const SPIKES: [i64; 10] = [
     301_501_067,
     335_500_295,
 ];
-/// How long a spike lasts.
+/// Duration of a spike.
 pub const SPIKE_TICKS: i64 = 1_000_000;
-/// What the program commits besides, in pieces.
+/// Bytes that the program commits besides, in pieces.
 pub const OTHER_COMMITS: u64 = 6 << 20;
 
 /// Default heap of the program.
 pub const LEAKING_HEAP: u64 = 0x1D_0000;
-/// All allocations from it.
+/// Number of allocations from that heap.
 pub const HEAP_BLOCKS: u64 = 1_200;
-/// Their bytes, all outstanding at the end.
+/// Bytes of these allocations, all outstanding at the end.
 pub const HEAP_BYTES: u64 = 130 << 10;
 /// Bytes of a block that `InnerLoopOperation` leaks.
 pub const LEAK_SIZE: u64 = 40;
-/// Leaks a second.
+/// Leaks per second.
 pub const LEAKS_A_SECOND: i64 = 32;
-/// Leaked blocks; the rest are larger and come before [`LOOP_START`].
+/// Number of leaked blocks; the others are larger and come before [`LOOP_START`].
 pub const LEAKS: u64 = 1_088;
 
 /// Heap of the program's messages; destroyed, empty, before the program ends.
@@ -114,42 +113,42 @@ pub const MESSAGE_HEAP: u64 = 0x6A_0000;
 
 /// Name of the program's tracker.
 pub const TRACKER: &str = "PhysicsHeap";
-/// Its handle.
+/// Handle of the tracker.
 pub const TRACKER_HANDLE: u64 = 0x01A4_7FF0_4A20;
-/// One tooth of its saw.
+/// Duration of one tooth of the tracker's sawtooth.
 pub const TOOTH_TICKS: i64 = ms(2_000);
-/// When it is closed, with [`TRACKER_LEFT`] blocks alive.
+/// Time at which the tracker is closed, with [`TRACKER_LEFT`] blocks alive.
 pub const TRACKER_CLOSE: i64 = ms(35_330);
-/// Blocks that live as long as the tracker.
+/// Number of blocks that live as long as the tracker.
 pub const TRACKER_LEFT: u64 = 10;
 
 /// Id of `TelemetryService.exe`.
 pub const SERVICE_PID: u32 = 5120;
-/// Its threads: collector and reporter.
+/// Ids of its threads: collector and reporter.
 pub const SERVICE_THREADS: [u32; 2] = [5136, 5144];
-/// Its heap; no event tells of its creation.
+/// Its heap; no event reports that it is created.
 pub const SERVICE_HEAP: u64 = 0x2A4_0000;
-/// Reports it builds, one every [`REPORT_TICKS`].
+/// Number of reports that it builds, one every [`REPORT_TICKS`].
 pub const REPORTS: i64 = 9;
 /// Time from one report to the next.
 pub const REPORT_TICKS: i64 = ms(4_000);
-/// Its frees of blocks that were allocated before the trace.
+/// Number of its frees of blocks that were allocated before the trace.
 pub const UNMATCHED_FREES: u64 = 24;
 
-/// Frames that the program shows a second, ...
+/// Frames per second that the program shows.
 pub const FRAMES_A_SECOND: i64 = 32;
-/// ... from when, to two milliseconds, ...
+/// Time of the first frame, to two milliseconds.
 pub const FIRST_FRAME: i64 = ms(1_375);
-/// ... and how many.
+/// Number of frames.
 pub const FRAMES: i64 = 1_080;
-/// The one that takes as long as two.
+/// Number of the frame that takes as long as two.
 pub const LONG_FRAME: i64 = 812;
-/// What it does in that, and for how long: the spike is part of it.
+/// Mark and duration of the program's work in that frame; the spike is part of it.
 pub const AUTOSAVE: (&str, i64) = ("Autosave", ms(55));
-/// Marks and their moments.
+/// Marks and their times.
 pub const LEVELS: [(&str, i64); 3] = [("Level 1", ms(1_300)), ("Level 2", ms(18_200)), ("Level 3", ms(29_000))];
 
-/// Milliseconds in ticks.
+/// Converts milliseconds to ticks.
 const fn ms(milliseconds: i64) -> i64 {
     milliseconds * 10_000
 }
@@ -171,7 +170,7 @@ pub(super) fn write<W: Write + Seek>(out: W) -> Result<W, WriteError> {
     activity::play(&mut script);
 
     let mut session = cast::session(PROCESSORS, true);
-    // A second of events a buffer or so, as a flush timer would write them.
+    // About a second of events per buffer, as a flush timer would write them.
     session.buffer_size = 64 << 10;
     let mut w = RecordWriter::new(Writer::new(out, session)?);
     write_all(script.in_order(), &mut w)?;

@@ -1,13 +1,12 @@
-//! Heap traffic: blocks of realistic sizes live and die on several heaps, addresses
-//! are reused at once, some blocks grow in place and some move.
+//! Heap traffic: blocks of realistic sizes live and die on several heaps, addresses are reused at once, some blocks
+//! grow in place and some move.
 //!
-//! A moving realloc is told as Windows tells it: Alloc of the new block, Free of
-//! the old, then the ReAlloc record as a summary. Now and then a block is freed
-//! that was allocated before the trace, and a small heap is made and destroyed
-//! with its blocks still alive.
+//! A moving realloc is recorded as Windows records it: Alloc of the new block, Free of the old, then the ReAlloc
+//! record as a summary. Now and then a block is freed that was allocated before the trace, and a small heap is
+//! created and destroyed with its blocks still alive.
 //!
-//! Cost: about as many random numbers and cache misses as events. Memory: 16 bytes
-//! a live block, and the addresses to reuse.
+//! Cost: about as many random numbers and cache misses as events. Memory: 16 bytes per live block, and the addresses
+//! to reuse.
 
 use std::io::{Seek, Write};
 
@@ -22,18 +21,18 @@ use crate::events::Event;
 use crate::events::encode::RecordWriter;
 use crate::units::{Layer, PointerSize};
 
-/// Sizes: how often, from, to.
+/// Ranges of sizes: how often, from, to.
 const SIZES: [(u32, u64, u64); 6] =
     [(450, 8, 64), (300, 65, 256), (150, 257, 1024), (80, 1025, 4096), (19, 4097, 65_536), (1, 65_537, 1 << 20)];
 
 /// The largest block of a size class.
 const LARGEST: u64 = 1 << 20;
 
-/// Blocks of a size class share their addresses.
+/// Number of size classes; blocks of a class share their addresses.
 const CLASSES: usize = 64 + 32 + 6;
 
-/// A size class: its number, and the smallest and largest size in it. All its
-/// blocks take the room of the largest.
+/// The size class of a size: its number, and the smallest and largest size in it. Each of its blocks occupies as much
+/// as the largest.
 fn class_of(size: u64) -> (usize, u64, u64) {
     match size.max(1) {
         size @ 1..=1024 => {
@@ -51,10 +50,10 @@ fn class_of(size: u64) -> (usize, u64, u64) {
     }
 }
 
-/// A heap that gives out addresses, the youngest that came back first.
+/// A heap that hands out addresses, those that were freed last first.
 pub(super) struct Addresses {
     handle: u64,
-    /// Where the next new block goes.
+    /// Address of the next new block.
     top: u64,
     free: Vec<Vec<u64>>,
 }
@@ -62,7 +61,7 @@ pub(super) struct Addresses {
 impl Addresses {
     pub(super) fn new(number: u64, pointer: PointerSize) -> Self {
         let handle = match pointer {
-            // Between the images; what one heap has no room for runs into the next one's.
+            // Between the images; a heap that outgrows its range runs into the next one's.
             PointerSize::Four => 0x1100_0000 + number * 0x0180_0000,
             PointerSize::Eight => 0x0200_0000_0000 + number * 0x10_0000_0000,
         };
@@ -80,7 +79,7 @@ impl Addresses {
 
     pub(super) fn take(&mut self, size: u64) -> u64 {
         if size > LARGEST {
-            // Addresses of what is larger are not used again.
+            // Addresses of larger blocks are not used again.
             let address = self.top;
             self.top += size.next_multiple_of(0x1_0000);
             return address;
@@ -114,20 +113,20 @@ struct Traffic<'w, W> {
     clock: &'w mut Clock,
     random: Random,
     stacks: StackWriter,
-    /// Whether frees have stacks too.
+    /// Whether frees have stacks, too.
     free_stacks: bool,
     processes: Vec<Process>,
     pointers: Vec<PointerSize>,
     /// All heaps, those of one process side by side.
     heaps: Vec<Addresses>,
     heaps_each: usize,
-    /// Where each thread runs now.
+    /// The processor on which each thread runs now.
     processors: Vec<u16>,
     threads_each: usize,
     processor_count: u64,
     live: Vec<Block>,
     headers: Headers,
-    /// Sizes of all heaps as they told them, if they tell.
+    /// Sizes of all heaps, as their last events have them; only with counters.
     sizes: Option<Vec<HeapSizes>>,
 }
 
@@ -167,7 +166,7 @@ pub(super) fn generate<W: Write + Seek>(
         let before = options.events - left;
         left = left.saturating_sub(traffic.step(options.live as usize, left)?);
         let done = options.events - left;
-        // How many of `n` evenly spread things happen in this step.
+        // How many of `n` evenly spread events are due in this step.
         let due = |n: u64| done * n / options.events - before * n / options.events;
         traffic.tell_sizes()?;
         if due(counters::SAMPLES) > 0 {
@@ -184,7 +183,7 @@ pub(super) fn generate<W: Write + Seek>(
 }
 
 impl<W: Write + Seek> Traffic<'_, W> {
-    /// The first process was there before; the others start now, and their heaps are made.
+    /// Writes the processes: the first was there before; the others start now, and their heaps are created.
     fn open(&mut self) -> Result<(), WriteError> {
         for index in 0..self.processes.len() {
             let time = self.clock.after(1000);
@@ -216,7 +215,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         close(self.w, self.clock, &mut self.stacks, &self.processes)
     }
 
-    /// Heaps that have outgrown their ranges say so.
+    /// Writes the counters of heaps that have outgrown their ranges.
     fn tell_sizes(&mut self) -> Result<(), WriteError> {
         let Some(mut sizes) = self.sizes.take() else { return Ok(()) };
         for (index, sizes) in sizes.iter_mut().enumerate() {
@@ -235,7 +234,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         Ok(())
     }
 
-    /// The system samples its memory, if it counts.
+    /// Writes samples of the system's memory, if there are counters.
     fn sample(&mut self) -> Result<(), WriteError> {
         let Some(sizes) = &self.sizes else { return Ok(()) };
         let committed = |heaps: &[HeapSizes]| heaps.iter().map(|heap| heap.committed).sum();
@@ -248,7 +247,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         Ok(())
     }
 
-    /// A processor is sampled, with the stack of what it runs.
+    /// Writes a processor sample and its stack.
     fn take_sample(&mut self) -> Result<(), WriteError> {
         let process = self.random.index(self.processes.len());
         let caller = self.caller(process);
@@ -258,7 +257,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         self.stacks.put(self.w, self.clock, caller, owner, (process, index))
     }
 
-    /// What the first processor with anything to lose has written lately is lost.
+    /// Loses what the first processor with anything to lose has written lately.
     fn lose_buffer(&mut self) -> Result<(), WriteError> {
         for processor in 0..self.processor_count as u16 {
             if self.w.writer().drop_buffer(processor)? {
@@ -268,7 +267,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         Ok(())
     }
 
-    /// A thread of a process, wherever it runs now.
+    /// A thread of a process, on the processor where it runs now.
     fn caller(&mut self, process: usize) -> Caller {
         let thread = self.random.index(self.threads_each);
         let processor = &mut self.processors[process * self.threads_each + thread];
@@ -279,7 +278,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         Caller { processor: *processor, pid: owner.pid, tid: owner.threads[thread].0 }
     }
 
-    /// Writes an event some ticks after the last one; tells its time.
+    /// Writes an event some ticks after the last one; returns its time.
     fn put(&mut self, process: usize, caller: Caller, event: Event) -> Result<i64, WriteError> {
         let time = self.clock.after(1 + self.random.below(16) as i64);
         self.w.style.pointer = self.pointers[process];
@@ -297,7 +296,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         self.stacks.put(self.w, self.clock, caller, owner, stack)
     }
 
-    /// One thing that a program does; tells how many events it took.
+    /// Writes one action of a program; returns the number of its events.
     fn step(&mut self, limit: usize, left: u64) -> Result<u64, WriteError> {
         let full = self.live.len() >= limit;
         match self.random.below(1000) {
@@ -328,7 +327,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         Ok(1)
     }
 
-    /// A live block, most often a young one.
+    /// Picks a live block, most often a young one.
     fn victim(&mut self) -> usize {
         let len = self.live.len();
         if self.random.one_in(4) { self.random.index(len) } else { len - 1 - self.random.index(len.min(64)) }
@@ -359,7 +358,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         let layer = Layer::Heap;
         let old = block.address;
         if self.random.one_in(2) {
-            // Within its room it stays where it is.
+            // A block that stays in its size class keeps its address.
             let (_, smallest, largest) = class_of(block.size.into());
             let size = self.random.between(smallest, largest);
             let heap = self.heaps[index].handle;
@@ -380,7 +379,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         Ok(3)
     }
 
-    /// A block from before the trace goes.
+    /// Frees a block from before the trace.
     fn free_unknown(&mut self) -> Result<u64, WriteError> {
         let process = self.random.index(self.processes.len());
         let caller = self.caller(process);
@@ -390,9 +389,9 @@ impl<W: Write + Seek> Traffic<'_, W> {
         Ok(1)
     }
 
-    /// A heap for one task: made, filled and destroyed as a whole.
+    /// Creates a heap for one task, fills it, and destroys it as a whole.
     fn scratch_heap(&mut self) -> Result<u64, WriteError> {
-        const HANDLE: u64 = 0x0190_0000; // the same again and again
+        const HANDLE: u64 = 0x0190_0000; // the same each time
         let process = self.random.index(self.processes.len());
         let caller = self.caller(process);
         let (layer, heap) = (Layer::Heap, HANDLE);

@@ -1,8 +1,8 @@
-//! The images in generated traces and what functions lie where in them. Frames of
-//! the demo's stacks are return addresses inside these functions.
+//! The images in generated traces, and the places of functions in them. Frames of the demo's stacks are return
+//! addresses inside these functions.
 //!
-//! `MemoryTestApp.exe` is a real one ([`program`]): its sources are in `assets/demo`,
-//! and the program carries its PDB. The others are made up, identities and all.
+//! `MemoryTestApp.exe` is a real image ([`program`]): its sources are in `assets/demo`, and the program carries its
+//! PDB. The others are made up, including their identities.
 
 pub use super::image::{Build, Call, Function};
 use super::image::{PDB_AGE, fnv};
@@ -17,15 +17,15 @@ pub struct Image {
     pub file: &'static str,
     /// NT path of its folder, with a backslash at the end.
     pub folder: &'static str,
-    /// Where it is mapped, in every process that has it.
+    /// Its base address, the same in every process that has it.
     pub base: u64,
     /// Bytes mapped.
     pub size: u64,
     /// Functions by rising address, without overlap.
     pub functions: &'static [Function],
-    /// Which build it is; `None` if it is made up.
+    /// Its build; `None` if it is made up.
     pub build: Option<&'static Build>,
-    /// Its calls, each caller and callee once; none if it is made up.
+    /// Its calls, each pair of caller and callee once; none if it is made up.
     pub calls: &'static [Call],
 }
 
@@ -41,7 +41,7 @@ pub struct Pdb {
 }
 
 impl Image {
-    /// Identity of its PDB; that of a made up image follows from its name.
+    /// Identity of its PDB; that of a made-up image is derived from its name.
     pub fn pdb(&self) -> Pdb {
         let made_up = pdb_of(self.file);
         match self.build {
@@ -55,8 +55,8 @@ impl Image {
         self.functions.iter().find(|f| f.name == name)
     }
 
-    /// Where a function of it returns to that calls another one, from its base. In an
-    /// image that is made up each callee has a place of its own in the caller.
+    /// The return address of a call in one of its functions, from its base. In a made-up image each callee has an
+    /// address of its own in the caller.
     pub(super) fn return_address(&self, caller: &str, callee: &str) -> Option<u32> {
         if self.build.is_some() {
             return self.calls.iter().find(|call| call.caller == caller && call.callee == callee).map(|call| call.returns_to);
@@ -84,7 +84,7 @@ const fn f(name: &'static str, rva: u32, size: u32) -> Function {
     Function { name, rva, size }
 }
 
-/// Libraries of every process, in the order in which they load behind the program.
+/// Libraries of every process, in the order in which they are loaded after the program.
 pub const LIBRARIES: [&Image; 4] = [&NTDLL, &KERNEL32, &KERNELBASE, &UCRTBASE];
 
 /// All images that have functions.

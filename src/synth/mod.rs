@@ -1,10 +1,9 @@
-//! Generated traces: scenarios by seed, small and large, for tests, benchmarks and
-//! the demo. The same options give the same bytes on every machine.
+//! Generated traces: scenarios by seed, small and large, for tests, benchmarks and the demo. The same options give
+//! the same bytes on every machine.
 //!
-//! Built on [`etl::write`](crate::etl::write) and [`events::encode`](crate::events::encode)
-//! and streaming: memory depends on the number of live blocks and stacks that the
-//! options ask for, not on the number of events. Nothing is measured here and
-//! nothing printed.
+//! Built on [`etl::write`](crate::etl::write) and [`events::encode`](crate::events::encode), and streaming: memory
+//! depends on the number of live blocks and stacks that the options ask for, not on the number of events. Nothing is
+//! measured or printed here.
 
 mod cast;
 mod commit;
@@ -37,14 +36,14 @@ pub use demo::nightly::Nightly;
 pub use random::Random;
 pub use recorded::generate_recorded;
 
-/// What happens in a trace.
+/// The scenario of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scenario {
-    /// The demo: two programs, told to the millisecond. Takes no options.
+    /// The demo: two programs, defined to the millisecond. Takes no options.
     Demo,
     /// Heap blocks: allocated, resized, freed, reused.
     Heap,
-    /// Pages: reserved, committed, given back in parts; processes come and go.
+    /// Pages: reserved, committed, given back in parts; processes start and end.
     Commit,
     /// Blocks of named custom heaps.
     Trackers,
@@ -55,22 +54,22 @@ pub enum Scenario {
 /// How events get their stacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StackForm {
-    /// Not at all.
+    /// Events have no stacks.
     None,
-    /// As StackWalk events behind them; inside them for trackers.
+    /// As StackWalk events after them; inside them for trackers.
     Walk,
     /// As keys, most of them defined at the end; keys are reused.
     Keys,
 }
 
-/// What to generate.
+/// Options of a generated trace.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What happens.
+    /// The scenario.
     pub scenario: Scenario,
-    /// Number the randomness starts from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Memory events; stacks and everything else come on top.
+    /// Number of memory events; stacks and everything else come on top.
     pub events: u64,
     /// Processors, 1 to 2048.
     pub processors: u16,
@@ -84,9 +83,9 @@ pub struct Options {
     pub stacks: StackForm,
     /// Give frees stacks too (heap).
     pub free_stacks: bool,
-    /// Distinct stacks in all, at least 1.
+    /// Number of distinct stacks in all, at least 1.
     pub distinct_stacks: u32,
-    /// Most blocks alive at any time, at least 1; bounds the generator's memory.
+    /// Maximum blocks alive at any time, at least 1; limits the generator's memory.
     pub live: u32,
     /// Compress the buffers, and how.
     pub compressed: Option<Algorithm>,
@@ -96,13 +95,13 @@ pub struct Options {
     pub mixed_headers: bool,
     /// Add counters of the system, of processes and heaps (heap).
     pub counters: bool,
-    /// Add so many samples of processors, evenly spread, with stacks (heap).
+    /// Add so many processor samples, evenly spread, with stacks (heap).
     pub samples: u64,
-    /// Lose so many buffers on the way, evenly spread (heap).
+    /// Lose so many buffers, evenly spread (heap).
     pub lost_buffers: u32,
-    /// What happens in a night, which takes no other options.
+    /// The numbers of the nightly scenario, which takes no other options.
     pub nightly: Nightly,
-    /// Take time over it, as if it happened now: so many seconds of the trace a second.
+    /// Write in step with real time: so many seconds of the trace per second.
     pub speed: Option<f64>,
 }
 
@@ -132,7 +131,7 @@ impl Default for Options {
     }
 }
 
-/// Why nothing was generated.
+/// The reason why nothing was generated.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SynthError {
@@ -144,7 +143,7 @@ pub enum SynthError {
     BadOption(&'static str),
 }
 
-/// Generates a trace into `out` and gives `out` back.
+/// Generates a trace into `out` and returns `out`.
 pub fn generate<W: Write + Seek>(options: &Options, out: W) -> Result<W, SynthError> {
     if options.scenario == Scenario::Demo {
         return Ok(demo::write(out)?);
@@ -168,7 +167,7 @@ pub fn generate<W: Write + Seek>(options: &Options, out: W) -> Result<W, SynthEr
     Ok(w.finish()?)
 }
 
-/// The beginning of a trace: its session, and what a merged trace tells first.
+/// Begins a trace: writes its session, and the events that come first in a merged trace.
 fn open<W: Write + Seek>(options: &Options, out: W) -> Result<(RecordWriter<W>, Clock), WriteError> {
     let session = cast::session(options.processors, options.compressed.is_some());
     let mut w = RecordWriter::new(Writer::with_compression(out, session, options.compressed.unwrap_or_default())?);
@@ -177,7 +176,7 @@ fn open<W: Write + Seek>(options: &Options, out: W) -> Result<(RecordWriter<W>, 
     Ok((w, clock))
 }
 
-/// The end of a scenario: stack keys get their meaning, and processes are still there.
+/// Ends a scenario: defines the stack keys, and writes the rundown of the processes that are still there.
 fn close<W: Write + Seek>(
     w: &mut RecordWriter<W>,
     clock: &mut Clock,
@@ -212,7 +211,7 @@ impl Options {
     }
 }
 
-/// Header kinds in turn.
+/// Kinds of headers, which are used in turn.
 #[derive(Debug)]
 struct Headers {
     kinds: &'static [HeaderKind],
@@ -220,14 +219,14 @@ struct Headers {
 }
 
 impl Headers {
-    /// For events that would lose their process in a PERFINFO header.
+    /// The kinds for events that would lose their process in a PERFINFO header.
     fn with_thread(options: &Options) -> Self {
         const KINDS: [HeaderKind; 5] =
             [HeaderKind::System, HeaderKind::Compact, HeaderKind::Full, HeaderKind::Instance, HeaderKind::Event];
         Self { kinds: if options.mixed_headers { &KINDS } else { &[] }, next: 0 }
     }
 
-    /// For events that have their process in the payload.
+    /// The kinds for events that have their process in the payload.
     fn any(options: &Options) -> Self {
         const KINDS: [HeaderKind; 6] = [
             HeaderKind::PerfInfo,
@@ -247,16 +246,16 @@ impl Headers {
     }
 }
 
-/// The time of the next event. One clock for all processors, so each stream is in order.
+/// The clock that gives events their time. All processors share it, so each stream is in order.
 #[derive(Debug)]
 struct Clock {
     now: i64,
-    /// Holds it back, if it is to go with the clock on the wall.
+    /// Makes it wait, if it is to keep step with real time.
     pace: Option<Pace>,
 }
 
 impl Clock {
-    /// Goes on by some ticks and tells the time.
+    /// Advances by some ticks and returns the time.
     fn after(&mut self, ticks: i64) -> i64 {
         self.now += ticks;
         if let Some(pace) = &mut self.pace {
@@ -266,25 +265,25 @@ impl Clock {
     }
 }
 
-/// Makes time pass.
+/// Makes the clock keep step with real time.
 #[derive(Debug)]
 struct Pace {
-    /// Ticks in a second on the wall, and when it began there.
+    /// Ticks per second of real time; `start` is when that began.
     ticks: f64,
     start: Instant,
-    /// When it looks at the wall again.
+    /// Time of the trace at which it waits again.
     next: i64,
 }
 
 impl Pace {
-    /// Of some seconds of the trace a second; what is no speed is as fast as possible.
+    /// A pace of some seconds of the trace per second; an invalid speed stands for as fast as possible.
     fn new(speed: f64) -> Self {
         let speed = if speed > 0.0 { speed } else { f64::INFINITY };
         Self { ticks: FREQUENCY as f64 * speed, start: Instant::now(), next: START_TICKS }
     }
 
     fn wait_for(&mut self, now: i64) {
-        /// In steps that a buffer hides.
+        /// Ticks between two waits, few enough for a buffer to hide them.
         const STEP: i64 = FREQUENCY / 500;
         if now < self.next {
             return;

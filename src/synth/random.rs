@@ -52,7 +52,7 @@ impl Random {
         self.below(n) == 0
     }
 
-    /// An index of a list of that length, 0 for an empty one.
+    /// A random index of a list of that length; 0 for an empty one.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }

@@ -1,17 +1,16 @@
-//! What another profiler recorded of a real program, as a trace: its allocations, its stacks,
-//! its images. So that we are measured on real traffic, too.
+//! A trace made of another profiler's recording of a real program: its allocations, its stacks, its images. So
+//! measurements have real traffic, too.
 //!
-//! Read is heaptrack's interpreted text, versions 2 and 3 (facts: the writer and reader of
-//! KDE's heaptrack 1.4, `src/interpret` and `src/analyze/accumulatedtracedata.cpp`). A line is a
-//! letter and hexadecimal numbers: `s` a string, `i` an instruction with its module, `t` a frame
-//! and the one around it, `a` size and stack of an allocation, `+` and `-` blocks of it, `c` the
-//! time in milliseconds. Numbers count from 1; other lines are passed over.
+//! The input is heaptrack's interpreted text, versions 2 and 3 (facts: the writer and reader of KDE's heaptrack 1.4,
+//! `src/interpret` and `src/analyze/accumulatedtracedata.cpp`). A line is a letter and hexadecimal numbers: `s` a
+//! string, `i` an instruction with its module, `t` a frame and the one around it, `a` size and stack of an
+//! allocation, `+` and `-` an allocated and a freed block of it, `c` the time in milliseconds. Numbers count from 1,
+//! those of allocations from 0; other lines are ignored.
 //!
-//! What a recording does not tell is made up: addresses, as an allocator would give them (of two
-//! blocks of the same allocation the younger is freed), threads and processors, which take
-//! turns, and times between two milliseconds.
+//! Facts that a recording lacks are made up: addresses, as an allocator would give them (of two blocks of the same
+//! allocation the younger is freed), threads and processors, which take turns, and times between two milliseconds.
 //!
-//! Memory: the whole recording, 4 bytes an event.
+//! Memory: the whole recording, 8 bytes per event.
 
 use std::io::{BufRead, Seek, Write};
 
@@ -27,18 +26,18 @@ use crate::events::encode::RecordWriter;
 use crate::tables::KeyedMap;
 use crate::units::{Layer, PointerSize, Tid};
 
-/// Events that a thread writes at a stretch, at most.
+/// Maximum events that a thread writes in a row.
 const TURN: u64 = 4000;
 
-/// Frames of a stack that are kept; recordings can have circles.
+/// Maximum frames of a stack; recordings can have circles.
 const DEEPEST: usize = 192;
 
-/// An allocation or a free.
+/// An allocation, a free, or a time.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     Alloc(u32),
     Free(u32),
-    /// So many milliseconds since the start.
+    /// Milliseconds since the start.
     Time(u32),
 }
 
@@ -46,17 +45,17 @@ enum Happening {
 #[derive(Debug, Default)]
 struct Recording {
     strings: Vec<String>,
-    /// Address and the number of the module.
+    /// Address, and number of the module.
     instructions: Vec<(u64, u32)>,
     /// Number of the instruction, and of the frame around it.
     frames: Vec<(u32, u32)>,
-    /// Size and the number of the innermost frame.
+    /// Size, and number of the innermost frame.
     allocations: Vec<(u64, u32)>,
     happenings: Vec<Happening>,
 }
 
-/// Writes what `recording` tells as a trace into `out` and gives `out` back. Of the options count
-/// the form of stacks, compression, processors, threads and the seed.
+/// Writes `recording` as a trace into `out` and returns `out`. Of the options, the form of stacks, compression,
+/// processors, threads and the seed count.
 pub fn generate_recorded<W: Write + Seek>(recording: impl BufRead, options: &Options, out: W) -> Result<W, SynthError> {
     let recording = Recording::read(recording)?;
     let options = Options { processes: 1, heaps: 1, speed: None, ..options.clone() };
@@ -73,7 +72,7 @@ fn numbers(words: &str) -> impl Iterator<Item = u64> + '_ {
     words.split(' ').map_while(|word| u64::from_str_radix(word, 16).ok())
 }
 
-/// What a number that counts from 1 stands for; nothing for 0.
+/// The item with a number that counts from 1; `None` for 0.
 fn by_number<T>(list: &[T], number: u32) -> Option<&T> {
     list.get((number as usize).checked_sub(1)?)
 }
@@ -101,7 +100,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// One line; `None` if it is damaged.
+    /// Reads one line; `None` if it is damaged.
     fn take(&mut self, kind: &str, words: &str, has_length: bool) -> Option<()> {
         let small = |number: u64| u32::try_from(number).ok();
         let mut of = numbers(words);
@@ -113,7 +112,7 @@ impl Recording {
             "i" => self.instructions.push((of.next()?, small(of.next().unwrap_or(0))?)),
             "t" => {
                 let (instruction, parent) = (small(of.next()?)?, small(of.next()?)?);
-                // A frame is told after the one around it.
+                // A frame comes after the one around it.
                 self.frames.push((instruction, if parent as usize <= self.frames.len() { parent } else { 0 }));
             }
             "a" => self.allocations.push((of.next()?, small(of.next()?)?)),
@@ -125,12 +124,12 @@ impl Recording {
         Some(())
     }
 
-    /// Those are counted from 0.
+    /// Checks the number of an allocation; these count from 0.
     fn allocation(&self, number: u64) -> Option<u32> {
         u32::try_from(number).ok().filter(|&number| (number as usize) < self.allocations.len())
     }
 
-    /// The program, with an image for each module that an instruction lies in.
+    /// The program, with an image for each module that contains an instruction.
     fn process(&self, threads: u32) -> Process {
         let mut ranges: Vec<Option<(u64, u64)>> = vec![None; self.strings.len()];
         for &(address, module) in &self.instructions {
@@ -157,7 +156,7 @@ impl Recording {
         }
     }
 
-    /// By allocation the number of its stack among all that are different, and these.
+    /// The number of the stack of each allocation, and the set of distinct stacks that it refers to.
     fn stacks(&self) -> (Vec<usize>, StackSet) {
         let (mut set, mut known) = (StackSet::default(), KeyedMap::default());
         let mut frames = Vec::new();
@@ -266,7 +265,7 @@ mod tests {
         for text in ["", "v 10400 3\n", "a 10 0\n+ 5\n", "+ x\n", "t 1\n", "\u{28b5}\u{2f}\n"] {
             assert!(matches!(trace(text, StackForm::Walk), Err(SynthError::BadOption(_))), "{text:?}");
         }
-        // A frame around one that is not told yet, and a free of nothing.
+        // A frame that refers to one that has not come yet, and a free of nothing.
         assert!(trace("i 10 0\nt 1 1\na 8 1\n+ 0\n- 0\n- 0\n", StackForm::Walk).is_ok());
     }
 }

@@ -21,19 +21,18 @@ pub(super) struct StackSet {
     ends: Vec<u32>,
 }
 
-/// Frames of the shallowest and the deepest stack.
+/// Number of frames of the shallowest and the deepest stack.
 const DEPTH: (u64, u64) = (5, 30);
 
 impl StackSet {
-    /// One set for each process, together as many stacks as the options ask for.
+    /// A set for each process; together they have as many stacks as the options ask for.
     pub(super) fn of_processes(options: &Options, processes: &[Process], random: &mut Random) -> Vec<Self> {
         let each = options.distinct_stacks.div_ceil(options.processes) as usize;
         processes.iter().map(|process| Self::new(each, &process.modules, random)).collect()
     }
 
-    /// `count` distinct stacks. The first two modules hold the thread's start and the
-    /// allocator, the others the program; new stacks grow from callers of older ones,
-    /// so that they form a tree as real ones do.
+    /// `count` distinct stacks. The first two modules contain the thread's start and the allocator, the others the
+    /// program. New stacks grow from callers of older ones, so that they form a tree as real ones do.
     pub(super) fn new(count: usize, modules: &[Module], random: &mut Random) -> Self {
         let mut set = Self::default();
         let mut known = KeyedSet::default();
@@ -58,7 +57,7 @@ impl StackSet {
         set
     }
 
-    /// One more stack, innermost frame first; tells its number.
+    /// Adds a stack, innermost frame first; returns its number.
     pub(super) fn push(&mut self, frames: impl IntoIterator<Item = u64>) -> usize {
         self.frames.extend(frames);
         self.ends.push(self.frames.len() as u32);
@@ -81,12 +80,12 @@ fn frame(module: &Module, rva: u64, size: u64, random: &mut Random) -> u64 {
     module.base + rva.min(module.size - size) + 5 + random.below((size - 6) / 8) * 8
 }
 
-/// The kernel's part of a VirtualAlloc's stack; the same for all, but for one frame.
+/// The kernel's part of a VirtualAlloc's stack; only one frame differs.
 pub(super) fn kernel_frames(index: u64) -> [u64; 3] {
     [NTOSKRNL.base + 0x0061_02C4 + index % 4 * 0x33, NTOSKRNL.base + 0x0061_0F1B, NTOSKRNL.base + 0x0041_8355]
 }
 
-/// Who is asking for memory.
+/// The thread that asks for memory, and its processor.
 #[derive(Clone, Copy)]
 pub(super) struct Caller {
     pub(super) processor: u16,
@@ -112,16 +111,16 @@ impl Caller {
 
 /// Writes stacks in the form that the user wants.
 ///
-/// As keys, a table of fewer slots than stacks makes keys change hands: when a slot
-/// is taken over, the old meaning is defined by a "deleted" event and the key means
-/// the new stack from then on. What is left is defined at the end.
+/// For keys, the table has fewer slots than there are stacks, so keys change their meaning: when a slot is taken
+/// over, a "deleted" event defines the old stack of its key, and the key means the new stack from then on. The keys
+/// that are left are defined at the end.
 #[derive(Debug)]
 pub(super) struct StackWriter {
     form: StackForm,
     sets: Vec<StackSet>,
-    /// Stack in each slot of the user's key table, 0 for none, else its number + 1.
+    /// The stack in each slot of the user's key table: its number + 1, or 0 for none.
     slots: Vec<u32>,
-    /// The kernel's table has one key for each of its stacks.
+    /// Which keys of the kernel's table were used; it has one for each of its stacks.
     kernel_used: [bool; 4],
     headers: Headers,
 }
@@ -134,7 +133,7 @@ impl StackWriter {
         Self { form, sets, slots: vec![0; slots], kernel_used: [false; 4], headers: Headers::any(options) }
     }
 
-    /// A stack of a process, popular ones more often.
+    /// Chooses a stack of a process, popular ones more often.
     pub(super) fn choose(&self, process: usize, random: &mut Random) -> usize {
         random.skewed(self.sets[process].len() as u64) as usize
     }
@@ -144,7 +143,7 @@ impl StackWriter {
         self.sets[process].get(index).first().copied().unwrap_or_default()
     }
 
-    /// Writes the stack of the event at `owner` behind it, or nothing.
+    /// Writes the stack of the event at `owner` after it, or nothing.
     pub(super) fn put<W: Write + Seek>(
         &mut self,
         w: &mut RecordWriter<W>,
@@ -194,7 +193,7 @@ impl StackWriter {
         }
     }
 
-    /// Writes an event with its stack inside.
+    /// Writes an event that contains its stack.
     pub(super) fn put_inline<W: Write + Seek>(
         &mut self,
         w: &mut RecordWriter<W>,
@@ -222,7 +221,7 @@ impl StackWriter {
         result
     }
 
-    /// The key of a stack, after its slot was cleared if need be.
+    /// The key of a stack; its slot is cleared first if need be.
     fn key<W: Write + Seek>(
         &mut self,
         w: &mut RecordWriter<W>,
@@ -231,7 +230,7 @@ impl StackWriter {
         process: usize,
         index: usize,
     ) -> Result<u64, WriteError> {
-        // Stacks take turns by process, so that rare ones have high numbers and share slots.
+        // The numbers of stacks alternate between processes, so that rare stacks have high numbers and share slots.
         let number = index * self.sets.len() + process;
         let n = self.slots.len();
         let slot = if number < n { number } else { n - 1 - (number - n) % n };
@@ -270,7 +269,7 @@ impl StackWriter {
     }
 }
 
-/// Writes what a key has stood for.
+/// Writes which stack a key has stood for.
 fn put_definition<W: Write + Seek>(
     w: &mut RecordWriter<W>,
     time: i64,
@@ -280,19 +279,19 @@ fn put_definition<W: Write + Seek>(
     hook: u16,
 ) -> Result<(), WriteError> {
     w.style.key_definition = hook;
-    // The reader tells the part by the frames.
+    // The reader derives the part from the frames.
     let event = Event::StackDefinition { part: StackPart::User, key, frames: FrameRange::default() };
     w.put(processor, &Record { time, pid: Pid::NONE, tid: Tid::NONE, event }, frames)
 }
 
-/// Small enough for the keys in the events of 32-bit programs.
+/// First key: small enough for the events of 32-bit programs.
 const KEYS: u64 = 0x4C20_0000;
 
 fn user_key(slot: usize) -> u64 {
     KEYS + slot as u64 * 0x60
 }
 
-/// Also the first keys of the user's table: the tables are apart.
+/// The key of a kernel stack. The first keys of the user's table are the same: the tables are separate.
 fn kernel_key(index: u64) -> u64 {
     KEYS + index * 0x60
 }

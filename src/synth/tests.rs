@@ -1,5 +1,5 @@
-//! Generated traces read back clean, say the same in every form, and are the same
-//! again for the same options.
+//! Tests that generated traces read back without problems, say the same in every form, and are the same again for the
+//! same options.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -82,7 +82,6 @@ fn the_same_options_give_the_same_bytes() {
     }
 }
 
-/// What was allocated by process, heap and stack.
 #[test]
 fn taking_time_over_it_changes_nothing() {
     let options = Options { events: 2000, ..small(Scenario::Heap, StackForm::Keys) };
@@ -90,6 +89,7 @@ fn taking_time_over_it_changes_nothing() {
     assert!(bytes(&Options { speed: Some(f64::NAN), ..options.clone() }) == bytes(&options));
 }
 
+/// Allocations by process, heap and stack.
 fn allocations(trace: &Trace) -> Vec<(String, u64, u64)> {
     let all = Interval::new(Ticks(i64::MIN + 1), Ticks(i64::MAX - 1));
     let by = vec![By::Process, By::Heap, By::Stack];

@@ -16,16 +16,16 @@ pub(super) struct Entry {
     pub(super) what: What,
 }
 
-/// What is written.
+/// The content of an entry.
 #[derive(Clone, Debug)]
 pub(super) enum What {
     /// A record, with frames if it is a stack or definition.
     Record(Record, Vec<u64>),
     /// A record with its stack inside.
     Inline(Record, Vec<u64>),
-    /// The stack of the event at a time.
+    /// The stack of the event at the time `owner`.
     Stack { owner: i64, thread: (Pid, Tid), frames: Vec<u64> },
-    /// Something the reader makes no record of.
+    /// An event of which the reader makes no record.
     Extra(Extra),
 }
 
@@ -49,7 +49,7 @@ impl Entry {
     }
 }
 
-/// Writes entries as they come; the next ones have the default style again.
+/// Writes entries as they come; entries after them have the default style again.
 pub(super) fn write_all<W: Write + Seek>(
     entries: impl IntoIterator<Item = Entry>,
     w: &mut RecordWriter<W>,

@@ -1,8 +1,8 @@
-//! Custom heaps: named trackers open, their blocks come, move and go with stacks
-//! inside the events, some trackers close with blocks alive, one is never
-//! announced, and one block in a few hundred is freed that nobody allocated.
+//! Custom heaps: named trackers open; their blocks are allocated, moved and freed with stacks inside the events; some
+//! trackers close with blocks alive, one is never announced, and one free in a few hundred is of a block that nobody
+//! allocated.
 //!
-//! Memory: 24 bytes a live block.
+//! Memory: 24 bytes per live block.
 
 use std::io::{Seek, Write};
 
@@ -37,7 +37,7 @@ struct Traffic<'w, W> {
     trackers: Vec<Tracker>,
     each: usize,
     processors: u64,
-    /// Live blocks of each tracker, at most.
+    /// Maximum live blocks of each tracker.
     limit: usize,
     pointers: Vec<PointerSize>,
 }
@@ -83,7 +83,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         for process in &self.processes {
             write_all(process.rundown(self.clock.after(1000), 0, false), self.w)?;
         }
-        // The first one's session began after it was opened: its name is never told.
+        // The session began after the first tracker was opened: its name is never recorded.
         self.trackers[0].is_open = true;
         Ok(())
     }

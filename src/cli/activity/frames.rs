@@ -61,19 +61,19 @@ fn address(text: &str) -> Result<u64, String> {
     is_hex.then(|| u64::from_str_radix(digits, 16).ok()).flatten().ok_or_else(|| "not an address like 0x1a47ff09d80".to_owned())
 }
 
-/// The answer. Field names are those of the machine interface.
+/// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
 struct Answer<'a> {
     schema: &'static str,
     interval: IntervalInSeconds,
     /// All swap chains.
     chains: Vec<ChainEntry>,
-    /// That which the frames are of.
+    /// The swap chain whose frames are listed.
     chain: Option<&'a ChainEntry>,
     layers: &'a [LayerLines],
 }
 
-/// The frames with the memory of one layer.
+/// The frames with their sums for one memory layer.
 #[derive(Serialize)]
 struct LayerLines {
     layer: &'static str,
@@ -82,7 +82,7 @@ struct LayerLines {
     left_out: usize,
 }
 
-/// Frames of a layer in the text unless the user says how many.
+/// Frames per layer in the text output unless `--top` is given.
 const SHOWN: usize = 40;
 
 pub(in crate::cli) fn run(args: &FramesArgs) -> Result<(), Failure> {
@@ -112,7 +112,7 @@ fn answer(args: &FramesArgs, loaded: &Loaded) -> Result<(), Failure> {
     loaded.told.text(&describe(chain, &layers))
 }
 
-/// The swap chain that is asked about; `None` if nothing was shown.
+/// The requested swap chain, by default the main one; `None` if there is none.
 fn lane<'t>(args: &FramesArgs, trace: &'t Trace) -> Result<Option<(usize, &'t PresentLane)>, Failure> {
     let process = args.asked.process();
     let Some(address) = args.swap_chain else {
@@ -160,7 +160,7 @@ fn sort(lines: &mut [FrameLine], by: Sort) {
     }
 }
 
-/// The same for people.
+/// The answer as text.
 fn describe(chain: &ChainEntry, layers: &[LayerLines]) -> String {
     let mut text = chain_line(chain) + "\n";
     if layers.is_empty() {

@@ -1,4 +1,4 @@
-//! `highwater marks`: moments that somebody gave a text.
+//! `highwater marks`: lists marks, the moments of a trace that have a text.
 
 use clap::Args;
 use serde::Serialize;
@@ -34,7 +34,7 @@ pub(in crate::cli) struct MarksArgs {
     csv: bool,
 }
 
-/// The answer. Field names are those of the machine interface.
+/// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
 struct Answer<'a> {
     schema: &'static str,
@@ -43,7 +43,7 @@ struct Answer<'a> {
     left_out: usize,
 }
 
-/// Marks in the text unless the user says how many.
+/// Marks in the text output unless `--top` is given.
 const SHOWN: usize = 100;
 
 pub(in crate::cli) fn run(args: &MarksArgs) -> Result<(), Failure> {

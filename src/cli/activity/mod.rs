@@ -1,5 +1,5 @@
-//! What a program did while its memory changed: `highwater marks`, `frames` and `processors`, and what of it a
-//! report says in its text.
+//! Activity of a program while its memory changed: `highwater marks`, `frames` and `processors`, and their part of a
+//! report's text.
 
 pub(super) mod frames;
 pub(super) mod marks;
@@ -56,12 +56,12 @@ impl TimeAsked {
         inputs(&self.files)
     }
 
-    /// The process that is meant, by name or id.
+    /// The requested process, by name or id.
     fn process(&self) -> Option<&str> {
         self.process.as_deref()
     }
 
-    /// Loads the capture, or with `--each` one after the other, tells what is wrong with it, and answers.
+    /// Loads the capture (with `--each` one after the other), reports its problems, and answers.
     fn answer(
         &self,
         stage: &'static str,
@@ -81,16 +81,16 @@ impl TimeAsked {
     }
 }
 
-/// Whether there are memory events makes no difference here.
+/// Reports all problems except missing memory events, which do not matter here.
 fn report_other_problems(trace: &Trace) {
     let is_of_interest = |problem: &&crate::problem::Problem| problem.kind != ProblemKind::NoMemoryEvents;
     report_problems(&trace.problems.iter().filter(is_of_interest).cloned().collect::<Vec<_>>());
 }
 
-/// Lines of each part in the text of a report.
+/// Lines per section in the text of a report.
 const SHOWN: usize = 10;
 
-/// What a report's text says of all that.
+/// The marks, frames and processor samples in a report's text.
 pub(super) fn describe(entries: &ActivityEntries) -> String {
     let mut text = String::new();
     if let Some(marks) = entries.marks.as_ref().filter(|marks| !marks.list.is_empty()) {
@@ -118,7 +118,7 @@ fn process_cell(process: Option<&str>, pid: Option<u32>) -> String {
     text::process_names(std::iter::once((process, pid, None))).swap_remove(0)
 }
 
-/// Texts can be long, so they come last.
+/// The marks as a table. Texts can be long, so their column is the last.
 fn marks_table(marks: &[MarkEntry]) -> String {
     let right = [("At", Align::Right), ("Lasts", Align::Right)];
     let mut table = Table::new(right.into_iter().chain(["Provider", "Process", "Text"].map(|name| (name, Align::Left))));
@@ -131,7 +131,7 @@ fn marks_table(marks: &[MarkEntry]) -> String {
     table.text()
 }
 
-/// A swap chain in a line.
+/// Describes a swap chain in one line.
 fn chain_line(chain: &ChainEntry) -> String {
     let process = plain(&process_cell(Some(&chain.process), Some(chain.pid)));
     let frames = text::plural(chain.frames as u64, "frame");

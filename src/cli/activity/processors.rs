@@ -1,4 +1,4 @@
-//! `highwater processors`: what processors ran, by process, function or stack.
+//! `highwater processors`: processor samples by process, function or stack.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ enum By {
     Stack,
 }
 
-/// The answer. Field names are those of the machine interface.
+/// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
 struct Answer {
     schema: &'static str,
@@ -90,13 +90,13 @@ struct StackEntry {
     process: String,
     pid: u32,
     process_start_s: Option<f64>,
-    /// Outermost frame first; empty where none was recorded.
+    /// Outermost frame first; empty if no stack was recorded.
     stack: Vec<String>,
     #[serde(flatten)]
     samples: SampleNumbers,
 }
 
-/// Lines in the text unless the user says how many.
+/// Lines in the text output unless `--top` is given.
 const SHOWN: usize = 40;
 
 pub(in crate::cli) fn run(args: &ProcessorsArgs) -> Result<(), Failure> {
@@ -186,7 +186,7 @@ fn stacks(trace: &Trace, interval: Interval, (counts, names): (&[u32], &Names)) 
     sampled_stacks(trace, counts).into_iter().map(entry).collect()
 }
 
-/// Names can be very long, so they come last.
+/// The functions as a table. Names can be very long, so their column is the last.
 fn functions_table(functions: &[FunctionEntry]) -> String {
     let own = [("Self", Align::Right), ("Process", Align::Left), ("Function", Align::Left)];
     let mut table = Table::new(SAMPLE_COLUMNS.into_iter().chain(own));

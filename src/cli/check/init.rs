@@ -1,4 +1,4 @@
-//! Rules to begin with, from a trace that is well: `highwater check --init`.
+//! `highwater check --init`: writes starter rules from a known-good trace.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::paths::{self, Existing, Refusal};
 use crate::query::{By, Cancel, Fold, Measured, MeasuredRequest, ReportRequest, doubts, named_report, totals};
 use crate::symbols::Names;
 
-/// Writes rules to begin with.
+/// Writes the starter rules.
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let out = args.out.as_deref().or(args.rules.as_deref()).filter(|out| *out != Path::new("-"));
     if let Some(option) = args.asked.choices.beyond_places() {
@@ -36,7 +36,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     written.map_err(|error| unwritten_rules(out, &error))
 }
 
-/// What there is an option for is named with that.
+/// The failure to write the rules; if an existing file is the reason, it names `--force`.
 fn unwritten_rules(out: &Path, error: &io::Error) -> Failure {
     match Refusal::of(error) {
         Some(Refusal::Exists) => Failure::BadArguments(format!("{} is there already; --force overwrites it", out.display())),

@@ -1,9 +1,9 @@
-//! A comparison in Markdown, for a comment on a change: what each layer came to, then what grew
-//! most, at last what shrank. Stacks are folded away below.
+//! A comparison in Markdown, for a comment on a code change: the totals of each layer, then the groups that grew
+//! most, and last those that shrank. Stacks follow in collapsed sections.
 //!
-//! Names come from traces, which others made: they stand in `<code>`, with everything escaped
-//! that Markdown or HTML would take for its own, and mention nobody. The text stays below what
-//! comments may have, whatever names and how many groups there are.
+//! Names come from traces, which others made. So they are put in `<code>`, with everything escaped that Markdown or
+//! HTML would interpret, and cannot mention anybody. The text stays below the size limit of comments, whatever the
+//! names and however many groups.
 
 use std::fmt::Write;
 
@@ -12,36 +12,36 @@ use super::is_above;
 use crate::format;
 use crate::query::{By, Compared, Group};
 
-/// Bytes of the text at most; comments of the large services have room for 64 Ki characters.
+/// Maximum bytes of the text; comments on the large services have room for 64 Ki characters.
 const MOST_BYTES: usize = 60_000;
-/// Groups in the table unless the user says how many, ...
+/// Groups in the table unless `--top` is given.
 const SHOWN: usize = 20;
-/// ... of which so many have their stacks below.
+/// Groups whose stacks follow below the table.
 const STACKS: usize = 10;
-/// Frames of a stack, the innermost.
+/// Frames of a stack in the text: the innermost.
 const FRAMES: usize = 30;
-/// Characters of a name, ...
+/// Maximum characters of a name.
 const NAME: usize = 120;
-/// ... and of a sentence.
+/// Maximum characters of a sentence.
 const SENTENCE: usize = 400;
 
-/// What is shown.
+/// The comparison to show.
 pub(super) struct Shown<'a> {
     pub(super) a: &'a str,
     pub(super) b: &'a str,
     pub(super) by: &'a [By],
     /// All groups.
     pub(super) groups: &'a [Group<Compared>],
-    /// One group a layer.
+    /// One group per layer.
     pub(super) totals: &'a [Group<Compared>],
     pub(super) top: Option<usize>,
-    /// By how many bytes a group may grow.
+    /// Bytes by which a group may grow.
     pub(super) limit: Option<u64>,
-    /// What speaks against the numbers.
+    /// Doubts about the numbers.
     pub(super) doubts: &'a [String],
 }
 
-/// See the module.
+/// Writes the comparison as Markdown.
 pub(super) fn text(shown: &Shown<'_>) -> String {
     let mut text = Bounded::default();
     text.put(&format!("### Memory: {} → {}\n\n", code(shown.a), code(shown.b)));
@@ -55,7 +55,7 @@ pub(super) fn text(shown: &Shown<'_>) -> String {
     text.put(&verdict(shown));
     text.put(&totals(shown.totals));
     let mut order: Vec<&Group<Compared>> = shown.groups.iter().collect();
-    // Growers first; among them, and among the others, the largest changes.
+    // Groups that grew come first. The sort is stable, so the largest changes stay first in both parts.
     order.sort_by_key(|group| group.numbers.delta.outstanding_to <= 0);
     order.truncate(shown.top.unwrap_or(SHOWN));
     let order: Vec<Group<Compared>> = order.into_iter().cloned().collect();
@@ -70,14 +70,14 @@ pub(super) fn text(shown: &Shown<'_>) -> String {
     text.text
 }
 
-/// A text that takes no more than there is room for, whole pieces only.
+/// A text of limited size, which takes only whole pieces.
 #[derive(Default)]
 struct Bounded {
     text: String,
 }
 
 impl Bounded {
-    /// Whether there was room.
+    /// Appends a piece if there is room; returns whether there was.
     fn put(&mut self, piece: &str) -> bool {
         let has_room = self.text.len() + piece.len() <= MOST_BYTES;
         if has_room {
@@ -86,13 +86,13 @@ impl Bounded {
         has_room
     }
 
-    /// The short last line, for which there always is.
+    /// Appends the short last line, for which there is always room.
     fn put_last(&mut self, piece: &str) {
         self.text += piece;
     }
 }
 
-/// What came of the limit.
+/// The outcome of the limit.
 fn verdict(shown: &Shown<'_>) -> String {
     let Some(limit) = shown.limit else { return String::new() };
     let most = format::signed_bytes(i64::try_from(limit).unwrap_or(i64::MAX));
@@ -103,7 +103,7 @@ fn verdict(shown: &Shown<'_>) -> String {
     }
 }
 
-/// The layers, which are never added.
+/// The table of the layers, which are never added together.
 fn totals(layers: &[Group<Compared>]) -> String {
     let mut text = "| Layer | Change | A | B | Peak | Blocks |\n|:--|--:|--:|--:|--:|--:|\n".to_owned();
     for group in layers {
@@ -124,7 +124,7 @@ fn numbers(of: &Compared) -> String {
     .join(" | ")
 }
 
-/// The table of the groups, and how many of them it has.
+/// Appends the table of the groups, as far as there is room; returns how many groups it has.
 fn put_table(text: &mut Bounded, shown: &Shown<'_>, order: &[Group<Compared>]) -> usize {
     let has_stacks = shown.by.contains(&By::Stack);
     let stacks = if has_stacks { "Innermost frame | " } else { "" };
@@ -152,7 +152,7 @@ fn put_table(text: &mut Bounded, shown: &Shown<'_>, order: &[Group<Compared>]) -
     lines
 }
 
-/// A stack below the table, folded away.
+/// A stack as a collapsed section, which goes below the table.
 fn stack(number: usize, group: &Group<Compared>) -> String {
     let change = format::signed_bytes(group.numbers.delta.outstanding_to);
     let frames = group.stack.as_deref().unwrap_or_default();
@@ -168,19 +168,19 @@ fn stack(number: usize, group: &Group<Compared>) -> String {
     text + "</pre>\n</details>\n"
 }
 
-/// A name as it is.
+/// A name as inline code.
 fn code(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!("<code>{}</code>", escaped(name, NAME)) }
 }
 
-/// Text without anything that Markdown or HTML gives a meaning to, of at most so many characters.
+/// Escapes everything that Markdown or HTML interprets, and cuts the text to `most` characters.
 fn escaped(name: &str, most: usize) -> String {
     let mut text = String::new();
     let count = name.chars().count();
     for c in name.chars().take(most) {
         match c {
             c if !format::is_plain(c) => text.push(char::REPLACEMENT_CHARACTER),
-            // What looks like an address of mail would be one; a comment parts it.
+            // Text that looks like an email address would become a link; a comment in it prevents that.
             '@' => text.push_str("<!---->&#64;"),
             c if c.is_ascii_punctuation() && !matches!(c, ',' | '-' | '/' | '%' | '+' | '=' | ';') => {
                 let _ = write!(text, "&#{};", u32::from(c));

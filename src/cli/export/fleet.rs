@@ -1,6 +1,6 @@
-//! Many captures, some at a time: which there are, whether there is room for one more, what became of each.
+//! Exports many captures, several at a time: finds them, waits until there is room for one more, and collects the outcomes.
 //!
-//! A capture that is already there costs a look at its file. One that fails does not hold up the others.
+//! A capture that is already exported costs a look at its file. A capture that fails does not stop the others.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -23,15 +23,15 @@ use crate::stack_rules::StackRules;
 use crate::synth::demo;
 use crate::tables::KeyedSet;
 
-/// What a capture takes besides its trace while it is written.
+/// Bytes that writing a capture needs besides its trace.
 const BESIDE: u64 = 256 << 20;
-/// Captures at a time, at most.
+/// Maximum number of captures at a time.
 const AT_A_TIME: usize = 8;
 
-/// One capture.
+/// A capture to export; an archive can hold several.
 struct Job {
     inputs: Vec<Input>,
-    /// Why it cannot be exported, where that is known before any file is read.
+    /// Why it cannot be exported, if that is known before any file is read.
     refusal: Option<String>,
     /// Bytes of its files.
     bytes: u64,
@@ -46,7 +46,7 @@ impl Job {
         Self { bytes: inputs.iter().map(bytes).sum(), refusal: None, inputs }
     }
 
-    /// Of one file, if it is one.
+    /// The job of a single file, or the refusal of a pattern without a file.
     fn of_one(found: Result<Input, NoFile>) -> Self {
         match found {
             Ok(input) => Self::of(vec![input]),
@@ -54,7 +54,7 @@ impl Job {
         }
     }
 
-    /// As the user named it.
+    /// The files as the user named them.
     fn name(&self) -> String {
         self.inputs.iter().map(Input::name).collect::<Vec<_>>().join(" + ")
     }
@@ -64,7 +64,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     args.asked.memory.watch(&args.asked.inputs());
     let found = wildcards::expanded(args.asked.inputs());
     let jobs: Vec<Job> = if args.tables.one_capture {
-        // A pattern without a file is one of the files that cannot be read.
+        // A pattern without a file stays in the list, as a file that cannot be read.
         vec![Job::of(found.into_iter().map(|found| found.unwrap_or_else(|none| none.pattern)).collect())]
     } else {
         found.into_iter().map(Job::of_one).collect()
@@ -88,11 +88,11 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         total,
     };
     let outcomes = fleet.run(&jobs);
-    drop(fleet); // the line that shows how far it is goes, and so does the place in the folder
+    drop(fleet); // removes the progress line, and this export's part of the folder
     conclude(&jobs, outcomes)
 }
 
-/// Says what became of all, and fails if anything did.
+/// Reports the outcomes, and fails if a capture could not be exported or if none has what was named.
 fn conclude(jobs: &[Job], outcomes: Vec<Result<Vec<Done>, Failure>>) -> Result<(), Failure> {
     let (mut done, mut failures) = (Vec::new(), Vec::new());
     for (job, outcome) in jobs.iter().zip(outcomes) {
@@ -117,7 +117,7 @@ fn conclude(jobs: &[Job], outcomes: Vec<Result<Vec<Done>, Failure>>) -> Result<(
         n => text += &format!("; {n} already there, --replace writes anew"),
     }
     output::answer(&(text + "\n"))?;
-    // What one of many has not is a line for that one.
+    // A capture that lacks what was named has its own line; the others count.
     let failed = failures.iter().filter(|(_, failure)| !matches!(failure, Failure::BadArguments(_))).count();
     let of = plural(jobs.len() as u64, "capture");
     match () {
@@ -127,30 +127,30 @@ fn conclude(jobs: &[Job], outcomes: Vec<Result<Vec<Done>, Failure>>) -> Result<(
     }
 }
 
-/// What became of a capture.
+/// The outcome of a capture.
 struct Done {
-    /// Its allocations; `None` if it was there already.
+    /// Number of its allocations; `None` if it was there already.
     rows: Option<u64>,
 }
 
-/// All that the captures have in common.
+/// The state that all captures of the export share.
 struct Fleet<'a> {
     args: &'a ExportArgs,
-    /// Whether there is one capture only.
+    /// Whether there is only one job.
     is_alone: bool,
     rules: Arc<StackRules>,
     lake: Lake,
     room: Room,
-    /// Captures of this export.
+    /// Ids of the captures that this export has seen.
     met: Mutex<KeyedSet<String>>,
     progress: Mutex<Progress>,
-    /// Of [`Fleet::total`]: half of a capture's bytes when it is read, half when it is written.
+    /// Progress, out of [`Fleet::total`]: a capture counts half when it is read, and half when it is written.
     done: AtomicU64,
     total: u64,
 }
 
 impl Fleet<'_> {
-    /// In the order of the jobs.
+    /// Exports all jobs; the outcomes are in the order of the jobs.
     fn run(&self, jobs: &[Job]) -> Vec<Result<Vec<Done>, Failure>> {
         let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let work = || {
@@ -172,7 +172,7 @@ impl Fleet<'_> {
         results.into_iter().map(|(_, outcome)| outcome).collect()
     }
 
-    /// The captures of a job: one, but for archives that hold several.
+    /// Exports the captures of a job: one, or several if it is an archive.
     fn export(&self, job: &Job) -> Result<Vec<Done>, Failure> {
         if let Some(reason) = &job.refusal {
             return Err(Failure::Failed(reason.clone()));
@@ -200,7 +200,8 @@ impl Fleet<'_> {
         all.drain(..).enumerate().map(each).collect()
     }
 
-    /// Whether a capture was not met before, and is not there, unless it is to be written anew.
+    /// Whether to export a capture: this export has not seen it before, and the folder does not have it or it is to
+    /// be replaced.
     fn is_wanted(&self, identity: &CaptureIdentity) -> Result<bool, Failure> {
         let is_there = self.lake.has(&identity.id).map_err(|error| self.failure(&error))?;
         Ok(locked(&self.met).insert(identity.id.clone()) && (!is_there || self.args.replace.replace))
@@ -231,7 +232,7 @@ impl Fleet<'_> {
         }
     }
 
-    /// Loads a capture, when there is room for it.
+    /// Loads a capture as soon as there is room for it.
     fn load(&self, capture: &Capture, share: &mut Share<'_>) -> Result<(Trace, Seat<'_>), Failure> {
         let asked = &self.args.asked;
         let mut plan = memory::plan(capture, asked.memory, asked.choices.process.as_deref(), asked.choices.layer);
@@ -244,7 +245,7 @@ impl Fleet<'_> {
         self.room.within(self.need(capture), load, was_too_little)
     }
 
-    /// What a capture is taken to need; one that is alone may have all there is.
+    /// The estimated need of a capture in bytes; a job that is alone may use the whole budget.
     fn need(&self, capture: &Capture) -> u64 {
         if self.is_alone {
             return u64::MAX;
@@ -274,13 +275,13 @@ impl Fleet<'_> {
     }
 }
 
-/// Why nothing of a capture can be read, as all commands say it.
+/// The error for a capture that cannot be read, worded as in all commands.
 fn unreadable<T>(job: &Job, error: &io::Error) -> Result<T, Failure> {
     open(&job.inputs)?;
     Err(Failure::Failed(format!("{}: {error}", job.name())))
 }
 
-/// A capture's share of the work, in bytes: all of it twice.
+/// A capture's share of the work, in bytes: its size twice, for reading and for writing.
 struct Share<'a> {
     fleet: &'a Fleet<'a>,
     told: u64,
@@ -288,7 +289,7 @@ struct Share<'a> {
 }
 
 impl Share<'_> {
-    /// So much of it is done.
+    /// Notes that `done` bytes of the share are done.
     fn reach(&mut self, done: u64) {
         let more = done.min(2 * self.bytes).saturating_sub(self.told);
         self.told += more;
@@ -311,15 +312,15 @@ impl Watch for Share<'_> {
     }
 }
 
-/// The memory that may be used. One capture is always let in, however much it needs: no more is loaded of it than
-/// there is room for.
+/// The memory budget of the export. One capture is always admitted, however much it needs: only as much of it is
+/// loaded as there is room for.
 struct Room {
     budget: u64,
     used: Mutex<u64>,
     freed: Condvar,
 }
 
-/// What a capture has of it.
+/// The part of the budget that a capture holds.
 struct Seat<'a> {
     room: &'a Room,
     bytes: u64,
@@ -330,7 +331,7 @@ impl Room {
         Self { budget, used: Mutex::new(0), freed: Condvar::new() }
     }
 
-    /// Waits until there is room.
+    /// Waits until there is room for so many bytes.
     fn take(&self, bytes: u64) -> Seat<'_> {
         let bytes = bytes.min(self.budget);
         let is_full = |used: &mut u64| *used > 0 && used.saturating_add(bytes) > self.budget;
@@ -339,8 +340,8 @@ impl Room {
         Seat { room: self, bytes }
     }
 
-    /// Does some work beside others in what it is taken to need, which `work` is told. If that was too little the
-    /// work is done again, alone and with all there is: so what comes of it does not depend on others.
+    /// Runs `work` beside others, with the estimated need as its budget. If that was too little, runs it again, alone
+    /// and with the whole budget: so the result does not depend on the others.
     fn within<T>(
         &self,
         need: u64,
@@ -365,7 +366,7 @@ impl Drop for Seat<'_> {
     }
 }
 
-/// What a panic of another worker left is whole: nothing is changed in more than one step.
+/// Locks a mutex even after a panic of another worker: each change is one step, so the value is intact.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -394,7 +395,7 @@ mod tests {
 
     #[test]
     fn what_needs_more_than_it_was_taken_to_is_done_again_alone_with_all_there_is() {
-        // What it is taken to need, what it needs, and what it is given.
+        // The estimated need, the real need, and the budgets that the work is given.
         let cases: [(u64, u64, &[u64]); 4] = [(30, 20, &[30]), (30, 40, &[30, 100]), (30, 200, &[30, 100]), (1000, 200, &[100])];
         for (need, needs, given) in cases {
             let room = Room::new(100);

@@ -1,4 +1,4 @@
-//! `highwater export`: what is known of a trace in the formats of other programs.
+//! `highwater export`: exports a trace to the formats of other programs.
 
 #[cfg(feature = "parquet")]
 mod fleet;
@@ -120,7 +120,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
 }
 
 impl ExportArgs {
-    /// What can be refused without looking at the files.
+    /// Checks the arguments as far as that is possible without reading the files.
     fn check(&self) -> Result<(), Failure> {
         let format = self.format.name();
         let refuse = |option: &str, why: &str| Err(Failure::BadArguments(format!("{option} is not for {format}, {why}")));
@@ -141,14 +141,14 @@ impl ExportArgs {
         Ok(())
     }
 
-    /// Whether anything that is written follows from names.
+    /// Whether the output depends on symbol names.
     fn shows_names(&self, request: &ReportRequest) -> bool {
         let has_stacks = !matches!(self.format, Format::Csv | Format::Json);
         has_stacks || needs_names(&request.filter, &request.by) || (self.fold && request.by.contains(&By::Module))
     }
 }
 
-/// Writes a file whole or not at all; `-` is the standard output.
+/// Writes the file whole or not at all; `-` is the standard output.
 fn write_to(
     out: &Path,
     existing: Existing,

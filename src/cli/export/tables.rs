@@ -1,4 +1,4 @@
-//! `highwater export --format parquet`: many captures become tables, each of its own.
+//! `highwater export --format parquet`: exports many captures as tables, each capture to tables of its own.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ fn tag(text: &str) -> Result<(String, String), String> {
 }
 
 impl TablesArgs {
-    /// For all other formats.
+    /// Refuses these options, for all other formats.
     pub(super) fn refuse(&self) -> Result<(), Failure> {
         let given = [(self.one_capture, "--one-capture"), (!self.tags.is_empty(), "--tag")];
         match given.into_iter().find(|(is_given, _)| *is_given) {

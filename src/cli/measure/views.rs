@@ -1,5 +1,5 @@
-//! How long the window's views take, each for intervals by chance; and how much of the
-//! processors that was, which says more where others use them too.
+//! Measures the window's views for random intervals: their elapsed time and their CPU time, which says more if other
+//! programs use the processors too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,28 +18,28 @@ use crate::synth::Random;
 use crate::tables::KeyedSet;
 use crate::units::{Interval, Layer, Ticks};
 
-/// Of each view, by what is asked.
+/// Measurements of each view, by the name of the question.
 pub(super) type Views = BTreeMap<&'static str, Vec<Took>>;
 
-/// Milliseconds.
+/// The cost of one answer, in milliseconds.
 #[derive(Serialize)]
 pub(super) struct Took {
-    /// From the question to the answer.
+    /// Elapsed time from the question to the answer.
     ms: f64,
-    /// Of all processors together, where the system tells it (Linux).
+    /// CPU time of all processors together, if the system reports it (Linux).
     processors_ms: Option<f64>,
 }
 
-/// Rows of the table of allocations.
+/// Maximum rows in the table of allocations.
 const ROWS: usize = 1_000_000;
 
-/// Generations between marks.
+/// Number of generations in an interval.
 const GENERATIONS: i64 = 8;
 
-/// Groups of a comparison.
+/// Maximum groups of a comparison.
 const COMPARED: usize = 1000;
 
-/// Asks each view `count` times; what views begin with, the totals, is part of each.
+/// Asks each view `count` times. Views begin with the totals, so each measurement includes them.
 pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Cancel) -> Result<Views, Cancelled> {
     let mut views = Views::new();
     once(index, &mut views, cancel)?;
@@ -56,7 +56,7 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
     let layer = trace.heaps.first().map_or(Layer::Heap, |heap| heap.layer);
     let types = timed(&mut views, "types, once", || Types::of(trace, &names, cancel))?;
     let all = function_sums(trace, &functions, &totals(index, trace.span, cancel)?, &mask, cancel)?;
-    // The largest, which is around nearly everything.
+    // The largest function, which nearly everything lies below.
     let of = all.iter().filter(|of| of.layer == layer).max_by_key(|of| of.total.numbers().size).map(|of| of.function);
     let side = |interval| DiffSide { index, interval, mask: &mask, names: &names, functions: Some(&functions), totals: None };
     let groups =
@@ -107,7 +107,7 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
             Some(COMPARED),
             |_| {
                 start.note(&mut views, "compare");
-                enough.cancel(); // the peaks were measured
+                enough.cancel(); // the peaks are measured above
             },
             &enough,
         );
@@ -135,7 +135,7 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
     Ok(views)
 }
 
-/// What is made once for a trace, or for each state of the names.
+/// Measures what is computed once per trace, or once per state of the names.
 fn once(index: &Index, views: &mut Views, cancel: &Cancel) -> Result<(), Cancelled> {
     let (trace, names) = (index.trace(), Names::default());
     let functions = timed(views, "functions, once", || Functions::of(trace, &names, Fold::Foreign, cancel))?;
@@ -156,7 +156,7 @@ fn timed<T>(views: &mut Views, name: &'static str, ask: impl FnOnce() -> Result<
     Ok(answer)
 }
 
-/// When something was asked.
+/// The start of a measurement.
 #[derive(Clone, Copy)]
 struct Start {
     at: Instant,
@@ -176,9 +176,9 @@ impl Start {
     }
 }
 
-/// Nanoseconds that all threads of this process have run so far.
+/// CPU time of all threads of this process so far, in nanoseconds.
 fn processor_time() -> Option<u64> {
-    // The kernel brings the number of a thread up to date when it leaves its processor.
+    // The kernel updates the CPU time of a thread when the thread leaves its processor.
     std::thread::yield_now();
     let threads = std::fs::read_dir("/proc/self/task").ok()?;
     let of_thread = |thread: std::fs::DirEntry| {

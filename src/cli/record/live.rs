@@ -1,4 +1,4 @@
-//! The recording itself, at a terminal: started, watched, ended; and what others left.
+//! Recording at a terminal: starting, watching and ending it; and cleaning up after other recordings.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -13,10 +13,10 @@ use crate::format::{count, rough_bytes};
 use crate::paths::Existing;
 use crate::platform::Interrupts;
 
-/// So often the recording is looked after.
+/// Time between two polls of the recording.
 const POLL: Duration = Duration::from_millis(250);
 
-/// Records until it is enough.
+/// Records until the user interrupts it or it ends by itself.
 pub(super) fn run(request: &Request, out: &Path, existing: Existing) -> Result<(), Failure> {
     request.check().map_err(failure)?;
     let summary = in_place(out, existing, |to| record(request, &beside(out), to))?;
@@ -24,7 +24,7 @@ pub(super) fn run(request: &Request, out: &Path, existing: Existing) -> Result<(
     Ok(())
 }
 
-/// Stops and puts back what recordings have left that do not run any more.
+/// Stops sessions and puts back settings of recordings that do not run any more.
 pub(super) fn run_clean_up() -> Result<(), Failure> {
     let lines = clean_up().map_err(failure)?.lines();
     let ended = lines.iter().map(|line| format!("ended: {line}\n")).collect::<String>();
@@ -59,7 +59,7 @@ fn beside(out: &Path) -> PathBuf {
     out.with_extension("recording")
 }
 
-/// A person at a terminal: one line a second.
+/// Reports to a person at a terminal, one line per second.
 struct Person {
     last: Instant,
     before: Progress,

@@ -1,7 +1,7 @@
-//! `highwater record --self-test`: does recording work on this machine? A program that allocates
-//! a known number of blocks is recorded in each way there is, and what the traces hold is
-//! compared with what it did. All of it, with every call to Windows and the first events of each
-//! lane as they came, is in one JSON file: what a person sends who wants to know what is wrong.
+//! `highwater record --self-test`: checks whether recording works on this machine. A program that allocates a known
+//! number of blocks is recorded in each possible way, and the contents of the traces are compared with what it did.
+//! One JSON file has all results, every call to Windows and the first events of each lane as they came; a person
+//! sends it to find out what is wrong.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,14 +22,14 @@ use crate::model::{Activity, Mark, NodeId, ProcessId, Row, Trace};
 use crate::paths::Existing;
 use crate::units::{Layer, Pid, Ticks};
 
-/// All that is known afterwards.
+/// The report of the self-test.
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
     version: &'static str,
     machine: MachineFacts,
     recordings: Vec<Recorded>,
-    /// What went wrong, in sentences; none if all is well.
+    /// Problems that were found, in sentences; none if all is well.
     complaints: Vec<String>,
 }
 
@@ -51,14 +51,14 @@ struct Recorded {
     journal: Journal,
 }
 
-/// What was to be in the trace, and what is.
+/// Expected and found blocks of one layer.
 #[derive(Serialize)]
 struct Comparison {
     expected: Counts,
     found: Counts,
-    /// Of the allocations found, how many have a call stack, ...
+    /// Number of found allocations that have a call stack.
     with_stack: u64,
-    /// ... and in how many stacks there is a frame of the program.
+    /// Number of found allocations whose call stack has a frame of the program.
     through_program: u64,
 }
 
@@ -69,18 +69,18 @@ struct Counts {
     freed: u64,
 }
 
-/// The report in the folder.
+/// File name of the report in the folder.
 const REPORT: &str = "self-test.json";
 
-/// What was to be in the trace beside memory, and what is.
+/// Expected and found numbers of everything besides memory.
 #[derive(Serialize)]
 struct BesideMemory {
     marks: Number,
     frames: Number,
     methods: Number,
-    /// There are at least so many expected.
+    /// The expected number is a minimum.
     samples: Number,
-    /// Of the samples found, in how many stacks there is a frame of the program.
+    /// Number of found samples whose call stack has a frame of the program.
     samples_through_program: u64,
 }
 
@@ -90,12 +90,13 @@ struct Number {
     found: u64,
 }
 
-/// Records all, compares, writes the report into `folder`, in which that of an earlier test may have to give way.
+/// Records in all ways, compares, and writes the report into `folder`; `existing` says whether files of an earlier
+/// test are replaced.
 pub(super) fn run(folder: &Path, existing: Existing) -> Result<(), Failure> {
     let own = std::env::current_exe().map_err(|error| Failure::Failed(error.to_string()))?;
     let mut programs =
         vec![TargetProgram { path: own.clone(), words: vec!["record".to_owned(), "--self-test-target".to_owned()] }];
-    // Where it was built, see capture::windows::target.
+    // It is there only where it was built; see capture::windows::target.
     let narrow = own.with_file_name("highwater-target32.exe");
     programs.extend(narrow.exists().then_some(TargetProgram { path: narrow, words: Vec::new() }));
     let traces = (0..programs.len()).flat_map(|number| Way::ALL.map(|way| trace_of(folder, number, way)));
@@ -103,7 +104,7 @@ pub(super) fn run(folder: &Path, existing: Existing) -> Result<(), Failure> {
     run_with(folder, &programs)
 }
 
-/// The same of other programs that do the same.
+/// Tests recording as [`run`] does, with other programs that do the same.
 pub(in crate::cli) fn run_with(folder: &Path, programs: &[TargetProgram]) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| Failure::Failed(format!("{}: {error}", folder.display())))?;
     let machine = about_this_machine();
@@ -135,12 +136,12 @@ fn write(path: &PathBuf, report: &Report) -> Result<(), Failure> {
     write_out(path, Existing::GivesWay, "the report", |draft| draft.write_all((text + "\n").as_bytes()))
 }
 
-/// Where the recording of a program in a way is written.
+/// The path of the trace of one program that is recorded in one way.
 fn trace_of(folder: &Path, number: usize, way: Way) -> PathBuf {
     folder.join(number.to_string()).join(format!("{}.etl", way.name()))
 }
 
-/// Removes the trace of an earlier test, which may give way if its report may.
+/// Removes the trace of an earlier test, which may be replaced if the report of that test may.
 fn make_way(trace: &Path) -> Result<(), Failure> {
     check_out(trace, Existing::GivesWay)?;
     match std::fs::remove_file(trace) {
@@ -197,7 +198,7 @@ impl Recorded {
 }
 
 impl Recorded {
-    /// What Windows says of the kernel's events that are on, where that is not what was asked for: processes, threads,
+    /// The complaint if Windows has not switched on all kernel events that were requested: processes, threads,
     /// images, pages, samples.
     fn masks_complaint(&self) -> Option<String> {
         let answer = self.journal.calls.iter().rev().find_map(|call| call.answer.as_ref())?;
@@ -263,7 +264,7 @@ fn goes_through(trace: &Trace, process: ProcessId, stack: NodeId, at: Ticks, pro
 }
 
 impl Comparison {
-    /// The rows of the layer that have just that size: nobody else's blocks do.
+    /// Counts the rows of the layer that have exactly this size: no other blocks have it.
     fn new(layer: Layer, Blocks { count, size, freed }: Blocks, trace: Option<&Trace>, pid: u32, program: &str) -> Self {
         let mut comparison = Self {
             expected: Counts { count, bytes: count * size, freed },
@@ -291,7 +292,7 @@ impl Comparison {
         }
         self.found.count += 1;
         self.found.bytes += row.size;
-        // Pages that were there at the end of the process went with it.
+        // Pages that still existed at the end of the process were not freed: they went with it.
         self.found.freed += u64::from(row.death < process.end.unwrap_or(Ticks::NEVER));
         self.with_stack += u64::from(site.stack != NodeId::ROOT);
         self.through_program += u64::from(goes_through(trace, heap.process, site.stack, row.birth, program));

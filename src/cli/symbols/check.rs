@@ -1,7 +1,7 @@
-//! `highwater symbols check`: of which modules of traces names are there, and why not of others.
+//! `highwater symbols check`: shows which modules of traces have names, and why the others do not.
 //!
-//! What is found is read, as a report would: a PDB that is damaged is as good as none. Only
-//! servers of `--symbols` are asked.
+//! PDBs that are found are read, as for a report: a damaged PDB is as good as none. Only servers given with
+//! `--symbols` are asked.
 
 use clap::Args;
 
@@ -45,7 +45,7 @@ pub(in crate::cli) fn run(args: &CheckArgs) -> Result<(), Failure> {
     }
 }
 
-/// The same for people: modules in which frames lie.
+/// The modules with frames, as text.
 fn describe(modules: &Modules) -> String {
     let columns = [("Module", Align::Left), ("State", Align::Left), ("Frames", Align::Right), ("Named", Align::Right)];
     let columns = columns.into_iter().chain([("PDB", Align::Right), ("Source", Align::Left)]);
@@ -64,7 +64,7 @@ fn describe(modules: &Modules) -> String {
     format!("{table}{summary}{unused}\n")
 }
 
-/// Why there are no names, or not all that there could be.
+/// Why a module has no names, or not all that it could have.
 fn notes(module: &ModuleReport) -> Vec<String> {
     let why = reason(module).map(str::to_owned);
     why.into_iter().chain(module.notes.iter().map(ToString::to_string)).collect()

@@ -1,8 +1,8 @@
-//! `highwater symbols fetch`: the PDBs of the modules of traces come into the stores of the
-//! symbol path, so that nobody needs a network for names later.
+//! `highwater symbols fetch`: fetches the PDBs of the modules of traces into the stores of the symbol path, so that
+//! names need no network later.
 //!
-//! Whoever names this command lets it ask: the servers of `--symbols`, or without it those of
-//! the environment. Where neither names a place there is nothing to ask, and no default.
+//! The command itself is the permission to ask servers: those of `--symbols`, or without it those of the environment.
+//! If neither names a place, there is nothing to ask, and no default.
 
 use clap::Args;
 
@@ -61,7 +61,7 @@ pub(in crate::cli) fn run(args: &FetchArgs) -> Result<(), Failure> {
     complaint(&modules).map_or(Ok(()), |why| Err(Failure::Failed(why)))
 }
 
-/// What is not as it should be in the end.
+/// The error in the end: missing modules and unreadable traces.
 fn complaint(modules: &Modules) -> Option<String> {
     let missing = modules.missing().count() as u64;
     let all = plural(modules.sought().count() as u64, "module");
@@ -71,7 +71,7 @@ fn complaint(modules: &Modules) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// The same for people.
+/// The result as text.
 fn describe(modules: &Modules, path: &SymbolPath) -> String {
     let servers = path.servers();
     let there = modules.sought().filter(|module| super::listing::reason(module).is_none());

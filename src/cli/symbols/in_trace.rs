@@ -1,8 +1,7 @@
-//! What addresses of a trace are called in a process at a time: in the module that is mapped
-//! there then, or the method that the .NET runtime has there, with the names that reports give the
-//! frames of stacks.
+//! Names of addresses in a process of a trace at a time: in the module that is mapped there then, or the method that
+//! the .NET runtime has there. They are the names that frames of stacks have in reports.
 //!
-//! Cost: the trace is loaded; of the PDBs those are read in whose modules the addresses lie.
+//! Cost: the trace is loaded, and the PDBs of the modules in which the addresses lie are read.
 
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use crate::problem::{Problem, ProblemKind};
 use crate::symbols::{CodeAddress, Names, Options, Symbols};
 use crate::units::Ticks;
 
-/// The answer. Field names are those of the machine interface.
+/// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
 struct Answer<'a> {
     schema: &'static str,
@@ -34,17 +33,17 @@ struct Address<'a> {
     address: String,
     at_s: f64,
     process: String,
-    /// `None`: it ran before the trace.
+    /// `None` if it was running before the trace.
     process_start_s: Option<f64>,
     module: Option<&'a str>,
     path: Option<&'a str>,
     rva: Option<String>,
-    /// When the module was mapped, `None` before the trace.
+    /// When the module was mapped; `None` if that was before the trace.
     mapped_s: Option<f64>,
-    /// When it was unmapped, `None` if it never was.
+    /// When it was unmapped; `None` if it never was.
     unmapped_s: Option<f64>,
     frames: Vec<Function<'a>>,
-    /// Code of the .NET runtime, if that is what is there.
+    /// The managed method (.NET) at the address, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<MethodFound<'a>>,
 }
@@ -56,9 +55,9 @@ struct MethodFound<'a> {
     module: &'a str,
     start: String,
     size: u32,
-    /// When its code was made, `None` before the trace.
+    /// When its code was loaded; `None` if that was before the trace.
     loaded_s: Option<f64>,
-    /// When it went, `None` if it never did.
+    /// When its code was unloaded; `None` if it never was.
     unloaded_s: Option<f64>,
 }
 
@@ -66,7 +65,7 @@ pub(super) fn run(args: &LookupArgs, pid: u32) -> Result<(), Failure> {
     let inputs = args.inputs();
     let choices = Choices::of_process(Some(pid.to_string()));
     let trace = load_trace(&inputs, args.memory, &args.marks, &choices, "symbols lookup")?;
-    // Whether there are memory events makes no difference here.
+    // Missing memory events do not matter here.
     let is_of_interest = |problem: &&Problem| problem.kind != ProblemKind::NoMemoryEvents;
     report_problems(&trace.problems.iter().filter(is_of_interest).cloned().collect::<Vec<_>>());
     let name = inputs.iter().map(crate::load::Input::name).collect::<String>();
@@ -88,12 +87,13 @@ pub(super) fn run(args: &LookupArgs, pid: u32) -> Result<(), Failure> {
     if args.json { output::json(&answer) } else { output::answer(&describe(&answer)) }
 }
 
-/// Which life of a process id is meant, and when: the one that is alive at the time that is given;
-/// else the last one, at its end or that of the trace, or when something was last mapped at the address.
+/// Finds the process that an id means, and the time to look at. If a time is given, it is the process that is alive
+/// then. Otherwise it is the last process with that id, at its end, at the end of the trace, or when something was
+/// last mapped at the address.
 fn life(trace: &Trace, pid: u32, wanted: &AddressAt) -> Result<(ProcessId, Ticks), String> {
     let seconds = |t| text::seconds(trace.clock.seconds(t));
     let lives = || (0..trace.processes.len() as u32).map(ProcessId).filter(|&id| trace.process(id).pid.0 == pid);
-    // They are numbered as they were met; when one began is not always known.
+    // Processes are numbered in the order in which they appear; their start times are not always known.
     let Some(latest) = lives().last() else { return Err(format!("no process has the id {pid}")) };
     let at = wanted.at.as_ref().map(|at| at.ticks(trace, Some(&pid.to_string()))).transpose()?;
     let Some(at) = at else {
@@ -112,8 +112,8 @@ fn life(trace: &Trace, pid: u32, wanted: &AddressAt) -> Result<(ProcessId, Ticks
     alive.map(|id| (id, at)).ok_or_else(|| format!("process {pid} did not run at {}", seconds(at)))
 }
 
-/// The end of a process or of the trace; where nothing is mapped at the address then, the last tick at which
-/// something was: images are unloaded before their process ends.
+/// The end of a process or of the trace. If nothing is mapped at the address then, the last tick at which something
+/// was: images are unloaded before their process ends.
 fn last_mapped(trace: &Trace, id: ProcessId, address: u64) -> Ticks {
     let process = trace.process(id);
     let end = process.end.unwrap_or(trace.span.to);
@@ -158,7 +158,7 @@ fn address<'a>(trace: &'a Trace, names: &'a Names, place: &CodeAddress) -> Addre
     }
 }
 
-/// The same for people.
+/// The answer as text.
 fn describe(answer: &Answer<'_>) -> String {
     let mut lines = String::new();
     for address in &answer.addresses {
@@ -186,7 +186,7 @@ fn describe(answer: &Answer<'_>) -> String {
     lines
 }
 
-/// A method of the .NET runtime, and since when its code is there.
+/// Describes a managed method (.NET), and from when until when its code was there.
 fn describe_method(method: &MethodFound<'_>) -> String {
     let MethodFound { name, signature, module, start, size, loaded_s, unloaded_s } = method;
     let since = loaded_s.map_or_else(String::new, |at| format!(", since {}", text::seconds(at)));

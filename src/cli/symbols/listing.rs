@@ -1,7 +1,7 @@
-//! The modules of traces and how far it is with their symbols, for `fetch` and `check`.
+//! The modules of traces and the state of their symbols, for `fetch` and `check`.
 //!
-//! Each file is a trace of its own; a module that several have is one entry, with the frames of
-//! all. One trace is open at a time, and servers are asked for nothing twice.
+//! Each file is a trace of its own. A module that several traces have is one entry, with the frames of all of them.
+//! One trace is open at a time, and servers are never asked for the same thing twice.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -49,21 +49,21 @@ pub(super) struct Traces {
     pub(super) quiet: Quiet,
 }
 
-/// What is sought of a trace.
+/// The symbols to find for a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
     /// The names of all frames.
     Names,
     /// The PDBs of modules with frames.
     Files,
-    /// The PDBs of all modules that an identity is known of.
+    /// The PDBs of all modules whose identity is known.
     AllFiles,
 }
 
-/// Between two looks at how far it is.
+/// Time between two updates of the progress.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Waits until all is found that is to be, and shows meanwhile how far it is: servers and shares take their time.
+/// Waits until everything is found, and shows the progress meanwhile: servers and shares can take long.
 pub(super) fn wait_in_sight(symbols: &Symbols, what: String) {
     let mut progress = Progress::new(what);
     symbols.wait_watched(EVERY, |modules| {
@@ -72,7 +72,7 @@ pub(super) fn wait_in_sight(symbols: &Symbols, what: String) {
     });
 }
 
-/// What comes just now, and how much of it.
+/// The current download, and how much of it is done.
 fn coming(modules: &[ModuleReport]) -> String {
     let downloads = modules.iter().filter_map(|module| match module.state {
         ModuleState::Downloading(download) => Some((module, download)),
@@ -90,8 +90,8 @@ impl Traces {
         asked::inputs(&self.files)
     }
 
-    /// Seeks what is wanted of each trace on this path. One that cannot be read is told, and
-    /// counted; if none can, that is the failure.
+    /// Finds the symbols of each trace on this path. A trace that cannot be read is reported and counted; if none can
+    /// be read, that is the failure.
     pub(super) fn visit(&self, path: &SymbolPath, wanted: Wanted) -> Result<Modules, Failure> {
         let mut modules = Modules::default();
         let (mut first, mut read) = (None, 0);
@@ -117,7 +117,7 @@ impl Traces {
         }
     }
 
-    /// A file can hold several captures: an archive.
+    /// Visits all captures of a file; an archive can hold several.
     fn visit_one(&self, input: &Input, path: &SymbolPath, wanted: Wanted, modules: &mut Modules) -> Result<(), Failure> {
         let all = Capture::open_all(std::slice::from_ref(input), &mut |_, _| true).map_err(cannot_open)?;
         panics::reach("symbols");
@@ -160,13 +160,13 @@ impl Traces {
     }
 }
 
-/// What was ever mapped into some processes.
+/// The modules that were ever mapped into some processes.
 fn mapped(trace: &Arc<Trace>, processes: &KeyedSet<ProcessId>) -> KeyedSet<ModuleKey> {
     let ids = (0..trace.processes.len() as u32).map(ProcessId).filter(|id| processes.contains(id));
     ids.flat_map(|id| &trace.process(id).modules).map(ModuleKey::of).collect()
 }
 
-/// Whether it can be told from other builds.
+/// Whether a module can be told from its other builds.
 fn has_identity(key: &ModuleKey) -> bool {
     match key {
         ModuleKey::Pdb(_) => true,
@@ -174,7 +174,7 @@ fn has_identity(key: &ModuleKey) -> bool {
     }
 }
 
-/// How much of the work is done, and of how much.
+/// Progress of the work: what is done, and the total.
 fn done_of(modules: &[ModuleReport]) -> (u64, u64) {
     const WHOLE: u64 = 1_000;
     let part = |module: &ModuleReport| match &module.state {
@@ -194,12 +194,13 @@ pub(super) struct Modules {
     list: Vec<ModuleReport>,
     index: KeyedMap<ModuleKey, usize>,
     answers: ServerAnswers,
-    /// Traces that could not be read.
+    /// Number of traces that could not be read.
     pub(super) unreadable: usize,
 }
 
 impl Modules {
-    /// Of a module that was met before the worse state stays: names are missing somewhere.
+    /// Adds a module. If it is already listed, its frames add up and the worse state stays, because names are missing
+    /// somewhere.
     fn add(&mut self, module: ModuleReport) {
         let Some(&index) = self.index.get(&module.key) else {
             self.index.insert(module.key.clone(), self.list.len());
@@ -223,18 +224,18 @@ impl Modules {
         self.list.iter()
     }
 
-    /// Those of which something was sought.
+    /// The modules whose symbols were sought.
     pub(super) fn sought(&self) -> impl Iterator<Item = &ModuleReport> + Clone {
         self.iter().filter(|module| module.state != ModuleState::Unused)
     }
 
-    /// Those that are missing, and why.
+    /// The modules without symbols, and why.
     pub(super) fn missing(&self) -> impl Iterator<Item = (&ModuleReport, &str)> + Clone {
         self.iter().filter_map(|module| reason(module).map(|why| (module, why)))
     }
 }
 
-/// Why there is nothing, if that is so.
+/// Why a module has no symbols, if it has none.
 pub(super) fn reason(module: &ModuleReport) -> Option<&str> {
     match &module.state {
         ModuleState::Failed(why) => Some(why),
@@ -242,14 +243,14 @@ pub(super) fn reason(module: &ModuleReport) -> Option<&str> {
     }
 }
 
-/// The answer of either. Field names are those of the machine interface.
+/// The JSON answer of `fetch` and `check`; its field names are the machine interface.
 #[derive(Serialize)]
 pub(super) struct Answer<'a> {
     pub(super) schema: &'static str,
     pub(super) modules: Vec<Entry<'a>>,
 }
 
-/// A module as the machine interface has it.
+/// A module in JSON answers.
 #[derive(Serialize)]
 pub(super) struct Entry<'a> {
     module: &'a str,
@@ -267,7 +268,7 @@ pub(super) struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// One of a list; names are told of if they were sought.
+    /// The entry of a module; it has a number of named frames only if names were sought.
     pub(super) fn of(module: &'a ModuleReport, wanted: Wanted) -> Self {
         let is_found = !module.source.is_empty();
         Self {
@@ -287,7 +288,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// How it is with a module, in a word.
+/// The state of a module, in a word.
 pub(super) fn state(module: &ModuleReport) -> &'static str {
     match module.state {
         ModuleState::Unused => "unused",

@@ -1,5 +1,4 @@
-//! `highwater symbols lookup`: what the symbol engine says of addresses in one PDB, or in a
-//! process of a trace ([`in_trace`]).
+//! `highwater symbols lookup`: looks up addresses in one PDB, or in a process of a trace ([`in_trace`]).
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -58,20 +57,20 @@ impl LookupArgs {
     }
 }
 
-/// An address and perhaps a time.
+/// An address, and optionally a time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct AddressAt {
     pub(super) address: u64,
     pub(super) at: Option<Moment>,
 }
 
-/// What an address must look like.
+/// Message about a malformed address.
 const LIKE: &str = "not an address like 0x2e30";
 
 impl FromStr for AddressAt {
     type Err = String;
 
-    /// Debuggers write `7ff6'12345678` with a mark in its middle.
+    /// Parses an address, which may have a backtick in its middle as debuggers write it: ``7ff6`12345678``.
     fn from_str(text: &str) -> Result<Self, String> {
         let (address, at) = text.split_once('@').map_or((text, None), |(address, at)| (address, Some(at)));
         let digits = address.strip_prefix("0x").or_else(|| address.strip_prefix("0X")).unwrap_or(address);
@@ -82,7 +81,7 @@ impl FromStr for AddressAt {
     }
 }
 
-/// The answer of a PDB. Field names are those of the machine interface.
+/// The JSON answer about a PDB; its field names are the machine interface.
 #[derive(Serialize)]
 struct Answer<'a> {
     schema: &'static str,
@@ -104,7 +103,7 @@ struct Address<'a> {
     frames: Vec<Function<'a>>,
 }
 
-/// One frame.
+/// One frame of an answer.
 #[derive(Serialize)]
 pub(super) struct Function<'a> {
     pub(super) function: &'a str,
@@ -112,13 +111,13 @@ pub(super) struct Function<'a> {
     pub(super) line: Option<u32>,
 }
 
-/// Frames as the answer has them.
+/// Converts frames to those of an answer.
 pub(super) fn functions<'a>(frames: Option<impl Iterator<Item = Frame<'a>>>) -> Vec<Function<'a>> {
     let function = |Frame { function, file, line }| Function { function, file, line };
     frames.into_iter().flatten().map(function).collect()
 }
 
-/// Looks addresses up.
+/// Looks up the addresses.
 pub(in crate::cli) fn run(args: &LookupArgs) -> Result<(), Failure> {
     match args.pid {
         Some(pid) => in_trace::run(args, pid),
@@ -152,7 +151,7 @@ fn in_pdb(args: &LookupArgs) -> Result<(), Failure> {
     output::answer(&describe(&pdb, &addresses))
 }
 
-/// An address from the base of an image.
+/// An address as an offset from the base of an image.
 fn rva(AddressAt { address, at }: &AddressAt) -> Result<u32, String> {
     let of_trace = "of a trace say with --pid which process is meant";
     match (u32::try_from(*address), at) {
@@ -179,7 +178,7 @@ fn describe(pdb: &Pdb, addresses: &[Address<'_>]) -> String {
     text
 }
 
-/// Frames for people, a line each.
+/// The frames as text, a line each.
 pub(super) fn describe_frames(frames: &[Function<'_>]) -> String {
     if frames.is_empty() {
         return "    nothing is known of it\n".to_owned();

@@ -1,9 +1,8 @@
-//! `highwater symbols`: what addresses are called ([`lookup`], [`in_trace`]), of which modules
-//! names can be had ([`check`]), and fetching what they are made of ([`fetch`]). And what
-//! `report` does to have names: see [`names`].
+//! `highwater symbols`: looks up addresses ([`lookup`], [`in_trace`]), shows which modules have names ([`check`]),
+//! and fetches PDBs ([`fetch`]). Also finds the names that `report` shows: see [`names`].
 //!
-//! A server is asked only where the user named it to the command: by `--symbols`, and for
-//! `fetch`, which is there to ask, in the environment.
+//! A server is asked only if the user named it to the command: with `--symbols` or, for `fetch`, whose purpose is
+//! asking servers, in the environment.
 
 pub(super) mod check;
 pub(super) mod fetch;
@@ -26,10 +25,10 @@ use crate::synth::demo;
 use crate::tables::KeyedMap;
 use crate::units::Interval;
 
-/// Finds the names of the frames of some sites: on the path that is given, in which
-/// a server is asked because it was named, and on that of the environment without its
-/// servers, because nobody was asked about them. Those of the demo are always there. With
-/// `frees` those of frees, too. And tells which modules have none, those of Windows itself apart.
+/// Finds the names of the frames of some sites; with `frees` those of frees, too. They come from the given path,
+/// including its servers, because the user named them; from the path of the environment without its servers, because
+/// the user was not asked about them; and from the symbols of the demo, which are always there. Also returns the
+/// modules that have no names, except those of Windows itself.
 pub(super) fn names(
     trace: &Arc<Trace>,
     path: Option<&str>,
@@ -52,19 +51,19 @@ pub(super) fn names(
     (symbols.names().1, Unnamed::new(unnamed))
 }
 
-/// The names of all frames at places where samples found a process; of those with a count.
+/// Finds the names of all frames of sampled stacks whose count is not 0.
 pub(super) fn names_of_samples(trace: &Arc<Trace>, path: Option<&str>, counts: &[u32]) -> Arc<Names> {
     names_of_sites(trace, path, sampled_sites(trace, counts))
 }
 
-/// Those places.
+/// The sampled sites of known processes whose count is not 0.
 pub(super) fn sampled_sites<'t>(trace: &'t Trace, counts: &'t [u32]) -> impl Iterator<Item = &'t Site> {
     let known = trace.processes.len();
     let sites = trace.activity.samples.sites.iter().zip(counts);
     sites.filter(move |(site, count)| **count > 0 && (site.caller.0 as usize) < known).map(|(site, _)| site)
 }
 
-/// The names of the frames of any stacks; where they come from as in [`names`].
+/// Finds the names of the frames of any stacks, with the sources that [`names`] has.
 pub(super) fn names_of_sites<'t>(trace: &Arc<Trace>, path: Option<&str>, sites: impl Iterator<Item = &'t Site>) -> Arc<Names> {
     let options = Options { sources: sources(trace, named_path(path)), ..Options::default() };
     let symbols = Symbols::start_at(Arc::clone(trace), options, addresses_of(trace, sites), || {});
@@ -77,7 +76,7 @@ pub(super) fn names_of_sites<'t>(trace: &Arc<Trace>, path: Option<&str>, sites: 
     symbols.names().1
 }
 
-/// All addresses of those stacks, each once while its module is the same.
+/// The addresses of the sites' stacks, each once while its module stays the same.
 fn addresses_of<'t>(trace: &Trace, sites: impl Iterator<Item = &'t Site>) -> Vec<CodeAddress> {
     let mut looked: KeyedMap<(ProcessId, NodeId), Interval> = KeyedMap::default();
     let mut all = Vec::new();
@@ -88,14 +87,15 @@ fn addresses_of<'t>(trace: &Trace, sites: impl Iterator<Item = &'t Site>) -> Vec
             }
             let address = trace.stacks.address(node);
             looked.insert((process, node), trace.mapped_at(process, address, at).during);
-            // Of the kernel's innermost frames it is the place itself that has a name.
+            // An innermost frame of the kernel is named by its own address, other frames by the call before it: both
+            // are asked for.
             all.extend([true, false].map(|is_return| CodeAddress { process, address, at, is_return }));
         }
     }
     all
 }
 
-/// See [`names`].
+/// The symbol path that [`names`] describes.
 fn named_path(given: Option<&str>) -> SymbolPath {
     let store = Sources::default_store();
     let mut path = given.map_or_else(SymbolPath::default, |given| SymbolPath::parse(given, store.as_deref()));
@@ -104,7 +104,7 @@ fn named_path(given: Option<&str>) -> SymbolPath {
     path
 }
 
-/// Says once of a path that it is too long.
+/// Reports once that a path is too long.
 fn complain(path: &SymbolPath) {
     static IS_TOLD: AtomicBool = AtomicBool::new(false);
     if let Some(complaint) = path.complaint()
@@ -114,14 +114,13 @@ fn complain(path: &SymbolPath) {
     }
 }
 
-/// Where the symbols of a trace come from. The servers on the path are asked: one that may not
-/// be is not on it.
+/// The sources of a trace's symbols. All servers on the path are asked: a server that may not be asked is not on it.
 fn sources(trace: &Trace, path: SymbolPath) -> Sources {
     let (volumes, embedded) = (trace.volumes.clone(), vec![demo::symbols()]);
     Sources { path, network: true, store: Sources::default_store(), volumes, embedded, ..Sources::default() }
 }
 
-/// How many modules have no names, and why the first of them, which has most frames.
+/// Describes the modules without names: the first, which has most frames, with the reason, and how many others there are.
 fn without_names<'m>(modules: impl Iterator<Item = &'m ModuleReport>) -> Option<String> {
     let mut failed = modules.filter_map(|module| match &module.state {
         ModuleState::Failed(why) => Some((&module.name, why)),

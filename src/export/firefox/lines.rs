@@ -1,5 +1,6 @@
-//! Source files and lines of frames, which the writer of profiles has no place for: frames with one are made with a label
-//! of their own, and when the profile is text the labels become functions again, with their file, and frames with their line.
+//! Source files and lines of frames, for which the profile writer has no place. A frame with a line is written with a
+//! label of its own. In the text of the profile the labels become functions again, with their file, and the frames
+//! get their line.
 //!
 //! Memory: the profile's text, and the tables of one thread.
 
@@ -11,10 +12,10 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::tables::KeyedMap;
 
-/// What stands between a function's name and the number of its line.
+/// Separates a function's name from the number of its line in a label.
 const MARK: char = '\u{1f}';
 
-/// The lines of a profile's frames.
+/// The source lines of a profile's frames.
 #[derive(Default)]
 pub(super) struct Lines {
     list: Vec<Line>,
@@ -47,7 +48,7 @@ impl Lines {
         self.list.get(number.parse::<usize>().ok()?).filter(|line| line.function == function)
     }
 
-    /// Writes a profile whose frames have such labels.
+    /// Writes a profile whose frames have such labels, with files and lines in their place.
     pub(super) fn write(&self, profile: &impl Serialize, out: &mut dyn Write) -> serde_json::Result<()> {
         if self.list.is_empty() {
             return serde_json::to_writer(out, profile);
@@ -72,14 +73,14 @@ impl Lines {
         out.write_all(&rest.as_bytes()[1..]).map_err(serde_json::Error::io)
     }
 
-    /// The tables of a thread that change.
+    /// The tables of a thread that change, without labels.
     fn thread(&self, tables: &Table<'_>) -> serde_json::Result<Vec<(&'static str, Box<RawValue>)>> {
         let mut strings: Vec<String> = column(tables, "stringArray")?;
         let mut functions: Table<'_> = column(tables, "funcTable")?;
         let mut frames: Table<'_> = column(tables, "frameTable")?;
         let names: Vec<usize> = column(&functions, "name")?;
         let lines: Vec<Option<&Line>> = names.iter().map(|&name| strings.get(name).and_then(|label| self.of(label))).collect();
-        // Functions and files get one string each, behind those that are there.
+        // Functions and files get one string each, after the strings that are there.
         let mut numbers: KeyedMap<&str, usize> = KeyedMap::default();
         let mut added: Vec<&str> = Vec::new();
         let first = strings.len();
@@ -89,7 +90,7 @@ impl Lines {
                 first + added.len() - 1
             })
         };
-        // Those of one name and file are one function; `kept` are the first of each.
+        // Labels with the same name and file become one function; `kept` has the first of each.
         let (mut kept, mut files, mut new_names): (Vec<usize>, Vec<Option<usize>>, Vec<usize>) = Default::default();
         let mut known: KeyedMap<(usize, usize), usize> = KeyedMap::default();
         let of_old: Vec<usize> = (0..names.len())
@@ -114,7 +115,7 @@ impl Lines {
         let new_functions: Vec<usize> = of_frame.iter().filter_map(|&old| of_old.get(old).copied()).collect();
         for (&name, line) in names.iter().zip(&lines) {
             if line.is_some() {
-                strings[name].clear(); // nothing points there any more
+                strings[name].clear(); // nothing refers to it any more
             }
         }
         strings.extend(added.into_iter().map(str::to_owned));
@@ -140,7 +141,7 @@ impl Lines {
     }
 }
 
-/// An object by its keys, whose values are text.
+/// A JSON object by its keys; the values are unparsed text.
 type Table<'a> = BTreeMap<&'a str, &'a RawValue>;
 
 fn column<'a, T: serde::Deserialize<'a>>(table: &Table<'a>, name: &str) -> serde_json::Result<T> {

@@ -1,5 +1,5 @@
-//! Marks as markers: of each its time, how long it lasts, who wrote it and its text. One by a process without a
-//! thread here has one made; those of no process that is known are the first thread's.
+//! Marks as markers, each with its time, duration, provider and text. If the process of a mark has no thread, one is
+//! added; marks without a known process go to the first thread.
 
 use fxprof_processed_profile::{
     CategoryHandle, MarkerFieldFlags, MarkerFieldFormat, MarkerTiming, Profile, StaticSchemaMarker, StaticSchemaMarkerField,
@@ -38,7 +38,7 @@ impl StaticSchemaMarker for TextMarker {
         self.text
     }
 
-    /// There is no such field.
+    /// Returns 0: the marker has no number fields.
     fn number_field_value(&self, _field_index: u32) -> f64 {
         0.0
     }
@@ -59,7 +59,7 @@ impl Drawn<'_> {
         }
     }
 
-    /// `None` for a mark of nobody where nobody has a thread.
+    /// The thread for a mark; `None` if the mark has no process and there is no thread.
     fn thread_of(&mut self, mark: &Mark) -> Option<ThreadHandle> {
         match mark.process {
             Some(process) => Some(self.thread(process).thread),

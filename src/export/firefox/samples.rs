@@ -1,6 +1,6 @@
 //! Processor samples as the samples of each process's thread.
 //!
-//! Of more than [`MOST`] as many are left out between two as it takes, and those that stay weigh as much more.
+//! If there are more than [`MOST`], only every n-th is written, with n times the weight.
 
 use std::num::NonZeroUsize;
 
@@ -12,7 +12,7 @@ use crate::export::{ExportError, Value};
 use crate::model::{ProcessId, Sample};
 use crate::tables::KeyedMap;
 
-/// Samples of one profile.
+/// Maximum samples of one profile.
 pub(super) const MOST: usize = 1 << 20;
 
 impl Drawn<'_> {

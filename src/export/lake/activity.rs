@@ -1,5 +1,5 @@
-//! What programs did while memory changed, as tables: marks, and the frames of games. Who wants to know what was
-//! allocated in a frame joins the allocations that were born in it.
+//! Tables of what programs did while memory changed: marks, and the frames of games. To find what was allocated in a
+//! frame, join the allocations that were born in it.
 //!
 //! Processor samples are in no table: there are too many to be of use beside numbers of memory.
 
@@ -10,7 +10,7 @@ use super::file::{Cell, TableFile};
 use crate::query::{MarkRequest, api_name, marks};
 
 impl Dimensions<'_> {
-    /// Those that were written in the interval.
+    /// Writes the marks that were written in the interval.
     pub(super) fn marks(&self, file: &mut TableFile) -> Result<(), ParquetError> {
         let (trace, interval) = (self.trace(), self.question.interval);
         for mark in marks(trace, &MarkRequest { interval, process: None, text: "" }) {
@@ -27,7 +27,7 @@ impl Dimensions<'_> {
         Ok(())
     }
 
-    /// Those that end in the interval.
+    /// Writes the frames that end in the interval.
     pub(super) fn game_frames(&self, file: &mut TableFile) -> Result<(), ParquetError> {
         for lane in &self.trace().activity.presents {
             let ending = lane.ending_in(self.question.interval);

@@ -1,8 +1,8 @@
-//! Table `allocations`: a row each that takes part in the interval, in the order of births, in
-//! files of [`FILE_ROWS`] rows at most that are written side by side.
+//! Table `allocations`: one row per allocation that takes part in the interval, in the order of births, in files of
+//! at most [`FILE_ROWS`] rows that are written in parallel.
 //!
-//! Cost: a pass over the rows for each column. Memory: a worker has a row group's ids and one column of
-//! it, some 6 MB; there are at most [`WORKERS`].
+//! Cost: a pass over the rows for each column. Memory: a worker has the ids of a row group and one column of it, some
+//! 6 MB; there are at most [`WORKERS`].
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -19,18 +19,18 @@ use crate::panics;
 use crate::query::{LifetimeClass, Types, UNKNOWN_TYPE};
 use crate::units::{Layer, Ticks};
 
-/// Rows of a file at most, filters aside: a whole number of chunks.
+/// Maximum rows of a file, before filters: a whole number of chunks.
 const FILE_ROWS: usize = 1 << 23;
-/// Files that are written at a time, at most.
+/// Maximum number of files that are written at a time.
 const WORKERS: usize = 8;
 
-/// What the columns of all files need.
+/// The data from which the columns of all files are filled.
 pub(super) struct Source<'a> {
     question: &'a Question<'a>,
     trace: &'a Trace,
     stacks: &'a StackList,
     types: &'a Types,
-    /// Their names, by number; `None` for the unknown one.
+    /// Names of the types, by number; `None` for the unknown one.
     type_names: Vec<Option<ByteArray>>,
     layer_names: [ByteArray; 3],
 }
@@ -48,11 +48,11 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Writes all files into a folder; tells how many rows there are.
+    /// Writes all files into a folder; returns the number of rows.
     pub(super) fn write(&self, folder: &Path, telling: &Telling<'_>) -> Result<u64, LakeError> {
         let chunks = self.trace.rows.chunks().len();
         let workers = std::thread::available_parallelism().map_or(1, usize::from).clamp(1, WORKERS);
-        // Small traces are shared out too, if that is worth a file.
+        // Small traces are divided among the workers, too, if a part is worth a file.
         let a_file = chunks.div_ceil(workers).clamp(2 * GROUP_ROWS / CHUNK, FILE_ROWS / CHUNK);
         let files = chunks.div_ceil(a_file).max(1);
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -117,7 +117,7 @@ impl<'a> Source<'a> {
         Ok(file.group(|place, leaf| self.fill(ALLOCATIONS.columns[place].name, leaf, rows))?)
     }
 
-    /// Fills a column.
+    /// Fills a column with the values of these rows.
     fn fill(&self, column: &str, leaf: &mut Leaf, ids: &[RowId]) {
         let (trace, rows) = (self.trace, &self.trace.rows);
         let heap = |id: RowId| trace.heap(trace.site(rows.site(id)).heap);
@@ -151,7 +151,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Moments, null where they are before the trace or never come.
+    /// Adds times in seconds; null for those before the trace or never.
     fn seconds(&self, leaf: &mut Leaf, ticks: impl Iterator<Item = Ticks>) {
         for t in ticks {
             let is_ordinary = t != Ticks::BEFORE_TRACE && t != Ticks::NEVER;
@@ -163,7 +163,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Tells `each` the chunks and places of rows.
+/// Calls `each` with the chunk of each row and its place there.
 fn each(trace: &Trace, ids: &[RowId], mut each: impl FnMut(&Chunk<'_>, usize)) {
     for same in ids.chunk_by(|a, b| a.0 as usize / CHUNK == b.0 as usize / CHUNK) {
         let chunk = trace.rows.chunk(same[0].0 as usize / CHUNK);

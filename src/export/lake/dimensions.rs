@@ -1,5 +1,4 @@
-//! The small tables: what the allocations of a capture refer to, the series of its heaps, and the
-//! capture itself.
+//! The small tables: those that the allocations of a capture refer to, the series of its heaps, and the capture itself.
 
 use parquet::errors::ParquetError;
 
@@ -9,18 +8,18 @@ use crate::model::{Heap, HeapId, Process, ProcessId, Trace};
 use crate::query::{Cancel, Cancelled, HeapNumbers, heap_numbers, heap_series};
 use crate::units::Ticks;
 
-/// Moments of a series at most, its first and its last included.
+/// Maximum moments of a series, including its first and its last.
 const MOST_MOMENTS: usize = 257;
-/// Numbers of all series together, if there are many heaps.
+/// Maximum numbers of all series together; limits the moments if there are many heaps.
 const MOST_NUMBERS: usize = 1 << 18;
 
-/// Writes them.
+/// Writes the small tables.
 pub(super) struct Dimensions<'a> {
     pub(super) question: &'a Question<'a>,
     pub(super) about: &'a About,
 }
 
-/// What each heap held, and when.
+/// The outstanding bytes of each heap, and the moments of these numbers.
 pub(super) struct HeapSeries {
     moments: Vec<Ticks>,
     by_heap: Vec<Vec<u64>>,
@@ -35,7 +34,7 @@ impl Dimensions<'_> {
         self.trace().clock.seconds(t)
     }
 
-    /// Null where it is before the trace or never.
+    /// A time in seconds; null if it is before the trace or never.
     fn maybe_seconds(&self, t: Ticks) -> Cell<'static> {
         Cell::double(Some(t).filter(|&t| t != Ticks::BEFORE_TRACE && t != Ticks::NEVER).map(|t| self.seconds(t)))
     }
@@ -101,7 +100,7 @@ impl Dimensions<'_> {
         Ok(())
     }
 
-    /// Fewer moments where there are very many heaps.
+    /// The series of all heaps; with fewer moments if there are very many heaps.
     pub(super) fn heap_series(&self, cancel: &Cancel) -> Result<HeapSeries, Cancelled> {
         let Question { index, interval, mask, .. } = *self.question;
         let steps = (MOST_NUMBERS / self.trace().heaps.len().max(1)).clamp(2, MOST_MOMENTS) as i128 - 1;
@@ -163,9 +162,9 @@ impl Dimensions<'_> {
     }
 }
 
-/// Microseconds since 1970 of a FILETIME; `None` if that is unknown.
+/// Converts a FILETIME to microseconds since 1970; `None` if it is unknown.
 fn unix_micros(filetime: i64) -> Option<i64> {
-    /// From 1601 to 1970, in 100 ns.
+    /// Time from 1601 to 1970, in units of 100 ns.
     const TO_1970: i64 = 116_444_736_000_000_000;
     (filetime > 0).then(|| (filetime - TO_1970) / 10)
 }

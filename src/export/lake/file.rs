@@ -1,8 +1,8 @@
-//! One file of a table: columns that are filled row by row or whole, and become a row group when
-//! there are enough of them.
+//! One file of a table: columns that are filled row by row or as a whole, and become a row group when there are
+//! enough rows.
 //!
-//! Cost: memory for one row group of small tables, which has at most [`GROUP_ROWS`] rows and about
-//! [`GROUP_TEXT`] bytes of text; what fills columns itself ([`TableFile::group`]) needs one column.
+//! Cost: memory for one row group of a small table, which has at most [`GROUP_ROWS`] rows and about [`GROUP_TEXT`]
+//! bytes of text. A caller that fills columns itself ([`TableFile::group`]) needs memory for one column.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,19 +19,19 @@ use parquet::schema::types::ColumnPath;
 
 use super::table::{Kind, Table};
 
-/// Rows of a row group: as many as engines like to take at a time.
+/// Rows of a row group: as many as query engines like to take at a time.
 pub(super) const GROUP_ROWS: usize = 1 << 17;
-/// Bytes of text in a row group of a small table, about.
+/// Approximate bytes of text in a row group of a small table.
 const GROUP_TEXT: usize = 16 << 20;
-/// Most of a text that statistics keep.
+/// Maximum bytes of a text that statistics keep.
 const STATISTICS_TEXT: usize = 64;
 
-/// Bytes that may still be written; less than any disk has, so that tests fill it.
+/// Bytes that may still be written; tests set less than any disk has, to fill it.
 #[derive(Clone, Debug)]
 pub struct DiskRoom(Arc<AtomicU64>);
 
 impl DiskRoom {
-    /// So many bytes.
+    /// Room for so many bytes.
     pub fn of(bytes: u64) -> Self {
         Self(Arc::new(AtomicU64::new(bytes)))
     }
@@ -45,7 +45,7 @@ impl DiskRoom {
     }
 }
 
-/// A file, or as much of it as there is room for.
+/// A file of which only as much is written as there is room for.
 pub(super) struct Bounded {
     file: File,
     room: Option<DiskRoom>,
@@ -91,27 +91,27 @@ impl<'a> Cell<'a> {
         value.map_or(Self::Null, Self::Text)
     }
 
-    /// A count or size that is more than there can be becomes the largest that there can.
+    /// A count or size; one above the maximum of the column becomes that maximum.
     pub(super) fn count(value: u64) -> Self {
         Self::Long(clamped(value))
     }
 }
 
-/// As a column holds it.
+/// A number as a column holds it: at most `i64::MAX`.
 pub(super) fn clamped(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// The values of one column of the file that are not null, and where nulls and lists are.
+/// One column of the file: the values that are not null, and the levels that tell where nulls and lists are.
 #[derive(Debug, Default)]
 pub(super) struct Leaf {
     pub(super) bools: Vec<bool>,
     pub(super) longs: Vec<i64>,
     pub(super) doubles: Vec<f64>,
     pub(super) texts: Vec<ByteArray>,
-    /// 1 where there is a value; of columns that can be null, lists and maps.
+    /// 1 where there is a value; only for columns that can be null, lists and maps.
     pub(super) definition: Vec<i16>,
-    /// 1 where a list or map goes on.
+    /// 1 where a list or map continues.
     pub(super) repetition: Vec<i16>,
 }
 
@@ -136,7 +136,7 @@ impl Leaf {
         bytes
     }
 
-    /// A list or map without anything in it.
+    /// Adds an empty list or map.
     fn nothing(&mut self) {
         self.definition.push(0);
         self.repetition.push(0);
@@ -147,7 +147,7 @@ impl Leaf {
 pub(super) struct TableFile {
     table: &'static Table,
     writer: SerializedFileWriter<Bounded>,
-    /// By column of the file.
+    /// The values of the current row group, by column of the file.
     leaves: Vec<Leaf>,
     rows: usize,
     text: usize,
@@ -197,7 +197,7 @@ impl TableFile {
         if self.rows >= GROUP_ROWS || self.text >= GROUP_TEXT { self.flush() } else { Ok(()) }
     }
 
-    /// Makes the rows that were added a row group.
+    /// Writes the added rows as a row group.
     fn flush(&mut self) -> Result<(), ParquetError> {
         if self.rows == 0 {
             return Ok(());
@@ -213,8 +213,8 @@ impl TableFile {
         Ok(())
     }
 
-    /// Makes a row group of columns that `fill` makes one after the other, told their places. For
-    /// tables without lists.
+    /// Writes a row group of columns that `fill` fills one after the other; it gets the place of each. For tables
+    /// without lists.
     pub(super) fn group(&mut self, mut fill: impl FnMut(usize, &mut Leaf)) -> Result<(), ParquetError> {
         let mut group = self.writer.next_row_group()?;
         let mut leaf = std::mem::take(&mut self.leaves[0]);
@@ -229,11 +229,11 @@ impl TableFile {
         Ok(())
     }
 
-    /// Ends the file; it is whole, and on its disk, only if this succeeds.
+    /// Ends the file. Only if this succeeds, the file is complete and on its disk.
     pub(super) fn finish(mut self) -> Result<(), ParquetError> {
         self.flush()?;
         self.writer.finish()?;
-        // File systems of a network, and those with quotas, tell only now that there was no room.
+        // Network file systems, and those with quotas, report only now that there was no room.
         Ok(self.writer.inner().file.sync_all()?)
     }
 }
@@ -256,8 +256,7 @@ fn put(group: &mut SerializedRowGroupWriter<'_, Bounded>, kind: Kind, leaf: &Lea
     column.close()
 }
 
-/// How a table is encoded. Dictionaries are for what recurs; addresses and ids in order are small
-/// as differences.
+/// The encoding of a table. Dictionaries are for values that recur; addresses and ascending ids are small as differences.
 fn properties(table: &Table) -> WriterProperties {
     let differences: &[&str] = match table.name {
         "allocations" => &["address"],

@@ -1,7 +1,7 @@
-//! What a capture is called in the folder: a part of its name, and a hash of what its files hold, so
-//! that two `nightly/trace.etl` are two captures, and one that was moved to another folder is the same.
+//! The id of a capture in the folder: a part of its name, and a hash of the contents of its files. So two
+//! `nightly/trace.etl` are two captures, and one that was moved to another folder is the same.
 //!
-//! Cost: a megabyte of each file, whatever its size.
+//! Cost: reads a megabyte of each file, whatever its size.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,23 +13,23 @@ use crate::load::Input;
 use crate::paths;
 use crate::synth::demo;
 
-/// Bytes that are looked at, in four places of a file.
+/// Bytes that are read at each of four places in a file.
 const LOOK: u64 = 1 << 18;
-/// Characters of a name that are kept.
+/// Characters of a name that are kept in an id.
 const NAME: usize = 48;
 
-/// What a capture is called.
+/// The id and the name of a capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CaptureIdentity {
-    /// By the folder; the same files in the same order have the same.
+    /// The id in the folder; the same files in the same order have the same id.
     pub id: String,
-    /// By people: the name of the first file that can be opened, without folder and extension.
+    /// The name for people: that of the first file that can be opened, without folder and extension.
     pub name: String,
 }
 
 impl CaptureIdentity {
-    /// Of these files. Those that cannot be opened are left out, as they are of the trace, so that the others are
-    /// called what they are called alone; it is an error if none can be.
+    /// The identity of these files. Files that cannot be opened are left out, as they are from the trace, so the
+    /// others have the same identity as alone. If none can be opened, that is an error.
     pub fn of(inputs: &[Input]) -> io::Result<Self> {
         let (mut hash, mut name, mut refused) = (Xxh3::new(), None, None);
         for input in inputs {
@@ -50,7 +50,7 @@ impl CaptureIdentity {
 }
 
 impl CaptureIdentity {
-    /// That of one of several captures in these files, by its number from 1.
+    /// The identity of one of several captures in these files, by its number from 1.
     pub fn of_part(&self, number: usize) -> Self {
         Self { id: format!("{}-{number}", self.id), name: format!("{} ({number})", self.name) }
     }
@@ -63,7 +63,7 @@ fn name_of(input: &Input) -> String {
     }
 }
 
-/// Adds what a file holds to the hash, which is worth nothing if that fails.
+/// Adds the contents of a file to the hash, which is of no use if that fails.
 fn add(hash: &mut Xxh3, input: &Input) -> io::Result<()> {
     match input {
         Input::File(path) => add_file(hash, path)?,
@@ -111,7 +111,7 @@ mod tests {
         assert!(id(&a).starts_with("my_trace_1-") && id(&a).len() == "my_trace_1-".len() + 16, "{}", id(&a));
         assert!(id(&a) != id(&last) && id(&last) != id(&longer));
         assert_ne!(of(&[&a, &last]).unwrap(), of(&[&last, &a]).unwrap());
-        // What cannot be read, a folder too, is left out wherever it stands.
+        // A file that cannot be read, or a folder, is left out wherever it stands.
         let [none, folder] = ["none.etl", "mon"].map(|name| Input::File(folder.path().join(name)));
         assert!(of(&[&none]).is_err() && of(&[&folder, &none]).is_err() && of(&[]).is_err());
         for inputs in [[&none, &a, &last], [&a, &folder, &last], [&a, &last, &none]] {

@@ -1,17 +1,17 @@
-//! Tables for engines that hold many captures: Parquet files in folders `<table>/capture=<id>`, as DuckDB,
-//! Spark and their like read them. `docs/fleet.md` tells the columns.
+//! Tables for query engines that hold many captures: Parquet files in folders `<table>/capture=<id>`, as DuckDB,
+//! Spark and their like read them. `docs/fleet.md` describes the columns.
 //!
-//! - [`table`]: the tables. [`file`]: one file of one. [`allocations`], [`stacks`], [`dimensions`],
-//!   [`activity`]: what stands in them.
-//! - [`folder`]: the folder that several exports write into at a time, and readers read meanwhile.
-//! - [`identity`]: what a capture is called there.
+//! - [`table`]: the tables. [`file`]: one file of a table. [`allocations`], [`stacks`], [`dimensions`], [`activity`]:
+//!   their contents.
+//! - [`folder`]: the folder that several exports write into at a time while others read it.
+//! - [`identity`]: the id of a capture in it.
 //!
-//! Contract: totals of the allocations equal those of a report of the same trace, interval and choice of
-//! rows, in every layer. A capture is there as a whole or not at all.
+//! Contract: totals of the allocations equal those of a report of the same trace, interval and choice of rows, in
+//! every layer. A capture is there as a whole or not at all.
 //!
-//! Cost: totals and peaks as a report by heap, one more scan of the rows for the series, then a pass
-//! over the rows for each column. Memory beside the trace: a bit a row, and what the files take, which is
-//! bounded however many rows there are; what follows from sites and stacks grows with those.
+//! Cost: totals and peaks as for a report by heap, one more scan of the rows for the series, then a pass over the
+//! rows for each column. Memory besides the trace: a bit per row, and the buffers of the files, which are bounded
+//! however many rows there are; tables of sites and stacks grow with their number.
 
 mod activity;
 mod allocations;
@@ -42,30 +42,30 @@ pub use folder::{Lake, Outcome};
 use stacks::StackList;
 use table::Table;
 
-/// Why a capture is not in the folder.
+/// The reason why a capture is not in the folder.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LakeError {
-    /// Its folder cannot be read or written.
+    /// The folder cannot be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// This folder, which says what counts, is missing where other tables have captures.
+    /// This folder, which says which captures count, is missing although other tables have captures.
     #[error(
         "{}: this folder says which captures count, and it is missing although other tables have captures; put it back, \
          or remove the folders of all tables and export anew",
         .0.display()
     )]
     NoCaptures(PathBuf),
-    /// Nothing may be written there; the reason is the end of a sentence.
+    /// Nothing may be written to this path; the reason is the end of a sentence.
     #[error("{}: {}", .0.display(), .1)]
     Refused(PathBuf, &'static str),
     /// The files could not be written.
     #[error("the tables could not be written: {0}")]
     Parquet(String),
-    /// A fault of this program.
+    /// An internal error of this program.
     #[error("an internal error stopped the work ({0})")]
     Fault(String),
-    /// Somebody stopped it.
+    /// The work was cancelled.
     #[error("stopped")]
     Stopped,
 }
@@ -86,49 +86,49 @@ impl From<Cancelled> for LakeError {
     }
 }
 
-/// Which rows of which trace, and by which names.
+/// The rows of a trace to export, and their names.
 pub struct Question<'a> {
-    /// The trace, and which of its rows were chosen.
+    /// The trace, and its chosen rows.
     pub index: &'a Index,
     /// The interval in which rows take part.
     pub interval: Interval,
-    /// Which sites.
+    /// The sites to export.
     pub mask: &'a Mask,
-    /// What frames and types are called.
+    /// Names of frames and types.
     pub names: &'a Names,
-    /// Bytes that may be written, if that is less than the disk has.
+    /// Bytes that may be written, if the disk has more.
     pub room: Option<DiskRoom>,
 }
 
-/// What only whoever opened the files knows of a capture.
+/// Facts about a capture that are known only where its files were opened.
 #[derive(Clone, Debug, Default)]
 pub struct About {
-    /// Files, as they were named.
+    /// Files, as the user named them.
     pub files: Vec<String>,
-    /// What people call it.
+    /// Name for people.
     pub name: String,
-    /// Bytes of its traces: of archives those in them, expanded.
+    /// Bytes of its traces; for archives, of the expanded traces in them.
     pub bytes: u64,
     /// Name of the machine.
     pub machine: Option<String>,
-    /// Version of its system.
+    /// Version of its operating system.
     pub os: String,
-    /// Its processors.
+    /// Number of its processors.
     pub processors: u32,
     /// Build of the program that was recorded.
     pub build: Option<String>,
-    /// What else somebody wants to know, by key.
+    /// Tags that the user gave, with their keys.
     pub tags: Vec<(String, String)>,
 }
 
-/// How many rows are written, for whoever waits.
+/// Reports the number of written rows as progress.
 pub struct Telling<'a> {
     done: AtomicU64,
     tell: &'a (dyn Fn(u64) + Sync),
 }
 
 impl<'a> Telling<'a> {
-    /// `tell` is told the rows that are done, on any thread.
+    /// `tell` is called with the number of rows that are done, on any thread.
     pub fn new(tell: &'a (dyn Fn(u64) + Sync)) -> Self {
         Self { done: AtomicU64::new(0), tell }
     }
@@ -138,8 +138,7 @@ impl<'a> Telling<'a> {
     }
 }
 
-/// Writes all tables of a capture into a folder, each into one of its own. Tells how many
-/// allocations there are.
+/// Writes all tables of a capture into a folder, each into a folder of its own. Returns the number of allocations.
 pub fn write_tables(question: &Question<'_>, about: &About, folder: &Path, telling: &Telling<'_>) -> Result<u64, LakeError> {
     let Question { index, names, mask, .. } = *question;
     let (trace, never) = (index.trace(), Cancel::default());

@@ -1,13 +1,11 @@
-//! Tables `stacks` and `frames`: each call stack once, with an identity that is the same in every
-//! capture and build.
+//! Tables `stacks` and `frames`: each call stack once, with a key that is the same in every capture and build.
 //!
-//! A stack is told from others of its capture by the recorded addresses and by what they are
-//! called; its number is of this capture only. Its *key* follows from the names of its frames alone,
-//! as `highwater diff` matches them: `module!function`, and where there is no name
-//! `module!+0xrva` or the address.
+//! Stacks of a capture differ by their recorded addresses or by the names of their frames; the number of a stack is
+//! valid in its capture only. Its *key* follows from the names of its frames alone, as `highwater diff` matches them:
+//! `module!function`, or without a name `module!+0xrva` or the address.
 //!
-//! Cost: the functions of all sites ([`Functions`]); 8 bytes a path and 4 a site; then a look at each
-//! frame of each stack.
+//! Cost: the functions of all sites ([`Functions`]); 8 bytes per path and 4 per site; then a look at each frame of
+//! each stack.
 
 use std::fmt::Write;
 
@@ -22,26 +20,26 @@ use crate::tables::KeyedMap;
 
 /// The number that stands for "no stack was recorded".
 pub(super) const NO_STACK: u32 = 0;
-/// Characters of a stack as text, at most: outer frames are left out beyond.
+/// Maximum bytes of a stack as text; the outer frames beyond that are left out.
 const MOST_TEXT: usize = 4096;
-/// What stands between its frames.
+/// Separates the frames in that text.
 const BETWEEN: &str = ";";
 
 /// The stacks of a trace, by number.
 pub(super) struct StackList {
     functions: Functions,
-    /// By path.
+    /// Keys of the stacks, by path.
     keys: Vec<u64>,
-    /// A site for each stack but the first, [`NO_STACK`].
+    /// A site for each stack except the first, [`NO_STACK`].
     first: Vec<(Site, SiteId)>,
-    /// By site.
+    /// Number of the stack, by site.
     of_site: Vec<u32>,
-    /// By site that freed.
+    /// Number of the stack, by site that freed.
     of_free_site: Vec<u32>,
 }
 
 impl StackList {
-    /// Of the sites that a mask wants, and of those that freed in their heaps.
+    /// Lists the stacks of the sites that a mask selects, and of those that freed in their heaps.
     pub(super) fn of(trace: &Trace, names: &Names, mask: &Mask, cancel: &Cancel) -> Result<Self, Cancelled> {
         let sites: Vec<Site> = trace.sites.iter().chain(&trace.free_sites).copied().collect();
         let functions = Functions::of_sites(trace, &sites, names, Fold::Nothing, cancel)?;
@@ -74,7 +72,7 @@ impl StackList {
         self.of_site[site.0 as usize]
     }
 
-    /// The stack of a site that freed; `None` where none was recorded.
+    /// The stack of a site that freed; `None` if none was recorded.
     pub(super) fn of_free_site(&self, site: SiteId) -> Option<u32> {
         Some(self.of_free_site[site.0 as usize]).filter(|&stack| stack != NO_STACK)
     }
@@ -108,7 +106,7 @@ impl StackList {
         Ok(())
     }
 
-    /// A stack in words, outermost frame first.
+    /// A stack as text, outermost frame first.
     fn text(&self, path: PathId) -> String {
         let (mut frames, mut length) = (Vec::new(), 0);
         for function in self.functions.chain(path) {
@@ -157,7 +155,7 @@ impl StackList {
     }
 }
 
-/// By path a hash of the names of its frames, each with that of the frames around it.
+/// For each path a hash of the names of its frames: of its last name and the hash of the frames around it.
 fn keys(functions: &Functions) -> Vec<u64> {
     let mut keys = vec![0u64; functions.paths()];
     let mut name = String::new();

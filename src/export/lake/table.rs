@@ -1,5 +1,5 @@
-//! The tables as they are written: names of columns, what they hold and in which unit. The same
-//! list makes the schema of the files and is compared with `docs/fleet.md`.
+//! The tables as they are written: names of columns, what they hold and in which unit. The schema of the files is
+//! made from this list, and a test compares it with `docs/fleet.md`.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use parquet::errors::ParquetError;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::Type;
 
-/// What a column holds.
+/// The type of a column's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Yes or no.
@@ -18,16 +18,16 @@ pub enum Kind {
     Double,
     /// Text, UTF-8.
     Text,
-    /// A moment, microseconds since 1970, UTC.
+    /// A time in microseconds since 1970, UTC.
     Timestamp,
     /// Several texts.
     TextList,
-    /// Texts by text.
+    /// A map from text to text.
     TextMap,
 }
 
 impl Kind {
-    /// As the document calls it.
+    /// The name in the document.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bool => "boolean",
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// How many columns of the file it takes.
+    /// Number of columns that it takes in the file.
     pub(super) fn leaves(self) -> usize {
         if self == Self::TextMap { 2 } else { 1 }
     }
@@ -51,7 +51,7 @@ impl Kind {
 pub struct Column {
     /// Name.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of its values.
     pub kind: Kind,
     /// Whether it can be null.
     pub nullable: bool,
@@ -76,7 +76,7 @@ const fn maybe(name: &'static str, kind: Kind) -> Column {
 
 use Kind::{Bool, Double, Long, Text, TextList, TextMap, Timestamp};
 
-/// One row a capture. It is what makes a capture count.
+/// One row per capture. Only captures in this table count.
 pub static CAPTURES: Table = Table {
     name: "captures",
     columns: &[
@@ -106,7 +106,7 @@ pub static CAPTURES: Table = Table {
     ],
 };
 
-/// One row a life of a process.
+/// One row per process; an id that is used again has several.
 pub static PROCESSES: Table = Table {
     name: "processes",
     columns: &[
@@ -120,7 +120,7 @@ pub static PROCESSES: Table = Table {
     ],
 };
 
-/// One row a mapping of an image.
+/// One row per mapping of an image.
 pub static MODULES: Table = Table {
     name: "modules",
     columns: &[
@@ -138,7 +138,7 @@ pub static MODULES: Table = Table {
     ],
 };
 
-/// One row a heap, tracker or what a process has committed.
+/// One row per heap, per tracker, and per process for its committed memory.
 pub static HEAPS: Table = Table {
     name: "heaps",
     columns: &[
@@ -154,7 +154,7 @@ pub static HEAPS: Table = Table {
     ],
 };
 
-/// One row a call stack.
+/// One row per call stack.
 pub static STACKS: Table = Table {
     name: "stacks",
     columns: &[
@@ -169,7 +169,7 @@ pub static STACKS: Table = Table {
     ],
 };
 
-/// One row a frame of a call stack.
+/// One row per frame of a call stack.
 pub static FRAMES: Table = Table {
     name: "frames",
     columns: &[
@@ -187,7 +187,7 @@ pub static FRAMES: Table = Table {
     ],
 };
 
-/// One row an allocation.
+/// One row per allocation.
 pub static ALLOCATIONS: Table = Table {
     name: "allocations",
     columns: &[
@@ -205,7 +205,7 @@ pub static ALLOCATIONS: Table = Table {
     ],
 };
 
-/// What each heap held at evenly spread moments.
+/// Outstanding bytes of each heap at evenly spread moments.
 pub static SERIES: Table = Table {
     name: "series",
     columns: &[
@@ -217,7 +217,7 @@ pub static SERIES: Table = Table {
     ],
 };
 
-/// One row a mark.
+/// One row per mark.
 pub static MARKS: Table = Table {
     name: "marks",
     columns: &[
@@ -231,7 +231,7 @@ pub static MARKS: Table = Table {
     ],
 };
 
-/// One row a frame of a game: what lies between two presents of a swap chain.
+/// One row per frame of a game: the time between two presents of a swap chain.
 pub static GAME_FRAMES: Table = Table {
     name: "game_frames",
     columns: &[
@@ -244,7 +244,7 @@ pub static GAME_FRAMES: Table = Table {
     ],
 };
 
-/// All tables; `captures` comes last, for that is when a capture is there.
+/// All tables; `captures` is the last, because a capture counts once it is there.
 pub static TABLES: [&Table; 10] =
     [&PROCESSES, &MODULES, &HEAPS, &FRAMES, &STACKS, &ALLOCATIONS, &SERIES, &MARKS, &GAME_FRAMES, &CAPTURES];
 

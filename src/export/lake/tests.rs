@@ -1,4 +1,4 @@
-//! Tables of a trace, read again by the crate's own reader.
+//! Tests of the tables of a trace, which the parquet crate's own reader reads again.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -151,7 +151,7 @@ fn many_rows_are_several_files_and_groups_of_bounded_size() {
         .collect();
     assert!(files.len() > 1 && groups.iter().all(|&rows| (1..=GROUP_ROWS as i64).contains(&rows)), "{groups:?}");
     assert_eq!(groups.iter().sum::<i64>(), trace.rows.len() as i64);
-    // Statistics let engines leave groups out: births are in order.
+    // Statistics let query engines leave row groups out: births are in order.
     let place = table::ALLOCATIONS.columns.iter().position(|column| column.name == "birth_s").unwrap();
     let seconds = |bytes: Option<&[u8]>| f64::from_le_bytes(bytes.unwrap().try_into().unwrap());
     let births: Vec<(f64, f64)> = files

@@ -1,12 +1,11 @@
-//! Frames of a game, and what its process allocated and freed in each.
+//! Frames of a game, with the bytes that its process allocated and freed in each.
 //!
-//! A frame is the time between two presents of one swap chain, named by its number in that chain,
-//! from 0. Layers nest, so sums are of one layer. Sums are those of rows: allocations born in the
-//! frame, frees of what died in it.
+//! A frame is the time between two presents of one swap chain. It is identified by its number in that chain, from 0.
+//! Layers nest, so sums are for one layer. A frame's sums contain the allocations made in it, and the frees made in it.
 //!
-//! Cost: one parallel scan of the rows, with a search among the frames for each birth and death; 32
-//! bytes a frame for each thread. Of more than [`MOST_FRAMES`] frames the first are looked at. What is
-//! made of lines that are there is a pass over those of the interval.
+//! Cost: one parallel scan of the rows with a binary search among the frames for each birth and death, and 32 bytes per
+//! frame and thread. At most the first [`MOST_FRAMES`] frames are used. Bars take a pass over the lines of the
+//! interval.
 
 use crate::events::PresentApi;
 use crate::model::{PresentLane, ProcessId, Trace};
@@ -14,32 +13,32 @@ use crate::query::{Cancel, Cancelled, Index, LifetimeClass, Mask};
 use crate::tables::KeyedSet;
 use crate::units::{Interval, Layer, Ticks};
 
-/// Frames that are looked at in one question: more than an hour of a fast game.
+/// Largest number of frames in one query: more than an hour of a fast game.
 pub const MOST_FRAMES: usize = 1 << 18;
 
-/// Which frames, of whose memory.
+/// A query for the memory of frames.
 #[derive(Clone, Debug)]
 pub struct FrameRequest<'a> {
     /// Number of the swap chain in [`Activity::presents`](crate::model::Activity).
     pub lane: usize,
-    /// Those that end in it.
+    /// The frames that end in this interval.
     pub interval: Interval,
     /// The layer.
     pub layer: Layer,
-    /// Which rows.
+    /// The rows to count.
     pub mask: &'a Mask,
 }
 
-/// What one frame comes to.
+/// Allocations and frees during one frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FrameSums {
-    /// Blocks that began in it.
+    /// Number of blocks allocated in the frame.
     pub allocated_count: u64,
-    /// Their bytes.
+    /// Bytes of those blocks.
     pub allocated_size: u64,
-    /// Blocks that ended in it.
+    /// Number of blocks freed in the frame.
     pub freed_count: u64,
-    /// Their bytes.
+    /// Bytes of those blocks.
     pub freed_size: u64,
 }
 
@@ -52,39 +51,39 @@ impl FrameSums {
     }
 }
 
-/// A frame with what it comes to.
+/// A frame with its allocations and frees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameLine {
     /// Its number in its swap chain.
     pub number: usize,
-    /// From one present to the next.
+    /// Time from one present to the next.
     pub interval: Interval,
-    /// What it comes to.
+    /// Allocations and frees in the frame.
     pub sums: FrameSums,
 }
 
-/// Swap chains with frames, those with most first: number and chain.
+/// Returns the swap chains that have frames, with their numbers, those with most frames first.
 pub fn frame_lanes(trace: &Trace) -> Vec<(usize, &PresentLane)> {
     let mut lanes: Vec<_> = trace.activity.presents.iter().enumerate().filter(|(_, lane)| lane.frames() > 0).collect();
     lanes.sort_by_key(|(number, lane)| (std::cmp::Reverse(lane.frames()), *number));
     lanes
 }
 
-/// The swap chain that is meant by the frames of a trace, or of one process: that with most frames, of
-/// a process with allocations if one has any.
+/// Returns the default swap chain of a trace or of one process: the one with most frames, preferring processes with
+/// allocations.
 pub fn main_frames(trace: &Trace, process: Option<ProcessId>) -> Option<usize> {
     let allocating: KeyedSet<ProcessId> = trace.heaps.iter().map(|heap| heap.process).collect();
     let lanes = frame_lanes(trace).into_iter().filter(|(_, lane)| process.is_none_or(|process| process == lane.process));
-    // Of several that are as good the first, with most frames.
+    // `min_by_key` returns the first of equal ones, which has most frames.
     lanes.min_by_key(|(_, lane)| !allocating.contains(&lane.process)).map(|(number, _)| number)
 }
 
-/// What a frame is called.
+/// Returns the display name of a frame.
 pub fn frame_name(number: usize) -> String {
     format!("frame {number}")
 }
 
-/// What a swap chain is called.
+/// Returns the display name of a swap chain.
 pub fn chain_label(lane: &PresentLane) -> String {
     match lane.api {
         PresentApi::Dxgi => format!("swap chain {:#x} of DXGI", lane.swap_chain),
@@ -93,7 +92,7 @@ pub fn chain_label(lane: &PresentLane) -> String {
     }
 }
 
-/// The frames of an interval in order, each with what the chain's process allocated and freed in it.
+/// Returns the frames of an interval in order, each with the allocations and frees of the chain's process in it.
 pub fn frame_sums(index: &Index, request: &FrameRequest<'_>, cancel: &Cancel) -> Result<Vec<FrameLine>, Cancelled> {
     let trace = index.trace();
     let Some(lane) = trace.activity.presents.get(request.lane) else { return Ok(Vec::new()) };
@@ -136,22 +135,22 @@ pub fn frame_sums(index: &Index, request: &FrameRequest<'_>, cancel: &Cancel) ->
     Ok(frames.zip(all).filter_map(line).collect())
 }
 
-/// Frames that are drawn in one place.
+/// A group of adjacent frames that are drawn as one bar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameBar {
-    /// From the begin of the first to the end of the last.
+    /// From the start of the first frame to the end of the last.
     pub during: Interval,
-    /// How many.
+    /// Number of frames.
     pub count: usize,
-    /// The longest of them, of equal ones the first.
+    /// The longest frame; the first of equal ones.
     pub longest: FrameLine,
-    /// The most bytes that one of them allocated.
+    /// Largest number of bytes allocated in one of the frames.
     pub most_allocated: u64,
 }
 
-/// Some frames of one swap chain, which stand in order, as far as they touch an interval: those that
-/// begin in the same of about `bins` equal parts of it together. The parts stay where they are when
-/// the interval moves.
+/// Groups the frames that touch an interval into bars: one bar for the frames that begin in the same time slice, with
+/// about `bins` slices in the interval. `frames` are those of one swap chain, in order. Slices stay in place when the
+/// interval moves.
 pub fn frame_bars(frames: &[FrameLine], interval: Interval, bins: usize) -> Vec<FrameBar> {
     let width = (interval.len() / bins.max(1) as i64).max(1);
     let mut bars: Vec<(i64, FrameBar)> = Vec::new();
@@ -175,30 +174,30 @@ pub fn frame_bars(frames: &[FrameLine], interval: Interval, bins: usize) -> Vec<
     bars.into_iter().map(|(_, bar)| bar).collect()
 }
 
-/// Those that have any part in an interval, of frames of one swap chain in order.
+/// Returns the frames that overlap an interval. `frames` are those of one swap chain, in order.
 fn touching(frames: &[FrameLine], interval: Interval) -> &[FrameLine] {
     let from = frames.partition_point(|frame| frame.interval.to <= interval.from);
     let to = frames.partition_point(|frame| frame.interval.from < interval.to);
     frames.get(from..to).unwrap_or_default()
 }
 
-/// How long some frames took, in ticks.
+/// Statistics of frame times, in ticks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FrameTimes {
-    /// How many.
+    /// Number of frames.
     pub count: usize,
-    /// All of them by their number.
+    /// Arithmetic mean.
     pub mean: f64,
-    /// Half of them took less; of an even number the longer one in the middle.
+    /// Median; of an even number, the longer of the two in the middle.
     pub median: i64,
-    /// So long or shorter were 95 of a hundred.
+    /// 95th percentile: 95 % of the frames took this long or less.
     pub percentile_95: i64,
-    /// The longest.
+    /// Longest frame time.
     pub longest: i64,
 }
 
 impl FrameTimes {
-    /// Of some frames; `None` of none.
+    /// Computes the statistics; `None` without frames.
     pub fn of(frames: &[FrameLine]) -> Option<Self> {
         let mut lengths: Vec<i64> = frames.iter().map(|frame| frame.interval.len()).collect();
         lengths.sort_unstable();
@@ -260,7 +259,7 @@ mod tests {
                 bars.iter().map(|bar| bar.most_allocated).max(),
                 shown.iter().map(|frame| frame.sums.allocated_size).max()
             );
-            // Whole parts, and one cut at each end, of a width that is rounded down.
+            // Full slices, plus a partial one at each end; the slice width is rounded down.
             prop_assert!(bars.len() <= 2 * bins + 3, "{} bars", bars.len());
             prop_assert!(bars.windows(2).all(|pair| pair[0].during.to <= pair[1].during.from));
         }

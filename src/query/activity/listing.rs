@@ -1,7 +1,7 @@
-//! Marks, frames and processor samples as the machine interface has them.
+//! Marks, frames and CPU samples in the form of the machine interface.
 //!
-//! A trace that has none of a kind has no entry of it. Cost: that of [`marks`], of [`frame_sums`] for each layer of
-//! each swap chain that is told of ([`CHAINS`] at most), and of [`process_samples`].
+//! A kind that the trace does not contain has no entry. Cost: that of [`marks`], of [`frame_sums`] for each layer of
+//! each listed swap chain ([`CHAINS`] at most), and of [`process_samples`].
 
 use std::cmp::Reverse;
 
@@ -14,10 +14,10 @@ use crate::query::{Cancel, Cancelled, GroupNumbers, Index, Mask};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Ticks};
 
-/// Swap chains that are told of, those with most frames.
+/// Largest number of swap chains listed; those with most frames are.
 pub const CHAINS: usize = 16;
 
-/// Marks of one answer.
+/// Largest number of marks in one answer.
 pub const MARKS: usize = 10_000;
 
 /// A mark.
@@ -49,16 +49,16 @@ impl MarkEntry {
     }
 }
 
-/// Marks that were written in an interval, by processes of this name or id, and by none that is known.
+/// The marks written in an interval by processes with a name or id, and those without a known process.
 #[derive(Clone, Debug, Default)]
 pub struct MarkEntries {
-    /// The first of them, by time.
+    /// The earliest marks, by time.
     pub list: Vec<MarkEntry>,
-    /// How many more there are.
+    /// Number of marks left out.
     pub left_out: usize,
 }
 
-/// See [`MarkEntries`]; `text` as in [`MarkRequest`].
+/// Collects at most `most` marks (see [`MarkEntries`]); `text` is as in [`MarkRequest`].
 pub fn mark_entries(trace: &Trace, interval: Interval, process: Option<&str>, text: &str, most: usize) -> MarkEntries {
     let is_meant = |id: ProcessId| process.is_none_or(|wanted| trace.process(id).is_called(wanted));
     let found = marks(trace, &MarkRequest { interval, process: None, text });
@@ -67,7 +67,7 @@ pub fn mark_entries(trace: &Trace, interval: Interval, process: Option<&str>, te
     MarkEntries { list, left_out: found.count() }
 }
 
-/// What some frames come to, one of them on average.
+/// Averages per frame.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[allow(missing_docs, reason = "the names are those of the machine interface")]
 pub struct PerFrame {
@@ -78,7 +78,7 @@ pub struct PerFrame {
 }
 
 impl PerFrame {
-    /// Of so many frames; `None` of none.
+    /// Divides sums by a number of frames; `None` for zero frames.
     fn of(frames: usize, [allocated_count, allocated_size, freed_count, freed_size]: [u64; 4]) -> Option<Self> {
         let each = |sum: u64| sum as f64 / frames as f64;
         (frames > 0).then(|| Self {
@@ -90,7 +90,7 @@ impl PerFrame {
     }
 }
 
-/// A frame with what its process allocated and freed in it, in one layer.
+/// A frame with the allocations and frees of its process in it, in one layer.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[allow(missing_docs, reason = "the names are those of the machine interface")]
 pub struct FrameEntry {
@@ -104,7 +104,7 @@ pub struct FrameEntry {
 }
 
 impl FrameEntry {
-    /// As the answer has it.
+    /// Converts a frame to the form of the answer.
     pub fn of(trace: &Trace, line: &FrameLine) -> Self {
         let [from_s, to_s] = [line.interval.from, line.interval.to].map(|at| trace.clock.seconds(at));
         let super::FrameSums { allocated_count, allocated_size, freed_count, freed_size } = line.sums;
@@ -119,7 +119,7 @@ pub struct ChainEntry {
     pub process: String,
     pub pid: u32,
     pub process_start_s: Option<f64>,
-    /// What it is called.
+    /// Display name; not serialized.
     #[serde(skip)]
     pub label: String,
     pub api: &'static str,
@@ -130,7 +130,7 @@ pub struct ChainEntry {
 }
 
 impl ChainEntry {
-    /// `None` if no frame ends in the interval.
+    /// Summarizes a swap chain; `None` if no frame ends in the interval.
     pub fn of(trace: &Trace, lane: &PresentLane, interval: Interval) -> Option<Self> {
         let frames = lane.ending_in(interval);
         let (first, last) = (lane.frame(frames.start)?.from, lane.frame(frames.end.checked_sub(1)?)?.to);
@@ -152,7 +152,7 @@ impl ChainEntry {
     }
 }
 
-/// The interface, as the machine interface names it.
+/// Returns the name of the graphics API in the machine interface.
 pub fn api_name(api: PresentApi) -> &'static str {
     match api {
         PresentApi::Dxgi => "dxgi",
@@ -161,7 +161,7 @@ pub fn api_name(api: PresentApi) -> &'static str {
     }
 }
 
-/// A swap chain and what was allocated in its frames.
+/// A swap chain with the allocations in its frames.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[allow(missing_docs, reason = "the names are those of the machine interface")]
 pub struct ChainFrames {
@@ -170,18 +170,18 @@ pub struct ChainFrames {
     pub layers: Vec<LayerFrames>,
 }
 
-/// The same in one layer.
+/// Allocations in a swap chain's frames, in one layer.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[allow(missing_docs, reason = "the names are those of the machine interface")]
 pub struct LayerFrames {
     pub layer: &'static str,
     #[serde(flatten)]
     pub per_frame: PerFrame,
-    /// Those with most allocated bytes.
+    /// The frames with most allocated bytes.
     pub worst: Vec<FrameEntry>,
 }
 
-/// The layers in which a process has memory, of some sites.
+/// Returns the layers in which a process has sites that the mask includes.
 pub fn layers_of(trace: &Trace, process: ProcessId, mask: &Mask) -> Vec<Layer> {
     let mut has = [false; Layer::ALL.len()];
     for (id, site) in (0..).map(crate::model::SiteId).zip(&trace.sites) {
@@ -192,13 +192,13 @@ pub fn layers_of(trace: &Trace, process: ProcessId, mask: &Mask) -> Vec<Layer> {
     Layer::ALL.into_iter().filter(|&layer| has[layer as usize]).collect()
 }
 
-/// Frames in the order of allocated bytes, most first; then by number.
+/// Sorts frames by allocated bytes, largest first, then by allocated blocks, largest first, then by number.
 pub fn sort_by_allocated(lines: &mut [FrameLine]) {
     lines.sort_by_key(|line| (Reverse(line.sums.allocated_size), Reverse(line.sums.allocated_count), line.number));
 }
 
-/// The swap chains of processes of this name or id with frames in an interval, those with most frames first, with
-/// the `worst` frames of each layer.
+/// Returns the swap chains that have frames in an interval, of processes with a name or id, those with most frames
+/// first; each with the `worst` frames of each layer.
 pub fn chain_frames(
     index: &Index,
     interval: Interval,
@@ -239,13 +239,13 @@ pub fn chain_frames(
     Ok(all)
 }
 
-/// How many frames each process hands over in an interval, of the swap chain with most of them in it: what lies outside
-/// of the interval makes no difference, so that a part that was cut out says the same.
+/// Number of presents of each process in an interval, for its swap chain with most of them. Only presents inside the
+/// interval count, so a part cut out of the trace gives the same numbers.
 #[derive(Clone, Debug, Default)]
 pub struct FrameCounts(KeyedMap<(u32, Option<u64>), usize>);
 
 impl FrameCounts {
-    /// Of all processes.
+    /// Counts the presents of all processes.
     pub fn of(trace: &Trace, interval: Interval) -> Self {
         let mut counts = KeyedMap::default();
         for lane in &trace.activity.presents {
@@ -260,13 +260,12 @@ impl FrameCounts {
         Self(counts)
     }
 
-    /// Whether no process has any.
+    /// Returns whether no process has frames in the interval.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What the rows of a group of one process come to in a frame: what the interval has, by the frames that it
-    /// hands over.
+    /// Divides the numbers of a group of one process by the frames of that process in the interval.
     pub fn per_frame(&self, pid: Option<u32>, process_start_s: Option<f64>, numbers: &GroupNumbers) -> Option<PerFrame> {
         if self.is_empty() {
             return None;
@@ -277,21 +276,21 @@ impl FrameCounts {
     }
 }
 
-/// What processors ran.
+/// CPU samples by process.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[allow(missing_docs, reason = "the names are those of the machine interface")]
 pub struct ProcessorEntries {
     pub sampling_interval_s: f64,
-    /// How that is known.
+    /// Where the sampling interval comes from.
     pub sampling_interval_is: IntervalOrigin,
-    /// Samples of idle processors, in all of the trace.
+    /// Samples of idle CPUs, in the whole trace.
     pub idle: u64,
-    /// Samples of threads of no process that is known, in the interval.
+    /// Samples of threads without a known process, in the interval.
     pub unknown: u64,
     pub processes: Vec<ProcessorEntry>,
 }
 
-/// Samples of one process, or of a part of it.
+/// CPU samples of one process, or of a part of it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[allow(missing_docs, reason = "the names are those of the machine interface")]
 pub struct ProcessorEntry {
@@ -302,18 +301,18 @@ pub struct ProcessorEntry {
     pub samples: SampleNumbers,
 }
 
-/// Samples, and what they stand for.
+/// A number of CPU samples, and the CPU time it represents.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[allow(missing_docs, reason = "the names are those of the machine interface")]
 pub struct SampleNumbers {
     pub samples: u64,
     pub seconds: f64,
-    /// Of one processor.
+    /// Share of one CPU.
     pub share: f64,
 }
 
 impl SampleNumbers {
-    /// What so many samples of an interval are.
+    /// Converts a number of samples of an interval to time and share.
     pub fn of(trace: &Trace, interval: Interval, samples: u64) -> Self {
         let seconds = samples as f64 * trace.activity.samples.interval / trace.clock.frequency as f64;
         let length = interval.len() as f64 / trace.clock.frequency as f64;
@@ -321,13 +320,13 @@ impl SampleNumbers {
     }
 }
 
-/// Whether a trace has samples.
+/// Returns whether a trace has CPU samples.
 pub fn has_samples(trace: &Trace) -> bool {
     let samples = &trace.activity.samples;
     !samples.list.is_empty() || samples.idle > 0
 }
 
-/// Samples of processes of this name or id, most first.
+/// Returns the CPU samples of processes with a name or id, those with most samples first.
 pub fn processor_entries(trace: &Trace, interval: Interval, process: Option<&str>) -> ProcessorEntries {
     let samples = &trace.activity.samples;
     let all = process_samples(trace, interval);
@@ -351,22 +350,22 @@ pub fn processor_entries(trace: &Trace, interval: Interval, process: Option<&str
     }
 }
 
-/// All of the kind that a report tells.
+/// The marks, frames and CPU samples of a report.
 #[derive(Clone, Debug, Default)]
 pub struct ActivityEntries {
-    /// Those of the interval; `None` if the trace has none at all.
+    /// Marks of the interval; `None` if the whole trace has none.
     pub marks: Option<MarkEntries>,
-    /// See [`ActivityEntries::marks`].
+    /// Frames of the interval; `None` if the whole trace has none.
     pub frames: Option<Vec<ChainFrames>>,
-    /// See [`ActivityEntries::marks`].
+    /// CPU samples of the interval; `None` if the whole trace has none.
     pub processors: Option<ProcessorEntries>,
-    /// See [`FrameCounts`].
+    /// Frames per process.
     pub frame_counts: FrameCounts,
 }
 
 impl ActivityEntries {
-    /// Of an interval; of processes of this name or id, if one is given; frames with memory of the rows that `mask`
-    /// chooses.
+    /// Collects the entries of an interval, of processes with a name or id if one is given; memory per frame is that of
+    /// the rows in `mask`.
     pub fn of(
         index: &Index,
         interval: Interval,

@@ -1,4 +1,4 @@
-//! Marks: those that a search finds, and the one that is meant by a text.
+//! Search for marks, and for the moment of a mark that is given by its text.
 //!
 //! Cost: a look at each mark of the interval.
 
@@ -6,23 +6,23 @@ use crate::model::{Mark, Marks, ProcessId, Trace};
 use crate::query::{Cancel, Cancelled};
 use crate::units::{Interval, Ticks};
 
-/// Which marks.
+/// A search for marks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MarkRequest<'a> {
-    /// Written in it.
+    /// Interval in which the marks were written.
     pub interval: Interval,
-    /// By this process; others' are left out, but those of no process.
+    /// Process that wrote them; marks without a process match, too.
     pub process: Option<ProcessId>,
-    /// With this in their text or the name of who wrote them, in any case; nothing for all.
+    /// Part of their text or of their provider's name, in any case; an empty text matches all marks.
     pub text: &'a str,
 }
 
-/// Those that are asked for, by time.
+/// Returns the matching marks, by time.
 pub fn marks<'a>(trace: &'a Trace, request: &MarkRequest<'_>) -> Vec<&'a Mark> {
     found(&trace.activity.marks, request).map(|(_, mark)| mark).collect()
 }
 
-/// The same as their places in [`Marks::list`].
+/// Returns the matching marks as indices into [`Marks::list`].
 pub fn mark_places(marks: &Marks, request: &MarkRequest<'_>) -> Vec<u32> {
     found(marks, request).map(|(place, _)| place).collect()
 }
@@ -36,32 +36,32 @@ fn found<'a>(all: &'a Marks, request: &MarkRequest<'_>) -> impl Iterator<Item = 
         let is_its = process.is_none_or(|process| mark.process.is_none_or(|its| its == process));
         is_its && (of_providers[usize::from(mark.provider)] || mark.text.to_lowercase().contains(&wanted))
     };
-    // Their number fits: no more are kept.
+    // A trace keeps fewer than 2^32 marks.
     let first = first_at(all, request.interval.from) as u32;
     (first..).zip(all.during(request.interval)).filter(move |(_, mark)| fits(mark))
 }
 
-/// Where those begin that were written at a moment or later.
+/// Returns the index of the first mark written at or after a moment.
 fn first_at(marks: &Marks, at: Ticks) -> usize {
     marks.list.partition_point(|mark| mark.at < at)
 }
 
-/// Marks that are drawn in one place.
+/// A group of marks that are drawn at one place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MarkSpot {
-    /// From the first of them to the last; of those that last, from when to when that is.
+    /// From the first mark to the last; for marks with a duration, the union of their durations.
     pub during: Interval,
-    /// The first of them, by its place in [`Marks::list`].
+    /// Index of the first mark in [`Marks::list`].
     pub first: usize,
-    /// How many.
+    /// Number of marks.
     pub count: usize,
-    /// Whether they last so long that it is seen.
+    /// Whether the marks last long enough to be drawn with their duration.
     pub lasts: bool,
 }
 
-/// The marks of an interval as they are drawn, by when they begin: moments that are in the same of
-/// about `bins` equal parts of it together, and what lasts longer than such a part beside them, as far as it
-/// begins in the same one. The parts stay where they are when the interval moves.
+/// Groups the marks of an interval for drawing, with about `bins` time slices in the interval. Short marks in the same
+/// slice form one spot. Marks that last longer than a slice form separate spots, one for those that begin in the same
+/// slice. Slices stay in place when the interval moves.
 ///
 /// Cost: a look at each mark.
 pub fn mark_spots(marks: &Marks, interval: Interval, bins: usize, cancel: &Cancel) -> Result<Vec<MarkSpot>, Cancelled> {
@@ -90,7 +90,7 @@ pub fn mark_spots(marks: &Marks, interval: Interval, bins: usize, cancel: &Cance
     cancel.check()?;
     let mut bars: Vec<MarkSpot> = Vec::new();
     for (from, to, place) in long {
-        // What began before stands at the edge.
+        // Marks that began before the interval are drawn at its edge.
         let begin = |from: Ticks| bin(from.max(interval.from));
         match bars.last_mut().filter(|bar| begin(bar.during.from) == begin(from)) {
             Some(bar) => {
@@ -105,8 +105,8 @@ pub fn mark_spots(marks: &Marks, interval: Interval, bins: usize, cancel: &Cance
     Ok(spots)
 }
 
-/// The moment that a text means: that of the first mark with just this text, else with it in any
-/// case, else that begins with it, else that contains it.
+/// Returns the moment of the mark that a text refers to: the first mark with exactly this text, else with this text in
+/// any case, else the first that begins with it, else the first that contains it.
 pub fn find_mark(trace: &Trace, text: &str) -> Option<Ticks> {
     let wanted = text.to_lowercase();
     let rank = |mark: &Mark| {

@@ -1,5 +1,5 @@
-//! What programs did while memory changed, as questions: marks, frames of a game with what was
-//! allocated in each, processors by process and place in the code.
+//! Queries about program activity while memory changed: marks, frames of a game with the allocations in each, and CPU
+//! samples by process and by place in the code.
 
 mod frames;
 mod listing;

@@ -1,5 +1,5 @@
-//! What processors ran in an interval: by process, over time, and by place in the code. A sample
-//! stands for the time to the next one of its processor.
+//! CPU samples of an interval: by process, over time, and by place in the code. A sample represents the time until the
+//! next one of its CPU.
 //!
 //! Cost: a look at each sample of the interval, in parallel for sums.
 
@@ -12,20 +12,20 @@ use crate::query::{Cancel, Cancelled};
 use crate::tables::KeyedMap;
 use crate::units::Interval;
 
-/// Samples of one process.
+/// CPU samples of one process.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ProcessSamples {
-    /// The process; `None` for threads of which none is known.
+    /// The process; `None` for threads whose process is unknown.
     pub process: Option<ProcessId>,
-    /// How many.
+    /// Number of samples.
     pub count: u64,
-    /// Seconds that they stand for, of all processors together.
+    /// Seconds of CPU time that they represent, over all CPUs.
     pub seconds: f64,
-    /// Share of one processor: more than 1 if several ran it.
+    /// Share of one CPU: more than 1 if the process ran on several.
     pub share: f64,
 }
 
-/// Samples by process, most first.
+/// Counts samples by process, most first.
 pub fn process_samples(trace: &Trace, interval: Interval) -> Vec<ProcessSamples> {
     let samples = &trace.activity.samples;
     let mut counts = vec![0u64; trace.processes.len() + 1];
@@ -43,12 +43,12 @@ pub fn process_samples(trace: &Trace, interval: Interval) -> Vec<ProcessSamples>
     all
 }
 
-/// Samples by site of [`Samples::sites`].
+/// Counts samples by site in [`Samples::sites`].
 fn site_counts(samples: &Samples, interval: Interval) -> Vec<u32> {
     let runs: Vec<_> = samples.list.runs(samples.during(interval)).collect();
     let sites = samples.sites.len();
     let none = || vec![0u32; sites];
-    // A list for each thread, not for each run.
+    // One list of counts per thread, not per run.
     let grain = runs.len().div_ceil(rayon::current_num_threads()).max(1);
     let parts = runs.par_chunks(grain).map(|runs| {
         let mut counts = none();
@@ -61,12 +61,12 @@ fn site_counts(samples: &Samples, interval: Interval) -> Vec<u32> {
     })
 }
 
-/// Samples by site, of one process or of all: what a flame graph of processors is made of.
+/// Counts samples by site, for one process or for all, as input of the CPU flame graph.
 pub fn sample_sums(trace: &Trace, interval: Interval, process: Option<ProcessId>) -> Vec<u32> {
     sample_sums_where(trace, interval, |of| process.is_none_or(|process| of == Some(process)))
 }
 
-/// The same of the processes that `counts`; `None` stands for threads of which none is known.
+/// Counts samples by site, for the processes that `counts` accepts; `None` stands for threads without a known process.
 pub fn sample_sums_where(trace: &Trace, interval: Interval, counts: impl Fn(Option<ProcessId>) -> bool) -> Vec<u32> {
     let samples = &trace.activity.samples;
     let mut sums = site_counts(samples, interval);
@@ -79,13 +79,13 @@ pub fn sample_sums_where(trace: &Trace, interval: Interval, counts: impl Fn(Opti
     sums
 }
 
-/// Samples by site, of processes of this name or id, or of all that are known.
+/// Counts samples by site, for processes with a name or id, or for all known processes.
 pub fn sample_counts(trace: &Trace, interval: Interval, process: Option<&str>) -> Vec<u32> {
     let meant: Vec<bool> = trace.processes.iter().map(|of| process.is_none_or(|wanted| of.is_called(wanted))).collect();
     sample_sums_where(trace, interval, |of| of.is_some_and(|of| meant[of.0 as usize]))
 }
 
-/// Samples of each stack of a process, most first, with the first site that has it.
+/// Adds up samples by process and stack, most first, each with the first site that has the stack.
 pub fn sampled_stacks(trace: &Trace, counts: &[u32]) -> Vec<(u64, SiteId)> {
     let mut sums: KeyedMap<(ProcessId, NodeId), (u64, SiteId)> = KeyedMap::default();
     let sites = (0..).map(SiteId).zip(&trace.activity.samples.sites).zip(counts);
@@ -97,8 +97,8 @@ pub fn sampled_stacks(trace: &Trace, counts: &[u32]) -> Vec<(u64, SiteId)> {
     all
 }
 
-/// The share of one processor that a process had, in thousandths, in each of `bins` equal parts of an
-/// interval; a step for each.
+/// Returns the CPU share of a process over time, in thousandths of one CPU, as a step for each of `bins` equal parts of
+/// an interval.
 pub fn processor_series(
     trace: &Trace,
     process: Option<ProcessId>,

@@ -1,11 +1,12 @@
-//! Who wanted the memory: of each stack where the allocator's run ends, and the responsible caller behind it.
+//! The responsible caller of each stack: where the allocator's run of frames ends, and which frame behind it wanted the
+//! memory.
 //!
-//! The rule is in [`rule`]; what each frame is to it comes from the stack rules, which have highwater's own list of
+//! The rule is in [`rule`]. The roles of frames come from the stack rules, which include highwater's own list of
 //! allocators and libraries ([`StackRules::role`](crate::stack_rules::StackRules::role)). Everything that names a
-//! function for some memory asks here.
+//! function for some memory uses this module.
 //!
-//! Cost: a look at each address of a process, and for each site a step for each frame up to its responsible caller;
-//! on all workers. 16 bytes a site.
+//! Cost: a look at each address of a process, and for each site one step per frame up to its responsible caller, on all
+//! workers. 16 bytes per site.
 
 mod rule;
 
@@ -22,38 +23,38 @@ use rule::{Division, Frames, divide};
 /// A frame of a site's stack: a function of the image, or one that was inlined at that address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CallerFrame {
-    /// Its address in the stacks.
+    /// The node of its address in the stacks.
     pub node: NodeId,
-    /// Which function there; see [`Recorded`].
+    /// Its function at that address; see [`Recorded`].
     pub level: u16,
 }
 
-/// Which frames are folded away: what they hold is their caller's. Other than [`Fold::Nothing`] also those that rules
-/// fold.
+/// Which frames are folded away, so that their bytes count for the caller. Except with [`Fold::Nothing`], frames that
+/// fold rules match are folded, too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Fold {
-    /// All frames are there.
+    /// No frame is folded.
     #[default]
     Nothing,
-    /// The allocator's run.
+    /// The allocator's run of frames is folded.
     Allocator,
-    /// All that is not the user's own: the allocator's run, the libraries behind it down to the responsible caller, and
-    /// at the outer end what starts a thread.
+    /// Everything but the user's own code is folded: the allocator's run, the libraries behind it up to the responsible
+    /// caller, and the thread start at the outer end.
     Foreign,
 }
 
 impl Fold {
-    /// The allocator's run, if that is wanted.
+    /// Returns [`Fold::Allocator`] if folding is wanted, else [`Fold::Nothing`].
     pub fn allocator(is_wanted: bool) -> Self {
         if is_wanted { Self::Allocator } else { Self::Nothing }
     }
 
-    /// Whether anything is folded away.
+    /// Returns whether any frames are folded.
     pub fn is_any(self) -> bool {
         self != Self::Nothing
     }
 
-    /// The innermost frame of a site's stack that is left.
+    /// Returns the innermost frame of a site's stack that is not folded.
     pub fn innermost(self, site: &Site, caller: &Caller) -> CallerFrame {
         match self {
             Self::Nothing => CallerFrame::innermost(site),
@@ -63,42 +64,42 @@ impl Fold {
     }
 }
 
-/// Where the stack of a site divides.
+/// The frames at which the stack of a site divides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Caller {
-    /// The first frame behind the allocator's run; the outermost where all is the allocator's.
+    /// The first frame behind the allocator's run, or the outermost frame if the run is the whole stack.
     pub behind_run: CallerFrame,
     /// The responsible caller.
     pub responsible: CallerFrame,
 }
 
 impl CallerFrame {
-    /// The innermost frame of a site's stack, with all that was inlined there.
+    /// Returns the innermost frame of a site's stack, including everything inlined there.
     pub fn innermost(site: &Site) -> Self {
         Self { node: site.stack, level: u16::MAX }
     }
 
-    /// The recorded frame, in the stack of a site. Not for the root.
+    /// Returns the recorded frame in the stack of a site. Must not be called for the root.
     pub fn recorded<'a>(self, trace: &'a Trace, names: &'a Names, site: &Site) -> Recorded<'a> {
         Recorded::of(trace, names, self.node, site.caller, site.first, self.node == site.stack)
     }
 }
 
 impl Caller {
-    /// Of a site without a stack.
+    /// The caller of a site without a stack.
     const NOBODY: Self = {
         let frame = CallerFrame { node: NodeId::ROOT, level: 0 };
         Self { behind_run: frame, responsible: frame }
     };
 }
 
-/// Sites that a worker looks at in a row at least, since it remembers what it saw, and pieces for each worker at most.
+/// Fewest consecutive sites per piece of work, since a worker reuses what it has seen; and most pieces per worker.
 const PIECE: usize = 1 << 12;
 const PIECES: usize = 4;
-/// Frames that it remembers at most.
+/// Largest number of frames that a worker remembers.
 const FRAMES: usize = 1 << 16;
 
-/// The callers of some sites, in their order. `innermost` is what their innermost addresses are.
+/// Returns the callers of some sites, in their order. `innermost` is the kind of their innermost addresses.
 pub(in crate::query) fn callers<'a>(
     trace: &Trace,
     sites: impl IndexedParallelIterator<Item = &'a Site>,
@@ -122,7 +123,7 @@ pub(in crate::query) fn callers<'a>(
     Ok(pieces?.concat())
 }
 
-/// A frame that was seen.
+/// A frame that was looked up.
 #[derive(Clone, Copy)]
 struct Seen<'a> {
     level: u16,
@@ -130,29 +131,29 @@ struct Seen<'a> {
     module: Option<&'a Module>,
 }
 
-/// Divides one stack after the other; remembers what it saw of their addresses.
+/// Finds the callers of one stack after another and remembers the frames of their addresses.
 pub struct CallerFinder<'a> {
     trace: &'a Trace,
     names: &'a Names,
     innermost: FrameKind,
-    /// By process, address, and whether it is the innermost: how long that holds, and its frames in `seen`.
+    /// By process, address, and whether it is the innermost: how long the entry is valid, and its range in `seen`.
     known: KeyedMap<(ProcessId, u64, bool), (Interval, std::ops::Range<u32>)>,
     /// Frames of addresses, innermost first.
     seen: Vec<Seen<'a>>,
-    /// What frames without names are, by the address of their module, where rules do not tell its places apart.
+    /// Roles of unnamed frames by the address of their `Module`; `None` if rules can tell addresses of a module apart.
     unnamed: Option<KeyedMap<usize, Role>>,
-    /// Frames of the stack that is looked at, as far as it was, innermost first.
+    /// The frames of the current stack that were looked up so far, innermost first.
     stack: Vec<(NodeId, Seen<'a>)>,
 }
 
 impl<'a> CallerFinder<'a> {
-    /// For stacks whose innermost addresses are `innermost`.
+    /// Creates a finder for stacks whose innermost addresses are of the kind `innermost`.
     pub fn new(trace: &'a Trace, names: &'a Names, innermost: FrameKind) -> Self {
         let unnamed = (!names.rules().tell_places_apart()).then(KeyedMap::default);
         Self { trace, names, innermost, known: KeyedMap::default(), seen: Vec::new(), unnamed, stack: Vec::new() }
     }
 
-    /// Divides the stack of a site.
+    /// Returns where the stack of a site divides.
     pub fn caller(&mut self, site: &Site) -> Caller {
         if site.stack == NodeId::ROOT {
             return Caller::NOBODY;
@@ -167,7 +168,7 @@ impl<'a> CallerFinder<'a> {
             Some((node, seen)) => CallerFrame { node: *node, level: seen.level },
             None => CallerFrame { node: site.stack, level: 0 },
         };
-        // Something has to stand for the stack.
+        // If the whole stack is the allocator's, its outermost frame stands for it.
         let behind_run = match self.stack.get(run) {
             Some(_) => at(run),
             None => self.stack.last().map_or_else(|| at(0), |(node, _)| CallerFrame { node: *node, level: 0 }),
@@ -175,7 +176,7 @@ impl<'a> CallerFinder<'a> {
         Caller { behind_run, responsible: at(responsible) }
     }
 
-    /// The frames of an address, innermost first.
+    /// Looks up the frames of an address, innermost first.
     fn look(&mut self, node: NodeId, site: &Site) -> std::ops::Range<u32> {
         let Self { trace, names, innermost, known, seen, unnamed, .. } = self;
         let (address, is_innermost) = (trace.stacks.address(node), node == site.stack);
@@ -206,11 +207,11 @@ impl<'a> CallerFinder<'a> {
     }
 }
 
-/// The stack of a site, looked at from inside as far as somebody asks.
+/// The stack of a site; its frames are looked up on demand, innermost first.
 struct Stack<'a, 's, 't> {
     looks: &'s mut CallerFinder<'t>,
     site: &'a Site,
-    /// The first node that was not looked at.
+    /// The first node that was not looked up yet.
     next: NodeId,
 }
 

@@ -1,32 +1,32 @@
-//! The rule of the responsible caller, on the roles of a stack's frames alone.
+//! The rule that finds the responsible caller, given only the roles of a stack's frames.
 //!
-//! Frames are counted from the innermost on. The allocator's run is what gets the memory; hooks that stand between two
-//! parts of the allocator are its guests and belong to it. Behind the run, frames of libraries are passed over.
+//! Frames are numbered from the innermost. The allocator's run is the code that gets the memory. Hooks between two
+//! parts of the allocator are its guests and belong to the run. Behind the run, frames of libraries are skipped.
 
 use crate::stack_rules::Role;
 
-/// Frames of a guest that stand between the run and an entry point at most.
+/// Largest number of guest frames between the run and an entry point.
 const GUESTS: usize = 8;
-/// The same where no name tells what is an entry point.
+/// Largest number of guest frames where no names tell which frame is an entry point.
 const UNNAMED_GUESTS: usize = 4;
-/// Frames that are looked at behind a guest without names.
+/// Number of frames examined behind unnamed guests.
 const LOOKED_AT: usize = 1_000;
 
 /// The frames of a stack, innermost first.
 pub(super) trait Frames {
-    /// The role of a frame; `None` behind the outermost.
+    /// Returns the role of a frame; `None` behind the outermost.
     fn role(&mut self, frame: usize) -> Option<Role>;
 
-    /// Whether two frames are of one module.
+    /// Returns whether two frames are in the same module.
     fn is_one_module(&mut self, a: usize, b: usize) -> bool;
 }
 
-/// Where a stack divides.
+/// The frame numbers at which a stack divides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Division {
-    /// Number of frames of the allocator's run.
+    /// Number of frames in the allocator's run.
     pub(super) run: usize,
-    /// The responsible caller.
+    /// Number of the responsible caller's frame.
     pub(super) responsible: usize,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn divide(frames: &mut impl Frames) -> Division {
     Division { run, responsible: if is_there { run } else { 0 } }
 }
 
-/// Number of frames of the allocator's run.
+/// Returns the number of frames in the allocator's run.
 fn run(frames: &mut impl Frames) -> usize {
     let mut run = 0;
     loop {
@@ -58,7 +58,7 @@ fn run(frames: &mut impl Frames) -> usize {
     }
 }
 
-/// Behind the entry point that stands close behind the run, if any does.
+/// Returns the frame behind an entry point that is at most [`GUESTS`] frames behind the run, if there is one.
 fn behind_guests(frames: &mut impl Frames, run: usize) -> Option<usize> {
     let mut guests = run..=run + GUESTS;
     let entry = guests.find_map(|frame| match frames.role(frame) {
@@ -68,8 +68,8 @@ fn behind_guests(frames: &mut impl Frames, run: usize) -> Option<usize> {
     entry.flatten()
 }
 
-/// The frame of the C run-time behind guests of one module, where neither has names: only if something behind it is
-/// neither of Windows nor of that module, so that it cannot be a function that was called back.
+/// Returns the C run-time's frame behind guests of one module, if neither has names. Requires a frame behind it that is
+/// neither of Windows nor of that module, and none of that module; otherwise the guests could be a callback.
 fn behind_unnamed_guests(frames: &mut impl Frames, run: usize) -> Option<usize> {
     let is_unnamed = |role: Role| role.has(Role::UNNAMED);
     let is_runtime = |role: Role| is_unnamed(role) && role.has(Role::RUNTIME);
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use crate::stack_rules::{FrameFacts, StackRules, WrittenOrigins};
 
-    /// Frames as they are printed, innermost first.
+    /// A stack as printed frames, innermost first.
     struct Printed<'a>(&'a [&'a str], StackRules);
 
     fn parts(frame: &str) -> (Option<&str>, Option<&str>) {
@@ -138,11 +138,11 @@ mod tests {
         divide(&mut Printed(frames, StackRules::default()))
     }
 
-    /// Each stack innermost first; the frame behind the run is marked with `>`, the responsible caller with `*`.
+    /// Each stack is innermost first; `>` marks the frame behind the run, `*` the responsible caller.
     #[test]
     fn planted_stacks_have_their_responsible_caller() {
         let stacks: &[&[&str]] = &[
-            // Whatever the allocator is called.
+            // Allocators with various names.
             &["ntdll.dll!RtlAllocateHeap", ">*game.exe!Load", "game.exe!main"],
             &[
                 "ntdll.dll!RtlpAllocateHeapInternal",
@@ -183,13 +183,13 @@ mod tests {
             ],
             &["game.exe!rpmalloc", ">*game.exe!Load"],
             &["game.exe!je_malloc", ">*game.exe!Load"],
-            // A user's own words are nobody's allocator.
+            // A user's function is no allocator, whatever words its name contains.
             &["ntdll.dll!RtlAllocateHeap", ">*game.exe!Level::AllocateEnemies", "game.exe!main"],
             &["ntdll.dll!RtlAllocateHeap", ">*game.exe!PoolMalloc", "game.exe!Load"],
             &["ntdll.dll!RtlAllocateHeap", ">*game.exe!PoolAllocator::allocate", "game.exe!Load"],
             &["ntdll.dll!RtlAllocateHeap", ">*game.exe!Malloc", "game.exe!Load"],
             &["ntdll.dll!+0x1", ">*app.dll!+0x2"],
-            // Containers that grow are the allocator's while nothing of the user's is inside of them.
+            // Growing containers belong to the allocator if no user code is inside them.
             &[
                 "game.exe!operator new",
                 "game.exe!std::vector<int,std::allocator<int> >::_Emplace_reallocate<int>",
@@ -281,7 +281,7 @@ mod tests {
                 ">game.exe!invoke_main @ D:\\a\\_work\\1\\s\\src\\vctools\\crt\\exe_common.inl",
                 "*game.exe!Load",
             ],
-            // Nobody is the user.
+            // No frame is the user's.
             &[
                 "ntdll.dll!RtlAllocateHeap",
                 ">*user32.dll!Create",

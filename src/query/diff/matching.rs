@@ -1,12 +1,12 @@
-//! What is the same in two traces: processes by name, in the order of their starts; heaps
-//! within their process by the name of a tracker, else in the order of their creation.
+//! Matching of two traces: processes by name, in the order of their starts; heaps within their process by the name of a
+//! tracker, else in the order of their creation.
 
 use crate::model::{HeapId, ProcessId, Trace};
 use crate::query::grouping::keys::{Identity, number};
 use crate::tables::KeyedMap;
 use crate::units::{Layer, Ticks};
 
-/// What the processes, heaps and stacks of each side count as.
+/// Returns for each side the identities of its processes, heaps and stacks.
 pub(super) fn identities(a: &Trace, b: &Trace, (is_one_trace, has_same_names): (bool, bool)) -> [Identity; 2] {
     let functions_by_name = !has_same_names;
     if is_one_trace {
@@ -21,7 +21,7 @@ pub(super) fn identities(a: &Trace, b: &Trace, (is_one_trace, has_same_names): (
     let mut numbers = KeyedMap::default();
     let heaps_of_a = ours.iter().map(|key| number(&mut numbers, (false, key.clone()))).collect();
     let heaps_of_b = places[1].iter().zip(&theirs).map(|(place, own)| {
-        // Another heap of the first trace may have the handle that this one has.
+        // Another heap of the first trace may have the same handle.
         let is_own = matches!(place.which, Which::Nth(_)) && own.is_some() && !known.contains_key(place);
         let key = known.get(place).map_or(own, |known| *known);
         number(&mut numbers, (is_own, key.clone()))
@@ -32,7 +32,7 @@ pub(super) fn identities(a: &Trace, b: &Trace, (is_one_trace, has_same_names): (
     sides.map(|(processes, heaps)| Identity { processes, heaps, stacks_by_name: true, functions_by_name })
 }
 
-/// By process the number of its name and its turn among those of that name.
+/// Numbers each process by its name and its turn among processes of that name.
 fn processes(trace: &Trace, names: &mut KeyedMap<(String, u32), u32>) -> Vec<u32> {
     let mut order: Vec<ProcessId> = (0..trace.processes.len() as u32).map(ProcessId).collect();
     order.sort_by_key(|&id| trace.process(id).start.unwrap_or(Ticks::BEFORE_TRACE));
@@ -47,7 +47,7 @@ fn processes(trace: &Trace, names: &mut KeyedMap<(String, u32), u32>) -> Vec<u32
     numbers
 }
 
-/// Which heap of which process.
+/// A heap, identified by its process, its layer and its name or order.
 #[derive(PartialEq, Eq, Hash)]
 struct HeapPlace {
     process: u32,
@@ -58,7 +58,7 @@ struct HeapPlace {
 #[derive(PartialEq, Eq, Hash)]
 enum Which {
     Called(std::sync::Arc<str>),
-    /// In the order of creation; those that no event creates come first.
+    /// Position in the order of creation; heaps without a creation event come first.
     Nth(u32),
 }
 

@@ -1,4 +1,4 @@
-//! Blocks alive when their process ended. Pages are not meant: the system takes them back.
+//! Blocks alive when their process ended. Commit is not counted: Windows reclaims it at exit.
 
 use super::claim::Claim;
 use super::source::Sources;
@@ -7,7 +7,7 @@ use crate::query::alive::exits;
 use crate::query::{Bucket, Cancelled};
 use crate::units::Interval;
 
-/// Share of its layer's peak that a place must have left, at least; and so many places of a source.
+/// Smallest share of its layer's peak that a place must leave behind, and largest number of places per source.
 const LEAST_SHARE: f64 = 0.01;
 const MOST: usize = 5;
 

@@ -1,4 +1,4 @@
-//! Places that allocate and free far more than is ever there.
+//! Places that allocate and free far more bytes than they ever hold.
 
 use super::claim::Claim;
 use super::source::Sources;
@@ -6,8 +6,8 @@ use super::{FindingKind, Question};
 use crate::model::SiteId;
 use crate::query::{Bucket, LifetimeClass};
 
-/// How often the source's highest level must have come and gone, in how many blocks, and how
-/// much of that one place must have done.
+/// How many times the source's peak must be allocated and freed, in how many blocks at a place, and the share of it
+/// that the place must have.
 const TURNOVERS: f64 = 10.0;
 const LEAST_COUNT: u64 = 500;
 const LEAST_PART: f64 = 0.25;

@@ -1,4 +1,4 @@
-//! What a detector says, before it is ranked and put into words.
+//! The result of a detector, before it is ranked and described.
 
 use super::FindingKind;
 use super::source::Source;
@@ -12,28 +12,28 @@ pub(super) struct Claim {
     pub(super) process: ProcessId,
     pub(super) layer: Layer,
     pub(super) heap: HeapId,
-    /// Whether it is about the whole layer, of which the heap is only where most of it is.
+    /// Whether the finding is about the whole layer; `heap` is then only the heap with the largest part.
     pub(super) is_of_layer: bool,
     pub(super) node: NodeId,
     pub(super) sites: Vec<SiteId>,
     pub(super) interval: Interval,
     pub(super) bytes: u64,
     pub(super) count: u64,
-    /// Of a peak: what the place held.
+    /// For a peak: the bytes that the place held.
     pub(super) part: Option<u64>,
-    /// Of a step: that it goes down.
+    /// For a step: whether it goes down.
     pub(super) is_fall: bool,
     pub(super) rate: Option<f64>,
     pub(super) period: Option<f64>,
     pub(super) repeats: Option<u64>,
-    /// Of unexplained commit: its owners and what each has, the largest first.
+    /// For unexplained commit: its owners with their bytes, the largest first.
     pub(super) owners: Vec<(String, u64)>,
-    /// The largest size of the layer in the process.
+    /// Peak of the layer in the process.
     pub(super) level: u64,
 }
 
 impl Claim {
-    /// About a place, without numbers.
+    /// Creates a claim about a place, without numbers.
     pub(super) fn at(kind: FindingKind, source: &Source, place: usize) -> Self {
         Self {
             kind,
@@ -56,12 +56,12 @@ impl Claim {
         }
     }
 
-    /// Share of the largest size of the layer in the process.
+    /// Returns its bytes as a share of the layer's peak in the process.
     pub(super) fn share(&self) -> f64 {
         if self.level == 0 { 0.0 } else { (self.bytes as f64 / self.level as f64).min(1.0) }
     }
 
-    /// What lasts comes before what comes and goes; what is merely large comes last.
+    /// Rank of the kind: lasting memory before temporary memory, mere size last.
     fn class(&self) -> u8 {
         match self.kind {
             FindingKind::Growth | FindingKind::Step | FindingKind::AtExit | FindingKind::UnexplainedCommit => 0,
@@ -71,7 +71,7 @@ impl Claim {
     }
 }
 
-/// The best first: by class, then by share of the layer's level in its process, then by bytes.
+/// Sorts claims, best first: by class, then by share of the layer's peak in its process, then by bytes.
 pub(super) fn rank(mut claims: Vec<Claim>) -> Vec<Claim> {
     claims.sort_by(|a, b| {
         let ids = |claim: &Claim| (claim.kind, claim.process, claim.heap, claim.node);

@@ -1,4 +1,4 @@
-//! Places in the code whose outstanding size climbs through the interval.
+//! Places in the code whose outstanding bytes climb through the interval.
 
 use super::claim::Claim;
 use super::shape::{climb, line};
@@ -7,18 +7,18 @@ use super::{FindingKind, Question};
 use crate::query::{Cancelled, SeriesOf, series};
 use crate::units::Interval;
 
-/// Shares of its layer that growth must have, at least.
+/// Smallest growth: as a share of the layer's peak, and in bytes.
 const LEAST_SHARE: f64 = 0.005;
 const LEAST_BYTES: f64 = 1024.0;
 
-/// Bins in which the lowest values must climb too.
+/// Number of bins whose minima must climb, too.
 const LOW_BINS: usize = 96;
 
-/// Places that are looked at closely.
+/// Largest number of places that are examined closely.
 const MOST: usize = 64;
 
-/// Climbs that the sums at moments show are believed where the lowest values between them
-/// climb too: a saw of nearly their distance looks like a ramp to them.
+/// Finds growth. A climb between the sampled moments counts only if the minima between them climb, too: a sawtooth with
+/// nearly the sampling period would look like a ramp.
 pub(super) fn find(question: &Question<'_>, sources: &Sources) -> Result<Vec<Claim>, Cancelled> {
     let mut found: Vec<(&Source, usize, f64)> = Vec::new();
     for source in &sources.list {
@@ -54,9 +54,9 @@ fn claim(question: &Question<'_>, sources: &Sources, source: &Source, place: usi
     let moments = &sources.levels.moments[sources.moments(source)];
     let clock = &question.index.trace().clock;
     let step = (clock.seconds(moments[climb.to]) - clock.seconds(moments[climb.from])) / (climb.to - climb.from) as f64;
-    // Both ends can lie within a distance of moments.
+    // The climb can begin and end between two moments, so its first and last moments are left out of the fit.
     let (slope, _) = line(&alive[climb.from + 1..climb.to]);
-    // On to where it really begins and ends.
+    // Extends the interval to where the rise really begins and ends.
     let from = (0..climb.from).rev().take_while(|&k| alive[k] < alive[k + 1]).last().unwrap_or(climb.from);
     let to = (climb.to + 1..alive.len()).take_while(|&k| alive[k] > alive[k - 1]).last().unwrap_or(climb.to);
     let interval = Interval { from: moments[from], to: moments[to] };

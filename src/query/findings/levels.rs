@@ -1,8 +1,8 @@
-//! Bytes alive by site at equal distances of an interval: what growth and steps are
-//! read from. The sums of any sites are the sums of their lines.
+//! Bytes alive per site at equally spaced moments of an interval, from which growth and steps are detected. The sum of
+//! any sites is the sum of their lines.
 //!
-//! Cost: one parallel pass over the rows into one table of at most some tens of MB; what
-//! comes and goes between two moments touches nothing.
+//! Cost: one parallel pass over the rows into one table of at most some tens of MB; blocks that are allocated and freed
+//! between two moments do not touch it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,25 +12,25 @@ use rayon::prelude::*;
 use crate::query::{Cancel, Cancelled, Index};
 use crate::units::{Interval, Ticks};
 
-/// The table. Lines are numbered by whoever asks.
+/// The table of live bytes. The caller assigns line numbers.
 pub(super) struct Levels {
-    /// The moments, both edges of the interval included.
+    /// The moments, including both edges of the interval.
     pub(super) moments: Vec<Ticks>,
-    /// By line, then by moment: what is alive of all lines before it.
+    /// Prefix sums: by line, then by moment, the bytes alive in all lines before it.
     alive: Vec<i64>,
 }
 
-/// Numbers in the table, at most, as long as lines are not very many.
+/// Largest number of cells in the table, unless there are very many lines.
 const CELLS: usize = 4 << 20; // 32 MB
-/// Distances between moments.
+/// Largest and smallest number of steps between moments.
 const MOST: usize = 128;
 const LEAST: usize = 16;
 
-/// A site whose rows count for no line.
+/// Marks a site whose rows count for no line.
 pub(super) const NO_LINE: u32 = u32::MAX;
 
 impl Levels {
-    /// Of the lines that `line_of` names by site.
+    /// Builds the table for the lines that `line_of` assigns to sites.
     pub(super) fn new(
         index: &Index,
         interval: Interval,
@@ -41,12 +41,12 @@ impl Levels {
         let steps = (CELLS / lines.max(1)).clamp(LEAST, MOST);
         let scale = Scale::new(interval, steps);
         let width = steps + 1;
-        // The first line is before all, and stays 0.
+        // The first line comes before all others and stays 0.
         let table: Vec<AtomicI64> = (0..(lines + 1) * width).into_par_iter().map(|_| AtomicI64::new(0)).collect();
         let none = || ();
         index.fold(cancel, none, |(), visited| {
             let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
-            // Rows stand in the order of birth, and most die before the next moment.
+            // Rows are sorted by birth, and most die before the next moment.
             let mut first = 0;
             visited.each(|at| {
                 let (birth, death) = (chunk.birth(at), chunk.death(at));
@@ -79,7 +79,7 @@ impl Levels {
         Ok(Self { moments: scale.moments, alive })
     }
 
-    /// What is alive of some lines together at each moment.
+    /// Returns the bytes alive in a range of lines at each moment.
     pub(super) fn sum(&self, lines: Range<usize>) -> Vec<f64> {
         let width = self.moments.len();
         let before = |line: usize| &self.alive[line * width..][..width];
@@ -87,7 +87,7 @@ impl Levels {
     }
 }
 
-/// Finds the moments around a tick.
+/// Maps ticks to the moments around them.
 struct Scale {
     moments: Vec<Ticks>,
     a_tick: f64,
@@ -101,13 +101,13 @@ impl Scale {
         Self { moments, a_tick: steps as f64 / (length.max(1) as f64) }
     }
 
-    /// Whether [`Scale::behind`] of `t` is `k`.
+    /// Returns whether [`Scale::behind`] of `t` is `k`.
     #[inline]
     fn is_behind(&self, t: Ticks, k: usize) -> bool {
         (k == 0 || self.moments[k - 1] <= t) && self.moments.get(k).is_none_or(|&moment| t < moment)
     }
 
-    /// The first moment at which what happened at `t` counts: the first behind it.
+    /// Returns the first moment that an event at `t` affects: the first one after it.
     #[inline]
     fn behind(&self, t: Ticks) -> usize {
         let last = self.moments.len() - 1;
@@ -117,7 +117,7 @@ impl Scale {
         if t >= self.moments[last] {
             return last + 1;
         }
-        // The guess can be off by one where the fraction is rounded.
+        // The estimate can be off by one due to rounding.
         let since = t.0.wrapping_sub(self.moments[0].0) as u64; // not before it
         let mut k = ((since as f64 * self.a_tick) as usize).min(last);
         while k > 0 && self.moments[k] > t {

@@ -1,14 +1,12 @@
-//! Why did it grow, spike, leak? What stands out in an interval, best first, each with a
-//! place in the code and a number: growth, steps, spikes, peaks, blocks at exit, churn,
-//! commit that nothing accounts for. Silent where it is not sure. `docs/findings.md` says
-//! what each kind means and how often it is right.
+//! Findings: what grew, spiked or leaked in an interval, best first, each with a place in the code and a number. The
+//! kinds are growth, steps, spikes, peaks, blocks at exit, churn, and commit that nothing accounts for. Uncertain
+//! results are not reported. `docs/findings.md` describes each kind and how often it is right.
 //!
-//! Layers are never mixed: whatever is found is found in one heap, tracker or commit of one
-//! process, and shares are of its layer.
+//! Layers are never mixed: each finding is about one heap, tracker or commit of one process, and shares are of its
+//! layer.
 //!
-//! Cost: the totals of the interval, graphs of the heaps, and some five parallel passes over
-//! the rows, each cancelled within a chunk; tables of at most some tens of MB. Names only
-//! label places, and tell the allocator's frames.
+//! Cost: the totals of the interval, graphs of the heaps, and some five parallel passes over the rows, each cancelled
+//! within a chunk; tables of at most some tens of MB. Names only label places and identify the allocator's frames.
 
 mod at_exit;
 mod churn;
@@ -33,20 +31,20 @@ use crate::units::{Interval, Layer, Ticks};
 use claim::Claim;
 use source::Sources;
 
-/// What kind of thing stands out.
+/// Kind of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum FindingKind {
-    /// A place whose outstanding size climbs through the interval.
+    /// A place whose outstanding bytes climb through the interval.
     Growth,
     /// A lasting change of a source's level.
     Step,
-    /// Like transients of one place.
+    /// Similar transients of one place.
     Spikes,
-    /// The largest outstanding of a layer of a process.
+    /// The peak of outstanding bytes of a layer of a process.
     Peak,
     /// Blocks alive when their process ended.
     AtExit,
-    /// Most allocated and freed again.
+    /// A place that allocates and frees far more bytes than it ever holds.
     Churn,
     /// Commit that no heap or tracker accounts for.
     UnexplainedCommit,
@@ -57,7 +55,7 @@ impl FindingKind {
     pub const ALL: [Self; 7] =
         [Self::Growth, Self::Step, Self::Spikes, Self::Peak, Self::AtExit, Self::Churn, Self::UnexplainedCommit];
 
-    /// Name in the machine interface.
+    /// Returns the name in the machine interface.
     pub fn name(self) -> &'static str {
         match self {
             Self::Growth => "growth",
@@ -71,70 +69,71 @@ impl FindingKind {
     }
 }
 
-/// Something that stands out.
+/// A finding.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finding {
-    /// What it is.
+    /// Kind of the finding.
     pub kind: FindingKind,
-    /// Whose memory.
+    /// Process that owns the memory.
     pub process: ProcessId,
-    /// In which layer.
+    /// Layer of the memory.
     pub layer: Layer,
-    /// In which heap or tracker, or the process's commit; `None` if it is about the whole layer.
+    /// Heap, tracker, or the process's commit; `None` if the finding is about the whole layer.
     pub heap: Option<HeapId>,
-    /// Where in the code: the frame below which it was all allocated; the root where no stack tells.
+    /// Place in the code: the frame below which everything was allocated; the root without a stack.
     pub node: NodeId,
-    /// The sites that make it.
+    /// Sites of the memory.
     pub sites: Vec<SiteId>,
-    /// Where in time.
+    /// Time of the finding.
     pub interval: Interval,
-    /// Bytes; of spikes the median height, of a peak what the layer held.
+    /// Bytes; for spikes the median height, for a peak the bytes of the layer.
     pub bytes: u64,
-    /// Whether they went instead of coming.
+    /// Whether a step goes down.
     pub is_fall: bool,
-    /// Allocations.
+    /// Number of allocations.
     pub count: u64,
-    /// Bytes a second, where it goes on for some time.
+    /// Bytes per second, if the finding goes on for some time.
     pub rate_bytes_per_s: Option<f64>,
-    /// Mean distance of the starts of spikes, in seconds.
+    /// Mean time between the starts of spikes, in seconds.
     pub period_s: Option<f64>,
-    /// How many spikes.
+    /// Number of spikes.
     pub repeats: Option<u64>,
-    /// Frames down to the place, outermost first; below it are only the allocator's and libraries', or many.
+    /// Frames down to the place, outermost first. Below it are only frames of the allocator and of libraries, or
+    /// several paths.
     pub stack: Vec<String>,
-    /// The last of them: the responsible caller.
+    /// The last frame of `stack`: the responsible caller.
     pub function: Option<String>,
-    /// Where that asked for the memory, as far as that is known.
+    /// Source line of that frame, if known.
     pub source: Option<SourceLine>,
-    /// One sentence with a number.
+    /// Description: one sentence with a number.
     pub text: String,
-    /// What speaks against it.
+    /// Reasons to doubt the finding.
     pub doubts: Vec<String>,
 }
 
-/// What is asked.
+/// The query that all detectors answer.
 struct Question<'a> {
     index: &'a Index,
     interval: Interval,
     totals: &'a Totals,
     mask: &'a Mask,
-    /// Whether no row is left out.
+    /// Whether all rows are included.
     is_everything: bool,
     names: &'a Names,
     cancel: &'a Cancel,
 }
 
-/// What some sites did in an interval.
+/// Numbers of some sites in an interval.
 struct PlaceNumbers {
     impacting: i64,
-    /// Rows that came and are still there.
+    /// Rows allocated in the interval and still alive at its end.
     stayed: u64,
-    /// Rows that were there and went.
+    /// Rows alive at the start of the interval and freed in it.
     went: u64,
 }
 
 impl Question<'_> {
-    /// Numbers of some sites in a part of the interval.
+    /// Computes the numbers of some sites in a part of the interval.
     fn numbers(&self, sites: &[SiteId], interval: Interval) -> Result<PlaceNumbers, Cancelled> {
         let totals = totals(self.index, interval, self.cancel)?;
         let mut sum = super::ByClass::default();
@@ -144,7 +143,7 @@ impl Question<'_> {
         Ok(PlaceNumbers { impacting, stayed: count(LifetimeClass::Aifo), went: count(LifetimeClass::Aofi) })
     }
 
-    /// By site, what was alive at the moment of its heap; nothing where there is none.
+    /// Returns for each site the blocks alive at the moment of its heap; none if the heap has no moment.
     fn held(&self, moments: &[Option<Ticks>]) -> Result<Vec<Bucket>, Cancelled> {
         let wanted = |i: usize, heap: HeapId| moments[heap.0 as usize].filter(|_| self.mask.classes(SiteId(i as u32)) != 0);
         let sites = self.index.trace().sites.iter().enumerate();
@@ -158,10 +157,10 @@ impl Question<'_> {
     }
 }
 
-/// Findings that are told, at most.
+/// Largest number of findings returned.
 const MOST: usize = 100;
 
-/// What stands out in an interval among the sites that `mask` wants, best first.
+/// Finds what stands out in an interval among the sites in `mask`, best first.
 pub fn findings(
     index: &Index,
     interval: Interval,
@@ -191,8 +190,8 @@ pub fn findings(
     Ok(ranked.into_iter().map(|claim| told(&question, claim)).collect())
 }
 
-/// The few that say most, of a list that is best first: of each process what grows, steps and
-/// spikes most, then the other kinds, then what is left.
+/// Selects the most important findings of a list that is best first: the first of each process and kind, with growth,
+/// steps and spikes before other kinds; then the rest.
 pub fn headlines(list: &[Finding], most: usize) -> Vec<&Finding> {
     let is_change = |finding: &Finding| matches!(finding.kind, FindingKind::Growth | FindingKind::Step | FindingKind::Spikes);
     let mut seen = KeyedSet::default();
@@ -202,7 +201,7 @@ pub fn headlines(list: &[Finding], most: usize) -> Vec<&Finding> {
     changes.into_iter().chain(states).chain(others).take(most).collect()
 }
 
-/// A claim in words.
+/// Describes a claim.
 fn told(question: &Question<'_>, claim: Claim) -> Finding {
     let trace = question.index.trace();
     let site = claim.sites.first().map(|&site| trace.site(site));

@@ -1,4 +1,4 @@
-//! The largest outstanding size of each layer of each process, and what held most of it.
+//! The peak of each layer of each process, and the place that held most of it.
 
 use super::claim::Claim;
 use super::source::{BINS, Source, Sources};
@@ -8,26 +8,25 @@ use crate::query::summits::{Summit, SumsOf, summits};
 use crate::query::{Bucket, Cancelled, SeriesOf};
 use crate::units::{Interval, Layer, Ticks};
 
-/// The top of one layer of one process.
+/// The peak of one layer of one process.
 pub(super) struct Top {
     pub(super) process: ProcessId,
     pub(super) layer: Layer,
     pub(super) bytes: u64,
-    /// The first moment at which so much is alive.
+    /// The first moment at which this many bytes are alive.
     pub(super) moment: Ticks,
-    /// The interval of one tick, or none, behind which that is.
+    /// The tick before that moment; empty if the peak is at the start of the interval.
     interval: Interval,
 }
 
-/// The tops of all layers, and what each source's layer and all processes reach.
-/// Cost: see [`summits`].
+/// Finds the peaks of all layers, and sets the layer peak of each source. Cost: see [`summits`].
 pub(super) fn tops(question: &Question<'_>, sources: &mut Sources) -> Result<Vec<Top>, Cancelled> {
     let key = |source: &Source| (source.process, source.layer);
     let mut keys: Vec<(ProcessId, Layer)> = sources.list.iter().map(key).collect();
     keys.sort_unstable();
     keys.dedup();
-    // All heaps of these layers, those that are too small to be sources too; numbered as the
-    // sources are, so that what was summed up for their lines is used again.
+    // All heaps of these layers, including those too small to be sources. They are numbered like the sources, so that
+    // sums computed for the sources' lines are reused.
     let trace = question.index.trace();
     let mut series_of_heap = vec![None; trace.heaps.len()];
     let mut sum = Vec::new();
@@ -56,7 +55,7 @@ pub(super) fn tops(question: &Question<'_>, sources: &mut Sources) -> Result<Vec
     Ok(tops)
 }
 
-/// What every site held at the top of its layer.
+/// Returns the blocks of each site at the peak of its layer.
 pub(super) fn held_at(question: &Question<'_>, tops: &[Top]) -> Result<Vec<Bucket>, Cancelled> {
     let heaps = &question.index.trace().heaps;
     let moment = |(process, layer)| tops.iter().find(|top| (top.process, top.layer) == (process, layer)).map(|top| top.moment);

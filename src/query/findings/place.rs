@@ -1,4 +1,5 @@
-//! Places in the code: the responsible callers as nodes of the stack trie, and which of them holds most of some amount.
+//! Places in the code: responsible callers as nodes of the stack trie, and the search for the place that holds most of
+//! an amount.
 //!
 //! Cost: the callers of the sites, then a sort. No recursion: stacks can be thousands deep.
 
@@ -10,16 +11,17 @@ use crate::query::{Recorded, SourceLine};
 use crate::stack_rules::Role;
 use crate::symbols::{FrameKind, Names};
 
-/// A place in words.
+/// A place with its printed frames.
 pub(in crate::query) struct Named {
-    /// Frames down to it as they are printed, outermost first.
+    /// Frames down to the place, as they are printed, outermost first.
     pub(in crate::query) stack: Vec<String>,
-    /// Where that is in the source.
+    /// Source line of the place.
     pub(in crate::query) source: Option<SourceLine>,
 }
 
-/// The responsible caller at or around a node of a site's stack, and the frames down to it. Of the site's own it is that
-/// of the rule; where several stacks part, the first frame outwards that is neither the allocator's nor a library's.
+/// Returns the responsible caller at or around a node of a site's stack, and the frames down to it. At the site's own
+/// responsible caller, that is the result; at a node where several stacks part, it is the first frame outwards that is
+/// neither the allocator's nor a library's.
 pub(in crate::query) fn named(trace: &Trace, names: &Names, node: NodeId, site: &Site) -> Named {
     let recorded = |node| Recorded::of(trace, names, node, site.caller, site.first, node == site.stack);
     let own = CallerFinder::new(trace, names, FrameKind::Innermost).caller(site).responsible;
@@ -34,7 +36,8 @@ pub(in crate::query) fn named(trace: &Trace, names: &Names, node: NodeId, site: 
     Named { stack, source: SourceLine::of(&recorded(place.node), place.level) }
 }
 
-/// The first frame from a node outwards that is somebody's own; that of the node itself where none is.
+/// Returns the first frame from a node outwards that is neither the allocator's nor a library's, else the node's
+/// innermost.
 fn first_own<'a>(trace: &Trace, node: NodeId, recorded: impl Fn(NodeId) -> Recorded<'a>) -> Option<CallerFrame> {
     let innermost_first = |node| {
         let mut levels: Vec<u16> = recorded(node).shown(false).collect();
@@ -49,29 +52,29 @@ fn first_own<'a>(trace: &Trace, node: NodeId, recorded: impl Fn(NodeId) -> Recor
     all().find(is_own).or_else(|| all().next())
 }
 
-/// The places of one source: those where it was asked for memory, and those where the ways
-/// to them part. In preorder; the first is the whole source.
+/// The places of one source: its responsible callers, and the nodes at which the stacks to them part. In preorder; the
+/// first place is the whole source.
 #[derive(Debug)]
 pub(super) struct Places {
     pub(super) list: Vec<CodePlace>,
-    /// Sites by the place of their node, those under a place together.
+    /// Sites sorted by the place of their node, so that those below a place are adjacent.
     pub(super) sites: Vec<SiteId>,
 }
 
-/// One of them.
+/// A place in the code.
 #[derive(Clone, Debug)]
 pub(super) struct CodePlace {
     pub(super) node: NodeId,
-    /// In the list; the first has none.
+    /// Index of the parent in the list; `None` for the first place.
     pub(super) parent: Option<usize>,
-    /// Its sites and those below, in [`Places::sites`].
+    /// The place's own sites and those below it, in [`Places::sites`].
     pub(super) sites: Range<usize>,
-    /// Its own, the first of them.
+    /// The place's own sites, which come first in `sites`.
     pub(super) own: Range<usize>,
 }
 
 impl Places {
-    /// Of sites with the nodes that they are folded to.
+    /// Builds the places from sites and their responsible callers' nodes.
     pub(super) fn new(trace: &Trace, folded: &[(NodeId, SiteId)]) -> Self {
         let outline = trace.outline();
         let mut leaves: Vec<(u32, SiteId)> = folded.iter().map(|&(node, site)| (outline.place(node), site)).collect();
@@ -99,29 +102,28 @@ impl Places {
         Self { list, sites: leaves.into_iter().map(|leaf| leaf.1).collect() }
     }
 
-    /// The sites under a place.
+    /// Returns the sites of a place and below it.
     pub(super) fn under(&self, place: usize) -> &[SiteId] {
         &self.sites[self.list[place].sites.clone()]
     }
 
-    /// The sites of a place that are not below it.
+    /// Returns the sites of a place, without those below it.
     pub(super) fn own(&self, place: usize) -> &[SiteId] {
         &self.sites[self.list[place].own.clone()]
     }
 
-    /// Whether a place is where all ways to several others begin: nothing in particular.
+    /// Returns whether a place has all sites below it and none of its own, so that it identifies nothing in particular.
     pub(super) fn is_whole(&self, place: usize) -> bool {
         let range = &self.list[place].sites;
         range.len() == self.sites.len() && self.list[place].own.is_empty() && range.len() > 1
     }
 
-    /// The deepest place that holds most of an amount, given by site in the order of
-    /// [`Places::sites`].
+    /// Returns the deepest place that holds most of an amount. `amounts` has one entry for each of [`Places::sites`].
     pub(super) fn holder(&self, amounts: &[f64]) -> usize {
         const MOST: f64 = 0.6;
         let sums = self.sums(amounts);
         let mut holder = 0;
-        // In preorder the place below comes later.
+        // In preorder, descendants come later.
         for (i, place) in self.list.iter().enumerate() {
             if place.parent == Some(holder) && sums[i] >= MOST * sums[0] {
                 holder = i;
@@ -130,7 +132,7 @@ impl Places {
         holder
     }
 
-    /// Amounts of all places, of all that is under them.
+    /// Returns the amount of each place, including everything below it.
     pub(super) fn sums(&self, amounts: &[f64]) -> Vec<f64> {
         let mut before = vec![0.0; amounts.len() + 1];
         for (i, amount) in amounts.iter().enumerate() {
@@ -139,14 +141,14 @@ impl Places {
         self.list.iter().map(|place| before[place.sites.end] - before[place.sites.start]).collect()
     }
 
-    /// Places with an amount of their own, without what is below them.
+    /// Returns the places with an amount of their own, not counting what is below them.
     pub(super) fn own_amounts(&self, amounts: &[f64]) -> Vec<(usize, f64)> {
         let own = self.list.iter().map(|place| amounts[place.own.clone()].iter().sum::<f64>());
         own.enumerate().filter(|(_, amount)| *amount > 0.0).collect()
     }
 
-    /// The deepest places of which `measure` says something, unless one above them has much
-    /// more of it than they have together, or they are many and small.
+    /// Returns the deepest places for which `measure` has a value. A place replaces those below it if they have less
+    /// than half of its value together, or if they are more than four.
     pub(super) fn choose(&self, measure: impl Fn(usize) -> Option<f64>) -> Vec<usize> {
         const EXPLAINED: f64 = 0.5;
         const FEW: usize = 4;
@@ -168,7 +170,7 @@ impl Places {
     }
 }
 
-/// The place in the outline of the innermost node that has both under it.
+/// Returns the place in the outline of the innermost common ancestor.
 fn fork(trace: &Trace, a: u32, b: u32) -> u32 {
     let outline = trace.outline();
     let mut node = outline.node(a);

@@ -1,22 +1,22 @@
-//! What a line over time looks like: pure functions of values at equal distances, which
-//! say nothing where they are not sure. `docs/findings.md` has the reasons of all limits.
+//! Shapes of lines over time: pure functions of equally spaced values that report nothing if uncertain.
+//! `docs/findings.md` explains all limits.
 
 /// A steady climb.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Climb {
-    /// The last value at the bottom.
+    /// Index of the last value at the bottom.
     pub(super) from: usize,
-    /// The first value at the top.
+    /// Index of the first value at the top.
     pub(super) to: usize,
 }
 
-/// Values that a line must have for a judgement.
+/// Fewest values needed for a judgement.
 const LEAST_VALUES: usize = 16;
 
-/// Parts into which a climb is cut: nearly all of them must rise.
+/// Number of parts into which a climb is divided; nearly all of them must rise.
 const PARTS: usize = 6;
 
-/// Whether a line climbs through most of its length.
+/// Detects whether a line climbs through most of its length.
 pub(super) fn climb(values: &[f64]) -> Option<Climb> {
     let n = values.len();
     if n < LEAST_VALUES {
@@ -30,7 +30,7 @@ pub(super) fn climb(values: &[f64]) -> Option<Climb> {
     }
     let to = values.iter().position(|&v| v >= bottom + 0.97 * rise)?;
     let from = values[..to].iter().rposition(|&v| v <= bottom + 0.03 * rise)?;
-    // It goes on through most of the line, and is not undone.
+    // The climb must span most of the line and must not be undone.
     let span = to - from;
     let tail = &values[to..];
     let is_kept = tail.len() * 7 <= n || mean(tail) >= bottom + 0.6 * rise;
@@ -49,7 +49,7 @@ pub(super) fn climb(values: &[f64]) -> Option<Climb> {
     is_steady.then_some(Climb { from, to })
 }
 
-/// The slope by least squares, a value, and the share of the variance that it explains.
+/// Returns the least-squares slope per value, and the share of the variance that it explains.
 pub(super) fn line(values: &[f64]) -> (f64, f64) {
     let centre = (values.len() as f64 - 1.0) / 2.0;
     let average = mean(values);
@@ -63,23 +63,23 @@ pub(super) fn line(values: &[f64]) -> (f64, f64) {
     if xx == 0.0 || yy == 0.0 { (0.0, 0.0) } else { (xy / xx, xy * xy / (xx * yy)) }
 }
 
-/// A change of level that lasts.
+/// A lasting change of level.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Jump {
-    /// It happens between this value and the one after the next.
+    /// The change happens between this value and the one after the next.
     pub(super) at: usize,
-    /// By how much.
+    /// Size of the change.
     pub(super) by: f64,
 }
 
-/// Whether a line has one level before a moment and another behind it.
+/// Detects whether a line has one level before a moment and another after it.
 pub(super) fn jump(values: &[f64]) -> Option<Jump> {
     let n = values.len();
     if n < LEAST_VALUES {
         return None;
     }
     let change = |k: usize| values[k + 2] - values[k];
-    // The first of the two places that see the whole change.
+    // The first of the two indices whose difference covers the whole change.
     let at = (0..n - 2).max_by(|&a, &b| change(a).abs().total_cmp(&change(b).abs()).then(b.cmp(&a)))?;
     let by = level_change(values, at);
     let (before, after) = (&values[..=at], &values[at + 2..]);
@@ -89,7 +89,7 @@ pub(super) fn jump(values: &[f64]) -> Option<Jump> {
     (before.len() >= least && after.len() >= least && is_sudden && is_flat(before) && is_flat(after)).then_some(Jump { at, by })
 }
 
-/// By how much the usual value behind a moment differs from that before.
+/// Returns the median after a moment minus the median before it.
 pub(super) fn level_change(values: &[f64], at: usize) -> f64 {
     let after = &values[(at + 2).min(values.len())..];
     quantile(after, 0.5) - quantile(&values[..=at], 0.5)
@@ -98,18 +98,18 @@ pub(super) fn level_change(values: &[f64], at: usize) -> f64 {
 /// A short excursion.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Spike {
-    /// Its first bin.
+    /// First bin.
     pub(super) from: usize,
-    /// Behind its last bin.
+    /// End (exclusive).
     pub(super) to: usize,
-    /// Above the level around it.
+    /// Height above the surrounding level.
     pub(super) height: f64,
-    /// The level around it.
+    /// The surrounding level.
     pub(super) base: f64,
 }
 
-/// Short excursions of a line that is given by the lowest and the highest value of each
-/// bin. None where they are so many that the line is rather a saw or noise.
+/// Finds short excursions of a line, which is given by the minimum and maximum of each bin. Returns none if they are so
+/// many that the line is a sawtooth or noise.
 pub(super) fn spikes(low: &[f64], high: &[f64]) -> Vec<Spike> {
     let n = low.len();
     if n < LEAST_VALUES {
@@ -135,19 +135,19 @@ pub(super) fn spikes(low: &[f64], high: &[f64]) -> Vec<Spike> {
             _ => spikes.push(Spike { from: i, to: i + 1, height: excess[i], base: base[i] }),
         }
     }
-    // What is cut off by an end of the line is no spike.
+    // An excursion cut off by an end of the line is no spike.
     spikes.retain(|spike| spike.from > 0 && spike.to < n);
-    // The tips of a saw's teeth are none either: one of their sides is not steep. Among
-    // spikes there may be some beside which something else happened.
+    // The teeth of a sawtooth are no spikes: one of their sides is not steep. Among real spikes, some may not be steep
+    // either, because something else happened beside them.
     let is_steep = |spike: &Spike| [spike.from - 1, spike.to].into_iter().all(|i| excess[i] <= 0.5 * spike.height);
     let steep = spikes.iter().filter(|spike| is_steep(spike)).count();
     if steep * 2 < spikes.len() { Vec::new() } else { spikes }
 }
 
-/// The line without excursions that are shorter than `width` bins.
+/// Removes excursions that are shorter than `width` bins.
 fn opening(values: &[f64], width: usize) -> Vec<f64> {
     let n = values.len();
-    // Lowest of each window, then the highest of all windows that a bin lies in.
+    // The minimum of each window, then the maximum of all windows that contain a bin.
     let windows = n + 1 - width.min(n);
     let lowest = sliding(values, width.min(n), |a, b| a < b);
     (0..n)
@@ -158,7 +158,7 @@ fn opening(values: &[f64], width: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The best value of each window. Each value is compared a few times.
+/// Returns the best value of each window. Cost: a few comparisons per value.
 fn sliding(values: &[f64], width: usize, better: impl Fn(f64, f64) -> bool) -> Vec<f64> {
     let mut queue: std::collections::VecDeque<usize> = std::collections::VecDeque::new();
     let mut out = Vec::with_capacity(values.len());
@@ -181,7 +181,7 @@ pub(super) fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// The value below which a share of all lies; 0 of none.
+/// Returns the value below which a share of all values lies; 0 without values.
 pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -199,13 +199,13 @@ mod tests {
         (0..N).map(|i| of(i as f64 / N as f64)).collect()
     }
 
-    /// From 0 to 1, the same each time.
+    /// Returns deterministic noise from 0 to 1.
     fn noise(x: f64) -> f64 {
         let n = ((x * N as f64) as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (n >> 40) as f64 / (1u64 << 24) as f64
     }
 
-    /// Lines without any event in them.
+    /// Returns lines without any event.
     fn quiet() -> Vec<(&'static str, Vec<f64>)> {
         vec![
             ("nothing", shape(|_| 0.0)),

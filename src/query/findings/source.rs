@@ -1,5 +1,5 @@
-//! What findings are looked for in: heaps, trackers and the commit of processes, each with
-//! its places and its line over time.
+//! The sources that findings are searched in: heaps, trackers and the commit of processes, each with its places and its
+//! line over time.
 
 use super::Question;
 use super::levels::{Levels, NO_LINE};
@@ -10,33 +10,33 @@ use crate::query::{Cancelled, Series, SeriesOf, series};
 use crate::symbols::FrameKind;
 use crate::units::{Interval, Layer, Ticks};
 
-/// One of them.
+/// A heap, a tracker, or the commit of a process.
 pub(super) struct Source {
     pub(super) heap: HeapId,
     pub(super) process: ProcessId,
     pub(super) layer: Layer,
     pub(super) places: Places,
-    /// Where the lines of its sites begin in the table.
+    /// First line of its sites in the table.
     first_line: usize,
     /// The part of the interval in which its process lived.
     pub(super) life: Interval,
     pub(super) series: Series,
-    /// The largest size of its layer in its process, at most.
+    /// Peak of its layer in its process.
     pub(super) layer_peak: u64,
 }
 
-/// All that are looked at, and their sites.
+/// The sources of an interval, and the table of their sites' live bytes.
 pub(super) struct Sources {
     pub(super) list: Vec<Source>,
-    /// Those and the heaps that are too small to be sources, in the same order.
+    /// The heaps of the sources, then those too small to be sources, in the same order.
     pub(super) heaps: Vec<HeapId>,
     pub(super) levels: Levels,
 }
 
-/// Sources that are looked at: those that moved most bytes. Programs have some dozens of heaps.
+/// Largest number of sources: those that allocated most bytes. Programs have some dozens of heaps.
 const MOST_SOURCES: usize = 128;
 
-/// Bins of a source's line over time.
+/// Number of bins of a source's line over time.
 pub(super) const BINS: usize = 1024;
 
 impl Sources {
@@ -86,14 +86,14 @@ impl Sources {
         Ok(Self { list, heaps, levels })
     }
 
-    /// What is alive of a source's place at each moment of [`Sources::moments`].
+    /// Returns the bytes alive of a source's place at each moment of [`Sources::moments`].
     pub(super) fn alive(&self, source: &Source, place: usize) -> Vec<f64> {
         let sites = &source.places.list[place].sites;
         let all = self.levels.sum(source.first_line + sites.start..source.first_line + sites.end);
         all[self.moments(source)].to_vec()
     }
 
-    /// The moments of the table at which a source's process lives.
+    /// Returns the moments of the table at which a source's process is alive.
     pub(super) fn moments(&self, source: &Source) -> std::ops::Range<usize> {
         let moments = &self.levels.moments;
         let first = moments.partition_point(|&t| t < source.life.from);
@@ -102,7 +102,7 @@ impl Sources {
     }
 }
 
-/// The part of the interval in which a process lived.
+/// Returns the part of the interval in which a process lived.
 fn life(question: &Question<'_>, process: ProcessId) -> Interval {
     let process = question.index.trace().process(process);
     let Interval { from, to } = question.interval;
@@ -110,7 +110,7 @@ fn life(question: &Question<'_>, process: ProcessId) -> Interval {
     Interval { from: start, to: process.end.map_or(to, |end| end.min(to)).max(start) }
 }
 
-/// The lowest and the highest value of a line in each of some bins of equal length.
+/// Returns the minima and the maxima of a line in bins of equal length.
 pub(super) fn envelope(series: &Series, interval: Interval, bins: usize) -> (Vec<f64>, Vec<f64>) {
     let (mut low, mut high) = (vec![f64::INFINITY; bins], vec![f64::NEG_INFINITY; bins]);
     let length = interval.len().max(1) as f64;

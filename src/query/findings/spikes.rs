@@ -1,4 +1,4 @@
-//! Transients: a source's level rises and is back soon. Those of one place are one finding.
+//! Spikes: a source's level rises and soon falls back. Those of one place form one finding.
 
 use super::claim::Claim;
 use super::shape::{self, quantile};
@@ -9,23 +9,23 @@ use crate::query::{Bucket, Cancelled};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks};
 
-/// Share of its layer that a spike must have, at least; one alone must have more.
+/// Smallest share of the layer's peak for a spike; a single one needs more.
 const LEAST_SHARE: f64 = 0.05;
 const LEAST_SHARE_ALONE: f64 = 0.15;
 
-/// Spikes of one source, at most.
+/// Largest number of spikes of one source.
 const MOST: usize = 256;
 
-/// One excursion of a source's line.
+/// A short excursion of a source's line.
 struct Excursion {
-    /// In the list of sources.
+    /// Index in the list of sources.
     source: usize,
-    /// Rows born from here on until the top may be part of it.
+    /// Rows born between this moment and the top may belong to it.
     born_from: Ticks,
     rise: Ticks,
     top: Ticks,
     fall: Ticks,
-    /// Rows that die before here may be part of it.
+    /// Rows that die up to this moment may belong to it.
     dead_by: Ticks,
     height: f64,
 }
@@ -51,10 +51,10 @@ pub(super) fn find(question: &Question<'_>, sources: &Sources) -> Result<Vec<Cla
     Ok(claims)
 }
 
-/// An excursion by its number, and what a place did in it.
+/// Index of an excursion, and the blocks of a place in it.
 type Member = (usize, Bucket);
 
-/// Places that make excursions, the most frequent ones first, each with those that it makes.
+/// Groups excursions by the place that causes them, the most frequent place first.
 fn groups(
     source: &Source,
     of_source: &[usize],
@@ -66,12 +66,12 @@ fn groups(
     let mut makers: Vec<(usize, u64)> = Vec::new();
     for &n in of_source {
         let amounts: Vec<f64> = places.sites.iter().map(|site| of(n, site).size as f64).collect();
-        // Most of it must come and go, or something else happened.
+        // Most of the excursion must be temporary memory; otherwise something else happened.
         if amounts.iter().sum::<f64>() < 0.5 * excursions[n].height {
             continue;
         }
         let place = places.holder(&amounts);
-        // What many places do together is busy work.
+        // An excursion made by many places together is general activity.
         if places.is_whole(place) {
             continue;
         }
@@ -85,7 +85,7 @@ fn groups(
     let mut groups = Vec::new();
     for (place, _) in makers {
         let sum = |n: usize| places.under(place).iter().fold(Bucket::default(), |sum, site| sum.plus(of(n, site)));
-        // Another place may do something at the same time: what counts is what this one does.
+        // Another place may be active at the same time, so only this place's bytes count.
         let members: Vec<Member> = free.iter().map(|&n| (n, sum(n))).filter(|(_, sum)| sum.size > 0).collect();
         let usual = quantile(&members.iter().map(|member| member.1.size as f64).collect::<Vec<_>>(), 0.5);
         let is_alike = |member: &Member| (0.5 * usual..=2.0 * usual).contains(&(member.1.size as f64));
@@ -96,25 +96,25 @@ fn groups(
     groups
 }
 
-/// When a spike rises above half its height and falls below.
+/// Finds when a spike rises above half its height and when it falls below it.
 fn locate(source: usize, of: &Source, spike: &shape::Spike) -> Excursion {
     let tick = |bin: f64| Ticks(of.life.from.0.saturating_add((of.life.len() as f64 * bin / BINS as f64) as i64));
     let width = spike.to as f64 - spike.from as f64;
-    // The bins of the line begin up to half a bin elsewhere.
+    // The bins of the line can be offset by up to half a bin.
     let (first, end) = (tick(spike.from as f64 - 1.0), tick(spike.to as f64 + 1.0));
     let inside = || of.series.points.iter().filter(|point| first <= point.0 && point.0 <= end);
     let half = spike.base + spike.height / 2.0;
     let rise = inside().find(|point| point.1 as f64 >= half).map_or(first, |point| point.0);
     let highest = inside().map(|point| point.1).max().unwrap_or(0);
     let top = inside().find(|point| point.1 == highest).map_or(rise, |point| point.0);
-    // A rise is two points at one moment: what comes behind the upper one counts.
+    // A rise is two points at one moment, so the fall is searched after the upper one.
     let fall = inside().skip_while(|point| point.1 != highest).find(|point| (point.1 as f64) < half).map_or(end, |point| point.0);
     let born_from = tick(spike.from as f64 - 1.0 - width);
     Excursion { source, born_from, rise, top, fall, dead_by: tick(spike.to as f64 + 1.0 + width), height: spike.height }
 }
 
-/// By excursion and site the rows that came shortly before its top, were alive at it and
-/// went soon. Cost: a parallel pass over the rows, with two searches for some.
+/// Returns for each excursion, by site, the rows that were allocated shortly before its top, were alive at it and were
+/// freed soon after. Cost: a parallel pass over the rows, with a binary search for those of sources with excursions.
 fn rows_of(
     question: &Question<'_>,
     sources: &Sources,
@@ -124,7 +124,7 @@ fn rows_of(
         return Ok(Vec::new());
     }
     let trace = question.index.trace();
-    // Those of a source stand together, in order of time.
+    // Excursions of a source are adjacent and in time order.
     let mut of_heap = vec![0..0; trace.heaps.len()];
     for (i, source) in sources.list.iter().enumerate() {
         let start = excursions.partition_point(|excursion| excursion.source < i);

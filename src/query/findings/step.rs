@@ -1,4 +1,4 @@
-//! Lasting changes of a source's level, up or down, and the place that made them.
+//! Lasting changes of a source's level, up or down, and the place that caused them.
 
 use super::claim::Claim;
 use super::shape::{Jump, jump, level_change, quantile};
@@ -7,14 +7,14 @@ use super::{FindingKind, Question};
 use crate::query::{Cancelled, SeriesOf, series, totals};
 use crate::units::{Interval, Ticks};
 
-/// Share of the source's usual level that a step must have, at least.
+/// Smallest step: as a share of the source's usual level, and in bytes.
 const LEAST_SHARE: f64 = 0.1;
 const LEAST_BYTES: f64 = 4096.0;
 
-/// Bins in which a step is looked at closely.
+/// Number of bins in which a step is located.
 const BINS: usize = 512;
 
-/// Steps of one source, at most.
+/// Largest number of steps of one source.
 const MOST: usize = 4;
 
 pub(super) fn find(question: &Question<'_>, sources: &Sources) -> Result<Vec<Claim>, Cancelled> {
@@ -25,7 +25,7 @@ pub(super) fn find(question: &Question<'_>, sources: &Sources) -> Result<Vec<Cla
         let least = (LEAST_SHARE * quantile(&level, 0.5)).max(LEAST_BYTES).max(0.01 * source.layer_peak as f64);
         let step = |place: usize| {
             let jump = jump(&sources.alive(source, place))?;
-            // What another place makes up for at the same time changes no level.
+            // A change that another place compensates at the same time does not change the level.
             let shows = level_change(&level, jump.at) * jump.by.signum() >= 0.5 * jump.by.abs();
             (shows && jump.by.abs() >= least).then_some(jump)
         };
@@ -60,7 +60,7 @@ fn claim(question: &Question<'_>, sources: &Sources, source: &Source, place: usi
     })
 }
 
-/// From where the line leaves one level to where it is at the other.
+/// Returns the interval from where the line leaves one level to where it reaches the other.
 fn edges(points: &[(Ticks, u64)], around: Interval) -> Interval {
     let value = |point: Option<&(Ticks, u64)>| point.map_or(0.0, |point| point.1 as f64);
     let (before, after) = (value(points.first()), value(points.last()));

@@ -1,7 +1,6 @@
-//! Commit that no heap or tracker accounts for: ranges in which no block of any lies, at
-//! the moment at which most is committed. By address, since layers nest and are never
-//! subtracted from each other. Ranges that touch each other count as one, so that what is
-//! said is a lower bound: a heap commits its pages piece by piece.
+//! Commit that no heap or tracker accounts for: ranges that contain no block, at the moment of most commit. Decided by
+//! address, since layers nest and are never subtracted from each other. Adjacent ranges count as one, because a heap
+//! commits its pages piece by piece; the result is therefore a lower bound.
 //!
 //! Cost: two parallel passes over the rows, and a sort of the ranges.
 
@@ -19,11 +18,11 @@ use crate::query::owners::OwnerFinder;
 use crate::tables::KeyedMap;
 use crate::units::{Layer, Ticks};
 
-/// Share of the commit that must be unexplained, and bytes.
+/// Smallest unexplained part: as a share of the commit, and in bytes.
 const LEAST_SHARE: f64 = 0.1;
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// Ranges of committed pages that touch each other.
+/// A run of adjacent committed ranges.
 struct Region {
     process: ProcessId,
     start: u64,
@@ -40,7 +39,7 @@ struct Range {
 
 pub(super) fn find(question: &Question<'_>, sources: &Sources, tops: &[Top]) -> Result<Vec<Claim>, Cancelled> {
     let trace = question.index.trace();
-    // Both commit and heaps must be seen from the start of the process.
+    // Commit and heaps must both be recorded from the start of the process.
     let has_blocks = |process| sources.list.iter().any(|source| source.process == process && source.layer != Layer::Commit);
     let is_seen = |process: ProcessId| trace.process(process).start.is_some_and(|start| start >= question.interval.from);
     let wanted = |top: &&Top| top.layer == Layer::Commit && has_blocks(top.process) && is_seen(top.process);
@@ -69,7 +68,7 @@ pub(super) fn find(question: &Question<'_>, sources: &Sources, tops: &[Top]) -> 
     Ok(claims)
 }
 
-/// Ranges committed at the moment of their process.
+/// Returns the ranges committed at the moment of their process.
 fn committed(question: &Question<'_>, moment_of: &[Option<Ticks>]) -> Result<Vec<Range>, Cancelled> {
     let trace = question.index.trace();
     let parts = question.index.fold(question.cancel, Vec::new, |ranges: &mut Vec<Range>, visited| {
@@ -89,7 +88,7 @@ fn committed(question: &Question<'_>, moment_of: &[Option<Ticks>]) -> Result<Vec
     Ok(parts.into_iter().flatten().collect())
 }
 
-/// Marks the regions in which some block lies at any time.
+/// Marks the regions that contain a block at any time.
 fn mark(question: &Question<'_>, moment_of: &[Option<Ticks>], regions: &[Region]) -> Result<(), Cancelled> {
     let trace = question.index.trace();
     let none = || ();
@@ -131,7 +130,7 @@ fn claim(question: &Question<'_>, source: &Source, (top, ranges, regions): (&Top
             explained = explained.saturating_add(range.size);
         }
     }
-    // Where not one range holds a block, blocks and commit are hardly of the same address space.
+    // If no region contains a block, blocks and commit are probably not from the same address space.
     if explained == 0 || bytes < LEAST_BYTES || (bytes as f64) < LEAST_SHARE * top.bytes as f64 {
         return None;
     }
@@ -143,10 +142,10 @@ fn claim(question: &Question<'_>, source: &Source, (top, ranges, regions): (&Top
     Some(Claim { bytes, count, interval, owners, ..Claim::at(FindingKind::UnexplainedCommit, source, place) })
 }
 
-/// Owners at most that are told.
+/// Largest number of owners listed.
 const OWNERS: usize = 3;
 
-/// Who keeps what is committed at these sites, the largest first.
+/// Returns the owners of the commit at these sites, the largest first.
 fn owners(question: &Question<'_>, by_site: &KeyedMap<SiteId, u64>) -> Vec<(String, u64)> {
     let trace = question.index.trace();
     let mut finder = OwnerFinder::new(trace, question.names);

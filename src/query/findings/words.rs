@@ -1,4 +1,4 @@
-//! Findings in a sentence, and what speaks against them.
+//! Texts of findings, and the reasons to doubt them.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use crate::query::doubts::short;
 use crate::query::{SourceLine, layer_label};
 use crate::units::{Layer, Ticks};
 
-/// One sentence with a number. `function` is the responsible caller, if there is one, and `source` its line.
+/// Describes a claim in one sentence with a number. `function` is the responsible caller, if there is one, and `source`
+/// its line.
 pub(super) fn sentence(question: &Question<'_>, claim: &Claim, function: Option<&str>, source: Option<&SourceLine>) -> String {
     let place = place(question, claim, function, source);
     let (bytes, count) = (format::bytes(claim.bytes), format::count(claim.count));
@@ -45,7 +46,7 @@ pub(super) fn sentence(question: &Question<'_>, claim: &Claim, function: Option<
     format!("{}: {what}", process(question, claim))
 }
 
-/// The name of a process, with its id where another has that name, too.
+/// Returns the name of a process, with its id if another process has the same name.
 fn process(question: &Question<'_>, claim: &Claim) -> String {
     let trace = question.index.trace();
     let process = trace.process(claim.process);
@@ -56,12 +57,12 @@ fn process(question: &Question<'_>, claim: &Claim) -> String {
     }
 }
 
-/// A line of the source behind the name of a function.
+/// Formats the source line that follows a function name.
 fn line(source: Option<&SourceLine>) -> String {
     source.map_or_else(String::new, |line| format!(" ({})", line.short()))
 }
 
-/// Function and line, and heap.
+/// Formats function, line and heap.
 fn place(question: &Question<'_>, claim: &Claim, function: Option<&str>, source: Option<&SourceLine>) -> String {
     let heap = question.index.trace().heap(claim.heap);
     let heap = match heap.key() {
@@ -70,7 +71,7 @@ fn place(question: &Question<'_>, claim: &Claim, function: Option<&str>, source:
         Some(key) => key,
     };
     match function {
-        // The module of a name stands in the stack.
+        // The module is shown in the stack.
         Some(function) => {
             let name = function.split_once('!').map_or(function, |(_, name)| name);
             format!("{}{}, {heap}", if name.starts_with("+0x") { function } else { name }, line(source))
@@ -79,7 +80,7 @@ fn place(question: &Question<'_>, claim: &Claim, function: Option<&str>, source:
     }
 }
 
-/// What speaks against it.
+/// Returns the reasons to doubt a claim.
 pub(super) fn doubts(question: &Question<'_>, claim: &Claim) -> Vec<String> {
     let trace = question.index.trace();
     let mut doubts = crate::query::doubts(trace, claim.interval.to);

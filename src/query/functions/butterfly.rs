@@ -1,10 +1,9 @@
-//! Who calls a function, and what it calls, in one process and layer: each row under the
-//! frame before its outermost place and under the one after its innermost place, so that
-//! both lists add up to its total.
+//! Callers and callees of a function, in one process and layer. Each row counts under the caller of the function's
+//! outermost occurrence in the stack and under the callee of its innermost one, so both lists add up to its total.
 //!
-//! Cost: a look at the nodes of a forest for those of all functions that are asked for; then the
-//! sites under them, parallel. Others are not looked at. All processes of a function are one pass,
-//! and the peaks of all butterflies one sweep.
+//! Cost: a look at the nodes of a forest to find those of all requested functions; then the sites below them, in
+//! parallel. Other sites are not visited. All processes of a function take one pass, and the peaks of all butterflies
+//! one sweep.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -27,58 +26,57 @@ use crate::units::Layer;
 /// A caller or a callee.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Neighbour {
-    /// Which; `None` where the stack begins with the function, or ends.
+    /// Its function; `None` if the stacks begin or end with the function that is between callers and callees.
     pub function: Option<FunctionId>,
-    /// What the function comes to with it.
+    /// Sums of the rows that the function shares with it.
     pub sums: ByClass,
 }
 
-/// A function between its callers and what it calls; both by |impacting size|, then size,
-/// both falling, then by name.
+/// A function's callers and callees; both lists are sorted by |impacting size|, then size, both falling, then by name.
 #[derive(Clone, Debug, Default)]
 pub struct Butterfly {
-    /// Of the frame before its outermost place.
+    /// Callers of the function's outermost occurrence.
     pub callers: Vec<Neighbour>,
-    /// Of the frame after its innermost place.
+    /// Callees of the function's innermost occurrence.
     pub callees: Vec<Neighbour>,
-    /// Sites whose stack has it, with places in both lists.
+    /// Sites whose stack contains the function, each with its indices in both lists.
     sites: Vec<(SiteId, u32, u32)>,
 }
 
-/// Sites in whose stacks the function has one caller and one callee.
+/// A run of sites in whose stacks the function has the same caller and the same callee.
 struct Piece {
-    /// By place in the forest.
+    /// Range in the forest's sites.
     sites: Range<usize>,
     caller: Option<FunctionId>,
-    /// `None`: the stacks end with the function.
+    /// `None` if the stacks end with the function.
     callee: Option<FunctionId>,
 }
 
-/// Where a function is, and what it comes to there in each process, in one layer.
+/// The occurrences of a function in the stacks of one layer, with its sums in each process.
 pub struct FunctionPlaces<'a> {
     trace: &'a Trace,
     forest: &'a Forest,
     function: FunctionId,
     layer: Layer,
     pieces: Vec<Piece>,
-    /// By piece and process, in the order of pieces, what is not nothing.
+    /// Nonempty sums by piece and process, in the order of pieces.
     sums: Vec<(u32, ProcessId, ByClass)>,
 }
 
-/// Sites that one worker adds up at a time.
+/// Number of sites that one worker adds up at a time.
 const GRAIN: usize = 1 << 11;
 
-/// Nodes that one worker looks at, at least.
+/// Smallest number of nodes that one worker visits.
 const NODES: usize = 1 << 14;
 
-/// The nodes of some functions in a forest whose callers are outside.
+/// The nodes of some functions in a top-down forest.
 pub struct FunctionNodes<'a> {
     forest: &'a Forest,
     nodes: KeyedMap<FunctionId, Vec<u32>>,
 }
 
 impl<'a> FunctionNodes<'a> {
-    /// Finds them, all in one pass.
+    /// Finds the nodes of all functions in one pass.
     pub fn of(forest: &'a Forest, functions: &KeyedSet<FunctionId>) -> Self {
         let function = |node: u32| match forest.key(node) {
             NodeKey::Function(function) => functions.contains(&function).then_some((function, node)),
@@ -93,7 +91,7 @@ impl<'a> FunctionNodes<'a> {
 }
 
 impl<'a> FunctionPlaces<'a> {
-    /// Of one of the functions whose nodes were found.
+    /// Finds the occurrences of one of the functions in `nodes`.
     pub fn of(
         trace: &'a Trace,
         nodes: &FunctionNodes<'a>,
@@ -141,7 +139,7 @@ impl<'a> FunctionPlaces<'a> {
         Ok(Self { trace, forest, function, layer, pieces, sums })
     }
 
-    /// What the function comes to in each process in which it is.
+    /// Returns the sums of the function in each process that has it.
     pub fn sums(&self) -> Vec<FunctionSums> {
         let mut by_process: BTreeMap<ProcessId, FunctionSums> = BTreeMap::new();
         for (piece, process, sums) in &self.sums {
@@ -156,19 +154,19 @@ impl<'a> FunctionPlaces<'a> {
         by_process.into_values().collect()
     }
 
-    /// Its callers and callees in a process.
+    /// Returns the callers and callees in one process.
     pub fn butterfly(&self, functions: &Functions, process: ProcessId) -> Butterfly {
         self.those_of(functions, |of| of == process).remove(&process).unwrap_or_default()
     }
 
-    /// Its callers and callees in each process in which it is.
+    /// Returns the callers and callees in each process that has the function.
     pub fn butterflies(&self, functions: &Functions) -> BTreeMap<ProcessId, Butterfly> {
         self.those_of(functions, |_| true)
     }
 
     fn those_of(&self, functions: &Functions, is_wanted: impl Fn(ProcessId) -> bool) -> BTreeMap<ProcessId, Butterfly> {
         let mut lists: BTreeMap<ProcessId, (List, List)> = BTreeMap::new();
-        // By piece and process the places in both lists.
+        // By piece and process, the indices in both lists.
         let mut found: KeyedMap<(u32, ProcessId), (u32, u32)> = KeyedMap::default();
         let mut pieces: Vec<u32> = Vec::new();
         for &(i, process, ref sums) in self.sums.iter().filter(|(_, of, _)| is_wanted(*of)) {
@@ -199,14 +197,14 @@ impl<'a> FunctionPlaces<'a> {
 }
 
 impl Butterfly {
-    /// The largest sizes of callers and of callees. Cost: a pass over the events of the interval.
+    /// Returns the peaks of callers and of callees. Cost: a pass over the events of the interval.
     pub fn peaks(&self, index: &Index, totals: &Totals, mask: &Mask, cancel: &Cancel) -> Result<[Vec<u64>; 2], Cancelled> {
         Ok(butterfly_peaks(&[self], index, totals, mask, cancel)?.pop().unwrap_or_default())
     }
 }
 
-/// The same of many, of whatever functions and processes, in one pass. Each line of each is a line of its own; the
-/// changes of a site climb through all that it is in.
+/// Computes the peaks of several butterflies, of any functions and processes, in one pass. Each of their lines is a
+/// line of its own; a change at a site is passed on to all lines that contain the site.
 pub(super) fn butterfly_peaks(
     of: &[&Butterfly],
     index: &Index,
@@ -240,7 +238,7 @@ pub(super) fn butterfly_peaks(
     Ok(of.iter().map(|both| [take(&both.callers), take(&both.callees)]).collect())
 }
 
-/// Steps that stand for lines, each with the next one that changes reach.
+/// Steps that stand for lines, each with the next step that receives its changes.
 #[derive(Default)]
 struct Steps {
     above: Vec<u32>,
@@ -258,8 +256,8 @@ impl Steps {
     }
 }
 
-/// All sites under a function, cut where its caller or its callee changes. Of a function that
-/// calls itself the caller is that of the outermost place, the callee that of the innermost.
+/// Returns all sites below a function, cut where its caller or callee changes. For a recursive function the caller is
+/// that of the outermost occurrence, the callee that of the innermost.
 fn pieces(forest: &Forest, function: FunctionId, nodes: &[u32], cancel: &Cancel) -> Result<Vec<Piece>, Cancelled> {
     let key = NodeKey::Function(function);
     let is_it = |&node: &u32| forest.key(node) == key;
@@ -270,7 +268,7 @@ fn pieces(forest: &Forest, function: FunctionId, nodes: &[u32], cancel: &Cancel)
     let start = |node: u32| forest.places_under(node).start;
     let behind = |node: u32| forest.places_under(node).end;
     let mut pieces: Vec<Piece> = Vec::new();
-    // Behind the outermost place that was met last, and what called it.
+    // The end of the last outermost occurrence, and its caller.
     let (mut end, mut caller) = (0, None);
     for (i, &node) in nodes.iter().enumerate() {
         if i.is_multiple_of(4096) {
@@ -288,7 +286,7 @@ fn pieces(forest: &Forest, function: FunctionId, nodes: &[u32], cancel: &Cancel)
         let mut deeper = &nodes[i + 1..];
         for &child in forest.children(node).iter().filter(|child| !is_it(child)) {
             deeper = &deeper[deeper.partition_point(|&other| other < child)..];
-            // What is in the function once more has a place of its own.
+            // Sites below another occurrence of the function belong to that occurrence.
             let (callee, mut at) = (function_of(child), start(child));
             while let Some(&again) = deeper.first().filter(|&&other| other < forest.end(child)) {
                 put(at..start(again), callee);
@@ -301,7 +299,7 @@ fn pieces(forest: &Forest, function: FunctionId, nodes: &[u32], cancel: &Cancel)
     Ok(pieces)
 }
 
-/// Neighbours while they are met.
+/// Callers or callees while they are being collected.
 #[derive(Default)]
 struct List {
     list: Vec<Neighbour>,
@@ -319,7 +317,7 @@ impl List {
         at
     }
 
-    /// In order, and by old place the new one.
+    /// Returns the sorted list, and for each old index the new one.
     fn sorted(self, functions: &Functions) -> (Vec<Neighbour>, Vec<u32>) {
         let mut order: Vec<u32> = (0..self.list.len() as u32).collect();
         let rank = |i: u32| {
@@ -333,7 +331,7 @@ impl List {
     }
 }
 
-/// The largest first: |impacting size|, then size.
+/// Sort key: |impacting size|, then size, largest first.
 pub(super) fn by_size(sums: &ByClass) -> Reverse<(u64, u64)> {
     let numbers = sums.numbers();
     Reverse((numbers.impacting.unsigned_abs(), numbers.size))

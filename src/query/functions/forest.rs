@@ -1,11 +1,10 @@
-//! Trees over sites, all of one form: nodes are numbered in preorder, and each site is at
-//! one node, so that what is under a node is a range of nodes and a range of sites.
+//! Trees over sites, all in one format: nodes are numbered in preorder, and each site is at one node, so that the nodes
+//! and the sites below a node are ranges.
 //!
-//! Recursive calls are nodes of their own. Sums are of one layer at a time.
+//! Recursive calls have nodes of their own. Sums are for one layer at a time.
 //!
-//! Cost: some passes over nodes and sites; 20 bytes a node, 12 a site. An inverted tree has
-//! up to as many nodes as all stacks have functions; it is bounded, and stacks end early
-//! where it is full.
+//! Cost: some passes over nodes and sites; 32 bytes per node, 12 per site. An inverted tree has up to as many nodes as
+//! all stacks have functions. Its size is limited; once it is full, stacks are cut off.
 
 use std::ops::Range;
 
@@ -18,10 +17,10 @@ use crate::query::{Cancel, Cancelled, Fold, LifetimeBucket, SizeBucket};
 use crate::tables::KeyedMap;
 use crate::units::Tid;
 
-/// What a node stands for, under the one above it.
+/// The key of a node, which says what it stands for below its parent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum NodeKey {
-    /// Everything: node 0.
+    /// Everything; the key of node 0.
     All,
     /// No stack was recorded.
     NoStack,
@@ -29,42 +28,42 @@ pub enum NodeKey {
     Function(FunctionId),
     /// A module.
     Module(ModuleName),
-    /// No module lies there.
+    /// No module is known at the address.
     NoModule,
-    /// A heap, a tracker, or what a process has committed.
+    /// A heap, a tracker, or the commit of a process.
     Heap(HeapId),
     /// A type, owner or tag, by its number in [`SiteLabels`](super::super::SiteLabels).
     Label(u32),
     /// A thread of a process.
     Thread(ProcessId, Tid),
-    /// Sizes.
+    /// A bucket of sizes.
     Size(SizeBucket),
-    /// Lifetimes.
+    /// A bucket of lifetimes.
     Lifetime(LifetimeBucket),
 }
 
-/// A tree.
+/// A tree over sites.
 #[derive(Clone, Debug)]
 pub struct Forest {
     key: Vec<NodeKey>,
     parent: Vec<u32>,
     end: Vec<u32>,
     children: Children,
-    /// In the order of their nodes.
+    /// Sites in the order of their nodes.
     sites: Vec<SiteId>,
-    /// In the same order.
+    /// Their heaps, in the same order.
     heaps: Vec<HeapId>,
-    /// By node where its sites begin, and the end of the last.
+    /// By node the index of its first site, and the end of the last.
     first_site: Vec<u32>,
-    /// By site.
+    /// Node of each site.
     node_of: Vec<u32>,
 }
 
-/// Nodes of an inverted tree at most.
+/// Largest number of nodes of an inverted tree.
 const MAX_NODES: usize = 1 << 24;
 
 impl Forest {
-    /// Callers outside: each site at the node of its innermost function.
+    /// Builds the tree with callers at the top: each site is at the node of its innermost function.
     pub fn top_down(functions: &Functions) -> Self {
         let parent: Vec<u32> = (0..functions.paths() as u32).map(|path| functions.parent(PathId(path)).0).collect();
         let key = (0..functions.paths() as u32).map(|path| match functions.function(PathId(path)) {
@@ -75,7 +74,7 @@ impl Forest {
         Self::of(functions, parent, key.collect(), at)
     }
 
-    /// Innermost functions outside: each site at the node of its whole stack, reversed.
+    /// Builds the tree with innermost functions at the top: each site is at the node of its whole stack, reversed.
     pub fn inverted(functions: &Functions, cancel: &Cancel) -> Result<Self, Cancelled> {
         let mut trie = Trie::new(MAX_NODES);
         let mut reversed = vec![u32::MAX; functions.paths()];
@@ -101,12 +100,12 @@ impl Forest {
         Ok(Self::of(functions, trie.parent, key, at))
     }
 
-    /// One level: by the responsible caller.
+    /// Builds one level by responsible caller.
     pub fn by_function(functions: &Functions) -> Self {
         Self::flat(functions, |site| functions.function(functions.responsible(site)).map_or(NodeKey::NoStack, NodeKey::Function))
     }
 
-    /// One level: by the responsible module.
+    /// Builds one level by responsible module.
     pub fn by_module(functions: &Functions) -> Self {
         Self::flat(functions, |site| match functions.function(functions.responsible(site)) {
             None => NodeKey::NoStack,
@@ -114,7 +113,7 @@ impl Forest {
         })
     }
 
-    /// One level of any groups of sites.
+    /// Builds one level of arbitrary groups of sites.
     fn flat(functions: &Functions, group: impl Fn(SiteId) -> NodeKey) -> Self {
         let (mut key, mut index) = (vec![NodeKey::All], KeyedMap::default());
         let mut add = |group: NodeKey| {
@@ -127,7 +126,7 @@ impl Forest {
         Self::of(functions, vec![0; key.len()], key, at)
     }
 
-    /// Of nodes whose parents have smaller numbers, and the node of each site.
+    /// Builds a tree from nodes whose parents have smaller numbers, and the node of each site.
     fn of(functions: &Functions, mut parent: Vec<u32>, mut key: Vec<NodeKey>, mut at: Vec<u32>) -> Self {
         if at.contains(&0) {
             let no_stack = parent.len() as u32;
@@ -153,72 +152,72 @@ impl Forest {
         }
     }
 
-    /// Number of nodes; node 0 is everything.
+    /// Returns the number of nodes; node 0 is everything.
     pub fn len(&self) -> usize {
         self.key.len()
     }
 
-    /// Whether nothing is under node 0.
+    /// Returns whether there is nothing below node 0.
     pub fn is_empty(&self) -> bool {
         self.len() == 1
     }
 
-    /// What a node stands for.
+    /// Returns what a node stands for.
     pub fn key(&self, node: u32) -> NodeKey {
         self.key[node as usize]
     }
 
-    /// What it stands in; node 0 for itself.
+    /// Returns the parent of a node; node 0 is its own parent.
     pub fn parent(&self, node: u32) -> u32 {
         self.parent[node as usize]
     }
 
-    /// Behind the last node under it.
+    /// Returns the end (exclusive) of the range of nodes below a node.
     pub fn end(&self, node: u32) -> u32 {
         self.end[node as usize]
     }
 
-    /// The nodes directly under it.
+    /// Returns the children of a node.
     pub fn children(&self, node: u32) -> &[u32] {
         self.children.under(node)
     }
 
-    /// All sites, in the order of their nodes.
+    /// Returns all sites, in the order of their nodes.
     pub fn sites(&self) -> &[SiteId] {
         &self.sites
     }
 
-    /// The heap of a site, by place in [`Forest::sites`].
+    /// Returns the heap of a site, by its index in [`Forest::sites`].
     pub(super) fn heap_at(&self, place: usize) -> HeapId {
         self.heaps[place]
     }
 
-    /// Where the sites at a node itself stand.
+    /// Returns the range of the sites at a node itself.
     pub(super) fn places(&self, node: u32) -> Range<usize> {
         range(&self.first_site, node as usize)
     }
 
-    /// Where those at a node and all under it stand; its own come first.
+    /// Returns the range of the sites at a node and below it; its own come first.
     pub(super) fn places_under(&self, node: u32) -> Range<usize> {
         self.first_site[node as usize] as usize..self.first_site[self.end(node) as usize] as usize
     }
 
-    /// The sites at a node itself.
+    /// Returns the sites at a node itself.
     pub fn own(&self, node: u32) -> &[SiteId] {
         &self.sites[self.places(node)]
     }
 
-    /// The sites at a node and all under it.
+    /// Returns the sites at a node and below it.
     pub fn under(&self, node: u32) -> &[SiteId] {
         &self.sites[self.places_under(node)]
     }
 
-    /// The node of a site.
+    /// Returns the node of a site.
     pub fn node_of(&self, site: SiteId) -> u32 {
         self.node_of[site.0 as usize]
     }
 
-    /// The keys on the way from node 0 to a node, without that of node 0.
+    /// Returns the keys on the path from node 0 to a node, without that of node 0.
     pub fn way(&self, node: u32) -> Vec<NodeKey> {
         let up = |&node: &u32| Some(self.parent(node));
         let mut way: Vec<NodeKey> =
@@ -228,7 +227,7 @@ impl Forest {
     }
 }
 
-/// The function that a site's memory is accounted to: the innermost that is left.
+/// Returns the function that a site's memory is attributed to: the innermost one that is not folded.
 pub(in crate::query) fn innermost(functions: &Functions, site: SiteId, fold: Fold) -> Option<FunctionId> {
     functions.function(match fold {
         Fold::Nothing => functions.path(site),

@@ -1,10 +1,10 @@
-//! What is at the nodes of a forest and under them. Sites stand in the order of their nodes,
-//! so it is a difference of two sums over all sites up to one, and nothing is made for nodes.
+//! Sums at the nodes of a forest and below them. Sites are stored in the order of their nodes, so each sum is the
+//! difference of two prefix sums over the sites; nothing is stored per node.
 //!
-//! Sums that are taken apart again must not overflow: they are wider than their parts, and
-//! saturate when they are told.
+//! Prefix sums that are subtracted must not overflow, so they are wider than their parts, and saturate when they are
+//! converted.
 //!
-//! Cost: one parallel pass over the sites, 80 bytes each; then two looks a node.
+//! Cost: one parallel pass over the sites, 80 bytes each; then two lookups per node.
 
 use std::ops::{AddAssign, Range, Sub};
 
@@ -15,19 +15,19 @@ use crate::model::{SiteId, Trace};
 use crate::query::{Bucket, ByClass, LifetimeClass, Mask, Numbers, Totals};
 use crate::units::Layer;
 
-/// What can be summed up and taken apart again.
+/// An amount that can be added and subtracted again.
 pub trait Amount: Copy + Default + Send + Sync + AddAssign + Sub<Output = Self> {}
 
 impl<A: Copy + Default + Send + Sync + AddAssign + Sub<Output = Self>> Amount for A {}
 
-/// Sites that one worker adds up at a time.
+/// Number of sites that one worker adds up at a time.
 const GRAIN: usize = 1 << 13;
 
-/// The sums of one layer's sites, as far as a mask wants them, by nodes of a forest.
+/// Prefix sums over a forest's sites, of one layer's sites that a mask includes.
 #[derive(Clone, Debug)]
 pub struct NodeSums<'a, A> {
     forest: &'a Forest,
-    /// For each run of sites what is before it, and inside it before each site; and before the end.
+    /// For each run of sites the sum before the run, and the sums inside the run before each site; and before the end.
     runs: Vec<(A, Vec<A>)>,
 }
 
@@ -48,7 +48,7 @@ impl<'a, A: Amount> NodeSums<'a, A> {
         })
     }
 
-    /// Of what each site comes to, by its place and number.
+    /// Adds up an amount for each site, given its index in the forest and its id.
     pub(in crate::query) fn by_place(forest: &'a Forest, amount: impl Fn(usize, SiteId) -> Option<A> + Sync) -> Self {
         let count = forest.sites().len();
         let run = |i: usize| {
@@ -73,17 +73,17 @@ impl<'a, A: Amount> NodeSums<'a, A> {
         Self { forest, runs }
     }
 
-    /// The forest.
+    /// Returns the forest.
     pub fn forest(&self) -> &'a Forest {
         self.forest
     }
 
-    /// What is at a node and under it.
+    /// Returns the amount at a node and below it.
     pub fn amount(&self, node: u32) -> A {
         self.within(self.forest.places_under(node))
     }
 
-    /// What is at a node itself.
+    /// Returns the amount at a node itself.
     pub fn own(&self, node: u32) -> A {
         self.within(self.forest.places(node))
     }
@@ -100,7 +100,7 @@ impl<'a, A: Amount> NodeSums<'a, A> {
     }
 }
 
-/// Counts and sizes of the sites up to one, by lifetime class. Rows have 32-bit numbers.
+/// Prefix sums of counts and sizes by lifetime class. Rows have 32-bit numbers, so 32-bit counts suffice.
 #[derive(Clone, Copy, Default, Debug)]
 struct Wide {
     sizes: [u128; 4],
@@ -137,7 +137,7 @@ impl Wide {
         }
     }
 
-    /// As much as there is room for.
+    /// Converts to 64-bit sums, saturating.
     fn told(self) -> ByClass {
         let mut told = ByClass::default();
         for (i, class) in LifetimeClass::ALL.into_iter().enumerate() {
@@ -149,17 +149,17 @@ impl Wide {
 }
 
 impl Forest {
-    /// By node what is at it and under it, of sums by site.
+    /// Returns sums at each node and below it, from sums by site.
     pub fn sums_of(&self, by_site: &[ByClass]) -> ForestSums<'_> {
         ForestSums::of_sites(self, by_site)
     }
 
-    /// By node what is at it and under it: the sites of `layer`, as far as `mask` wants them.
+    /// Returns sums at each node and below it, of the sites of `layer` that `mask` includes.
     pub fn sums(&self, trace: &Trace, totals: &Totals, mask: &Mask, layer: Layer) -> ForestSums<'_> {
         ForestSums::new(self, trace, totals, mask, layer)
     }
 
-    /// The same of what `amount` makes of each site.
+    /// Returns sums like [`Forest::sums`], of the amounts that `amount` computes for each site.
     pub fn amounts<A: Amount>(
         &self,
         trace: &Trace,
@@ -172,11 +172,11 @@ impl Forest {
     }
 }
 
-/// By node what is at it and under it, by lifetime class.
+/// Sums at each node and below it, by lifetime class.
 #[derive(Clone, Debug)]
 pub struct ForestSums<'a> {
     sums: NodeSums<'a, Wide>,
-    /// By node whether nobody wants to see it.
+    /// Whether each node is hidden.
     hidden: Option<Vec<bool>>,
 }
 
@@ -185,32 +185,32 @@ impl<'a> ForestSums<'a> {
         Self { sums: NodeSums::new(forest, trace, totals, mask, layer, Wide::of), hidden: None }
     }
 
-    /// Of what each site comes to.
+    /// Adds up sums by site.
     pub(super) fn of_sites(forest: &'a Forest, by_site: &[ByClass]) -> Self {
         Self { sums: NodeSums::by_place(forest, |_, site| by_site.get(site.0 as usize).map(Wide::of)), hidden: None }
     }
 
-    /// The forest.
+    /// Returns the forest.
     pub fn forest(&self) -> &'a Forest {
         self.sums.forest
     }
 
-    /// What a node comes to; nothing if it is hidden.
+    /// Returns the sums of a node; zero if it is hidden.
     pub fn of(&self, node: u32) -> ByClass {
         if self.is_hidden(node) { ByClass::default() } else { self.sums.amount(node).told() }
     }
 
-    /// The numbers of a node.
+    /// Returns the numbers of a node.
     pub fn numbers(&self, node: u32) -> Numbers {
         self.of(node).numbers()
     }
 
-    /// Whether no row takes part in a node, or it is hidden.
+    /// Returns whether a node has no rows, or is hidden.
     pub fn is_empty(&self, node: u32) -> bool {
         self.is_hidden(node) || self.sums.amount(node).counts == [0; 4]
     }
 
-    /// Hides nodes, by node; what is around them stays what it is.
+    /// Hides nodes; the flags are by node. The sums of their ancestors do not change.
     pub fn hide(&mut self, hidden: Vec<bool>) {
         self.hidden = Some(hidden);
     }

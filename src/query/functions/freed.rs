@@ -1,11 +1,9 @@
-//! Who freed: functions and trees over the stacks with which rows ended.
+//! Functions and trees over the stacks that freed memory.
 //!
-//! Those who freed are sites of their own ([`Trace::free_sites`]); one more stands for
-//! nobody, for what ended without a stack. Functions and forests over them are made as
-//! those over the sites that allocate; their sums are those of the rows that died.
+//! Freeing stacks have sites of their own ([`Trace::free_sites`]); one more site stands for frees without a stack.
+//! Functions and forests over them are built like those over allocating sites; their sums are those of the freed rows.
 //!
-//! Cost: functions and forests as ever, by sites that freed; sums one parallel scan of the
-//! rows.
+//! Cost: functions and forests as usual, over the freeing sites; the sums take one parallel scan of the rows.
 
 use super::Functions;
 use crate::model::{HeapId, NodeId, ProcessId, Site, Trace};
@@ -15,7 +13,7 @@ use crate::symbols::Names;
 use crate::units::{Interval, Layer, Ticks};
 
 impl Functions {
-    /// The functions of all who freed, and of nobody behind them; see [`freed_sums`].
+    /// Looks up the functions of all freeing sites, followed by the site without a stack; see [`freed_sums`].
     pub fn of_frees(trace: &Trace, names: &Names, fold: Fold, cancel: &Cancel) -> Result<Self, Cancelled> {
         let nobody = Site { heap: HeapId(0), stack: NodeId::ROOT, caller: ProcessId(0), first: Ticks(0) };
         let sites: Vec<Site> = trace.free_sites.iter().copied().chain([nobody]).collect();
@@ -23,8 +21,7 @@ impl Functions {
     }
 }
 
-/// What died in an interval, of the rows of one layer that `mask` wants, by who freed it:
-/// by site of [`Functions::of_frees`].
+/// Adds up the rows of one layer in `mask` that were freed in an interval, by site of [`Functions::of_frees`].
 pub fn freed_sums(
     index: &Index,
     interval: Interval,

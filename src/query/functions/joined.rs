@@ -1,5 +1,5 @@
-//! The functions of two traces as those of one. What is called alike is one function, however
-//! the modules moved; the sites of the second trace stand behind those of the first.
+//! Functions of two traces merged into one set. Functions with the same name are one function, wherever their modules
+//! were loaded; the sites of the second trace follow those of the first.
 //!
 //! Cost: a look at the functions, paths and sites of both.
 
@@ -10,8 +10,8 @@ use crate::model::{HeapId, SiteId};
 use crate::query::{Cancel, Cancelled};
 
 impl Functions {
-    /// Of two traces, for [`super::Forest::top_down`] and weights that know both
-    /// ([`crate::query::FlameWeights::across`]): heaps are those of each side.
+    /// Merges the functions of two traces, for [`super::Forest::top_down`] and weights that know both
+    /// ([`crate::query::FlameWeights::across`]). Heaps remain those of each side.
     pub fn joined(sides: [&Self; 2], cancel: &Cancel) -> Result<Self, Cancelled> {
         let mut table = FunctionTable::new(sides[0].rules());
         let mut paths = Trie::new(sides[0].paths() + sides[1].paths());
@@ -20,7 +20,7 @@ impl Functions {
             cancel.check()?;
             let number = |id| table.intern(side.name(FunctionId(id)));
             let functions: Vec<FunctionId> = (0..side.len() as u32).map(number).collect();
-            // Callers have smaller numbers.
+            // Callers have smaller numbers than callees.
             let mut moved = vec![0; side.paths()];
             for path in (1..side.paths() as u32).map(PathId) {
                 let around = moved[side.parent(path).0 as usize];

@@ -1,6 +1,6 @@
-//! Source lines of functions: of each the one whose call holds most of what is under the function.
+//! The source line of each function: the line whose calls hold the largest part of the function's bytes.
 //!
-//! Cost: the nodes of the stacks that hold something, each once for a process and layer, with a look at its frames.
+//! Cost: the stack nodes with bytes, each once per process and layer, with a look at its frames.
 
 use std::collections::BinaryHeap;
 
@@ -12,23 +12,23 @@ use crate::symbols::{FrameKind, Names};
 use crate::tables::KeyedMap;
 use crate::units::Layer;
 
-/// Bytes at a node of the stacks, and a site by which its frames are named.
+/// Bytes at a node of the stacks, and a site that determines its names.
 #[derive(Clone, Copy)]
 struct Held {
-    /// Of stacks that end there.
+    /// Bytes of stacks that end at the node.
     own: u64,
-    /// Of stacks that go on.
+    /// Bytes of stacks that continue below the node.
     below: u64,
     site: SiteId,
 }
 
-/// The functions that are asked about of one process and layer: places in the list by name.
+/// The requested functions of one process and layer: their indices in the list, by name.
 type Asked = KeyedMap<String, usize>;
 
-/// Sites that hold something, and their bytes.
+/// Sites with bytes in them.
 type Holders = Vec<(SiteId, u64)>;
 
-/// By function that is asked about the line that holds most; of lines that hold as much the first by file and line.
+/// Returns for each requested function the line with most bytes; of equal ones the first by file and line.
 pub(super) fn lines(
     (trace, names): (&Trace, &Names),
     functions: &Functions,
@@ -73,7 +73,7 @@ pub(super) fn lines(
     Ok(best.into_iter().map(largest).collect())
 }
 
-/// Adds what a node holds to the lines of its functions.
+/// Adds the bytes at a node to the lines of its functions.
 fn add(
     (trace, names): (&Trace, &Names),
     (node, kind, site): (NodeId, FrameKind, &Site),
@@ -92,7 +92,7 @@ fn add(
     }
 }
 
-/// Tells the nodes of some sites' stacks, each once, those inside before those around them.
+/// Calls `each` for the nodes of some sites' stacks, once each, children before parents.
 fn each_node(trace: &Trace, sites: &[(SiteId, u64)], mut each: impl FnMut(NodeId, Held)) {
     let outline = trace.outline();
     let mut held: KeyedMap<NodeId, Held> = KeyedMap::default();

@@ -1,4 +1,4 @@
-//! Functions as `highwater functions` prints them.
+//! The output of `highwater functions`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -18,14 +18,14 @@ use crate::symbols::Names;
 use crate::tables::KeyedSet;
 use crate::units::Layer;
 
-/// What is asked of some totals.
+/// A query for functions.
 #[derive(Clone, Debug)]
 pub struct FunctionsRequest {
-    /// Which rows.
+    /// The rows to count.
     pub mask: Mask,
-    /// Function whose callers and callees are told as well; it is always among the answer.
+    /// A function whose callers and callees are returned, too; it is always part of the answer.
     pub of: Option<String>,
-    /// At most so many others.
+    /// Largest number of other functions.
     pub top: Option<usize>,
 }
 
@@ -38,12 +38,12 @@ pub struct FunctionGroup {
     pub process_start_s: Option<f64>,
     pub layer: &'static str,
     pub function: String,
-    /// The call in it that holds most.
+    /// Line of the call in it that holds most bytes.
     pub source: Option<SourceLine>,
     #[serde(rename = "self")]
     pub own: GroupNumbers,
     pub total: GroupNumbers,
-    /// Of the function that was asked for only.
+    /// Only for the requested function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callers: Option<Vec<NeighbourGroup>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,9 +59,9 @@ pub struct NeighbourGroup {
     pub numbers: GroupNumbers,
 }
 
-/// The functions by |total impacting size|, then total size, both falling, then by name and
-/// process, lives of one that nothing else tells apart as they came; and how many there are. Cost: their sums, and a sweep
-/// for the peaks of those that are listed, and one for their callers and callees.
+/// Returns functions by |total impacting size|, then total size, both falling, then by name and process; process
+/// instances that nothing else distinguishes keep their order. Also returns the number of all functions. Cost: their
+/// sums, a sweep for the peaks of the listed ones, and one for callers and callees.
 pub fn functions(
     (index, names): (&Index, &Names),
     functions: &Functions,
@@ -92,7 +92,7 @@ pub fn functions(
     Ok((groups, all))
 }
 
-/// The callers and callees of the functions that are asked for, with the place of each among `sums`.
+/// Returns the callers and callees of the requested functions, each with the function's index in `sums`.
 fn butterflies(
     trace: &Trace,
     functions: &Functions,

@@ -1,14 +1,13 @@
-//! Functions instead of return addresses: two calls in one function are two lines of a
-//! stack's tree and one function.
+//! Functions instead of return addresses: two calls in one function are two lines of a tree of stacks, but one
+//! function.
 //!
-//! [`Functions`] has, for one state of the names, the stack of each site as interned
-//! functions. All trees over them are a [`Forest`]: callers outside (top-down), innermost
-//! outside (inverted), one level by function or module. [`function_sums`] are self and
-//! total of each function, [`Butterfly`] its callers and callees.
+//! [`Functions`] holds the stack of each site as interned functions, for one state of the names. All trees over them
+//! are a [`Forest`]: callers at the top (top-down), innermost functions at the top (inverted), or one level by function
+//! or module. [`function_sums`] are self and total of each function, [`Butterfly`] its callers and callees.
 //!
-//! The same is there for who freed what died ([`freed_sums`]), and for what processors ran ([`sampled_functions`]).
+//! The same exists for the stacks that freed memory ([`freed_sums`]) and for CPU samples ([`sampled_functions`]).
 //!
-//! Layers nest, so each sum is of one layer.
+//! Layers nest, so each sum is for one layer.
 
 mod butterfly;
 mod forest;

@@ -1,5 +1,5 @@
-//! What some sites have of the trie of paths: those of one process in one layer, mostly a
-//! small part of all. Cost: a visit of each path that is met, and a sort of them.
+//! The part of the trie of paths that some sites use: those of one process in one layer, mostly a small part of the
+//! whole. Cost: a visit of each path on the way, and a sort of them.
 
 use super::paths::{Functions, PathId};
 use crate::model::{ProcessId, SiteId, Trace};
@@ -7,10 +7,10 @@ use crate::query::{ByClass, Mask, Totals};
 use crate::tables::KeyedMap;
 use crate::units::Layer;
 
-/// Whose numbers stand together: layers nest, and so are never added.
+/// The process and layer whose numbers are added up; layers nest, so they are never added to each other.
 pub(super) type Owner = (ProcessId, Layer);
 
-/// The sites in which something takes part, by owner, in the order in which those are met.
+/// Returns the sites that have rows, grouped by owner, in the order of their first sites.
 pub(super) fn by_owner(trace: &Trace, totals: &Totals, mask: &Mask) -> Vec<(Owner, Vec<(SiteId, ByClass)>)> {
     let mut owners: KeyedMap<Owner, usize> = KeyedMap::default();
     let mut out: Vec<(Owner, Vec<(SiteId, ByClass)>)> = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn by_owner(trace: &Trace, totals: &Totals, mask: &Mask) -> Vec<(Owne
     out
 }
 
-/// Places of paths in the present part; made once, used for one part after the other.
+/// Index of each path in the current part; allocated once and reused.
 pub(super) struct Scratch(Vec<u32>);
 
 const NOWHERE: u32 = u32::MAX;
@@ -41,13 +41,12 @@ impl Scratch {
     }
 }
 
-/// Some paths and all that are around them, callers before what they called; the root is
-/// none of them.
+/// Some paths with all their ancestors except the root; callers come before callees.
 pub(super) struct Part {
     pub(super) paths: Vec<PathId>,
-    /// By place the place around it, or [`Part::OUTSIDE`].
+    /// Index of the parent of each path, or [`Part::OUTSIDE`].
     pub(super) parent: Vec<u32>,
-    /// By site of the part its place, [`Part::OUTSIDE`] for those without a stack.
+    /// Index of the path of each site, or [`Part::OUTSIDE`] for a site without a stack.
     pub(super) at: Vec<u32>,
 }
 
@@ -72,7 +71,7 @@ impl Part {
         Self { paths, parent, at }
     }
 
-    /// By place what is at it.
+    /// Adds up the sites of each path itself.
     pub(super) fn own(&self, sites: &[(SiteId, ByClass)]) -> Vec<ByClass> {
         let mut sums = vec![ByClass::default(); self.paths.len()];
         for (&at, (_, buckets)) in self.at.iter().zip(sites) {
@@ -83,7 +82,7 @@ impl Part {
         sums
     }
 
-    /// The same with what is inside.
+    /// Adds the sums of each path to its ancestors.
     pub(super) fn with_inside(&self, mut sums: Vec<ByClass>) -> Vec<ByClass> {
         for at in (0..sums.len()).rev() {
             let sum = sums[at];

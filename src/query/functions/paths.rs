@@ -1,14 +1,13 @@
 //! The stack of each site as functions, for one state of the names.
 //!
-//! Paths are a trie of their own: a node of the stacks' trie can be several functions, one
-//! inlined in the other, and lead to different ones in each process, and while different
-//! modules were mapped. Sites are taken by process and time, so that a frame is looked up
-//! once for each address, process and time in which its module is the same, and a path
-//! once for each node of the stacks.
+//! Paths are a separate trie: a node of the stacks' trie can be several functions, one inlined in the other, and can
+//! mean different functions in each process, or while different modules were mapped. Sites are processed by process and
+//! time, so that a frame is looked up once per address, process and lifetime of its module, and a path once per node of
+//! the stacks.
 //!
-//! Cost: a sort of the sites and a step a node. Memory: 16 bytes a node while it is made,
-//! 12 a path and 4 a site afterwards. What hostile modules make of nodes is bounded:
-//! frames beyond the limit are left out of their stacks.
+//! Cost: a sort of the sites and one step per node. Memory: 16 bytes per node while it is built; 9 per path and 16 per
+//! site afterwards. The number of frames that malicious modules can produce is limited; frames beyond the limit are
+//! left out.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -28,12 +27,12 @@ use crate::symbols::{FrameKind, Names};
 use crate::tables::KeyedMap;
 use crate::units::Ticks;
 
-/// A function and all that are around it; [`PathId::ROOT`] is "no stack".
+/// A function with all its callers; [`PathId::ROOT`] is "no stack".
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct PathId(pub u32);
 
 impl PathId {
-    /// No function at all.
+    /// The empty path.
     pub const ROOT: Self = Self(0);
 }
 
@@ -41,9 +40,9 @@ impl PathId {
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct SitePaths {
     pub(super) whole: PathId,
-    /// Down to the first frame behind the allocator's run.
+    /// Path down to the first frame behind the allocator's run.
     pub(super) behind_run: PathId,
-    /// Down to the responsible caller.
+    /// Path down to the responsible caller.
     pub(super) responsible: PathId,
 }
 
@@ -51,32 +50,32 @@ pub(super) struct SitePaths {
 #[derive(Clone, Debug)]
 pub struct Functions {
     table: FunctionTable,
-    /// By path; callers have smaller numbers.
+    /// Parent of each path; callers have smaller numbers.
     parent: Vec<u32>,
     function: Vec<FunctionId>,
-    /// By path, whether the same function is around it.
+    /// Whether the function of each path also occurs among its callers.
     recurs: Vec<bool>,
     of_site: Vec<SitePaths>,
-    /// By site.
+    /// Heap of each site.
     heaps: Vec<HeapId>,
 }
 
-/// Functions that are listed where several could be meant.
+/// Largest number of functions listed if a name is ambiguous.
 const MOST_TOLD: usize = 20;
 
 impl Functions {
-    /// Looks up the functions of all sites. What is folded away is left out of their
-    /// stacks, but not an outermost frame that has nothing else.
+    /// Looks up the functions of all sites. Folded frames are left out of the stacks, except the outermost frame if
+    /// nothing else is left.
     pub fn of(trace: &Trace, names: &Names, fold: Fold, cancel: &Cancel) -> Result<Self, Cancelled> {
         Self::of_sites(trace, &trace.sites, names, fold, cancel)
     }
 
-    /// The same of other sites with stacks of the trace.
+    /// Looks up the functions of other sites, whose stacks are in the trace.
     pub fn of_sites(trace: &Trace, sites: &[Site], names: &Names, fold: Fold, cancel: &Cancel) -> Result<Self, Cancelled> {
         Self::of_stacks(trace, sites, (names, fold), FrameKind::Innermost, cancel)
     }
 
-    /// The same; `innermost` is what the innermost addresses are.
+    /// Looks up the functions of sites; `innermost` is the kind of their innermost addresses.
     pub(super) fn of_stacks(
         trace: &Trace,
         sites: &[Site],
@@ -107,42 +106,42 @@ impl Functions {
         Self { table, parent, function, recurs, of_site, heaps }
     }
 
-    /// Number of functions.
+    /// Returns the number of functions.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no functions.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What a function is called.
+    /// Returns the name of a function.
     pub fn name(&self, function: FunctionId) -> FrameName<'_> {
         self.table.name(function)
     }
 
-    /// Where it lies, if that is known.
+    /// Returns the module of a function, if known.
     pub fn module(&self, function: FunctionId) -> Option<ModuleName> {
         self.table.module(function)
     }
 
-    /// Number of modules.
+    /// Returns the number of modules.
     pub fn modules(&self) -> usize {
         self.table.modules()
     }
 
-    /// The file name of a module.
+    /// Returns the file name of a module.
     pub fn module_name(&self, module: ModuleName) -> &str {
         self.table.module_name(module)
     }
 
-    /// The rules that these functions were made with.
+    /// Returns the rules that these functions were made with.
     pub fn rules(&self) -> &Arc<StackRules> {
         self.table.rules()
     }
 
-    /// The functions of that name: as it is printed, or if there is none so in any case.
+    /// Returns the functions with a printed name; if there are none, those with this name in any case.
     pub fn called(&self, name: &str) -> Vec<FunctionId> {
         let all = || (0..self.len() as u32).map(FunctionId);
         let exact: Vec<FunctionId> = all().filter(|&id| self.name(id).to_string() == name).collect();
@@ -153,8 +152,8 @@ impl Functions {
         all().filter(|&id| self.name(id).to_string().to_lowercase() == lower).collect()
     }
 
-    /// The name of the function that is meant: as it is printed, in any case, or without its module if it is
-    /// of one only. The error names those that it could be.
+    /// Returns the full name of the function that `wanted` refers to: its printed name, in any case, or its name
+    /// without module if that is unambiguous. The error lists the candidates.
     pub fn meant(&self, wanted: &str) -> Result<String, String> {
         if let Some(&id) = self.called(wanted).first() {
             return Ok(self.name(id).to_string());
@@ -176,68 +175,68 @@ impl Functions {
         }
     }
 
-    /// Number of paths, the root included.
+    /// Returns the number of paths, including the root.
     pub fn paths(&self) -> usize {
         self.parent.len()
     }
 
-    /// All sites that have one.
+    /// Returns all sites.
     pub(in crate::query) fn sites(&self) -> impl Iterator<Item = SiteId> + use<> {
         (0..self.of_site.len() as u32).map(SiteId)
     }
 
-    /// The heap of a site.
+    /// Returns the heap of a site.
     pub(super) fn heap(&self, site: SiteId) -> HeapId {
         self.heaps[site.0 as usize]
     }
 
-    /// The whole stack of a site.
+    /// Returns the path of the whole stack of a site.
     pub fn path(&self, site: SiteId) -> PathId {
         self.of_site[site.0 as usize].whole
     }
 
-    /// All of a site's.
+    /// Returns all paths of a site.
     pub(super) fn paths_of(&self, site: SiteId) -> SitePaths {
         self.of_site[site.0 as usize]
     }
 
-    /// What is around a path's innermost function.
+    /// Returns the path without its innermost function.
     pub fn parent(&self, path: PathId) -> PathId {
         PathId(self.parent[path.0 as usize])
     }
 
-    /// The innermost function of a path; `None` for the root.
+    /// Returns the innermost function of a path; `None` for the root.
     pub fn function(&self, path: PathId) -> Option<FunctionId> {
         (path != PathId::ROOT).then(|| self.function[path.0 as usize])
     }
 
-    /// The functions of a path, innermost first.
+    /// Returns the functions of a path, innermost first.
     pub fn chain(&self, path: PathId) -> impl Iterator<Item = FunctionId> + '_ {
         std::iter::successors(Some(path), |&path| Some(self.parent(path))).map_while(|path| self.function(path))
     }
 
-    /// Whether the innermost function of a path is also around itself.
+    /// Returns whether the innermost function of a path also occurs among its callers.
     pub(super) fn recurs(&self, path: PathId) -> bool {
         self.recurs[path.0 as usize]
     }
 
-    /// The stack of a site without the allocator's run.
+    /// Returns the stack of a site without the allocator's run.
     pub fn behind_run(&self, site: SiteId) -> PathId {
         self.of_site[site.0 as usize].behind_run
     }
 
-    /// The stack of a site down to the responsible caller, which is its innermost function.
+    /// Returns the stack of a site down to the responsible caller, which is its innermost function.
     pub fn responsible(&self, site: SiteId) -> PathId {
         self.of_site[site.0 as usize].responsible
     }
 }
 
-/// By path, whether the same function is around it.
+/// Returns for each path whether its function also occurs among its callers.
 fn recurring(parent: &[u32], function: &[FunctionId], functions: usize) -> Vec<bool> {
     let order = Preorder::of(parent.len(), |i| parent[i] as usize);
     let mut recurs = vec![false; parent.len()];
     let mut around = vec![0u32; functions];
-    // Paths that are around the present one, with the end of what is under them.
+    // Callers of the current path, each with the end of its subtree.
     let mut open: Vec<(FunctionId, u32)> = Vec::new();
     for (&path, &end) in order.node.iter().zip(&order.end).skip(1) {
         let place = order.place[path as usize];
@@ -252,7 +251,7 @@ fn recurring(parent: &[u32], function: &[FunctionId], functions: usize) -> Vec<b
     recurs
 }
 
-/// A node's path in one process, up to a moment.
+/// The path of a node in one process, valid up to a moment.
 #[derive(Clone, Copy)]
 struct Known {
     process: ProcessId,
@@ -260,13 +259,13 @@ struct Known {
     path: u32,
 }
 
-/// What stands at an address, up to a moment.
+/// The functions at an address, valid up to a moment.
 #[derive(Clone)]
 struct Look {
     until: Ticks,
-    /// Of [`PathWalk::frames`].
+    /// Range in [`PathWalk::frames`].
     frames: Range<usize>,
-    /// Whether none of them is the user's own, where that matters.
+    /// Whether none of them is the user's own code; only set if foreign code is folded.
     is_foreign: bool,
 }
 
@@ -275,14 +274,14 @@ struct Look {
 struct FunctionAt {
     function: FunctionId,
     level: u16,
-    /// Whether no rule leaves it out.
+    /// Whether no rule folds it.
     is_shown: bool,
 }
 
-/// An address, what it is, and whether it is the outermost of its stack.
+/// An address, its kind, and whether it is the outermost frame of its stack.
 type Place = (u64, FrameKind, bool);
 
-/// Goes over the sites of one process after the other, each by time.
+/// Processes sites by process, and each process's sites by time.
 struct PathWalk<'a> {
     trace: &'a Trace,
     names: &'a Names,
@@ -290,21 +289,21 @@ struct PathWalk<'a> {
     innermost: FrameKind,
     table: FunctionTable,
     paths: Trie,
-    /// By node.
+    /// Last known path of each node.
     known: Vec<Known>,
     process: ProcessId,
-    /// In this process.
+    /// Looked-up addresses of the current process.
     looks: KeyedMap<Place, Look>,
-    /// Functions with the levels that they are at their address.
+    /// Functions with their levels at their addresses.
     frames: Vec<FunctionAt>,
-    /// Nodes of a stack whose paths are not known.
+    /// Nodes of a stack whose paths are not known yet.
     todo: Vec<NodeId>,
 }
 
-/// Nobody, among processes.
+/// No process.
 const NOBODY: ProcessId = ProcessId(u32::MAX);
 
-/// Frames that are remembered at a time.
+/// Largest number of frames that are cached at a time.
 const FRAMES: usize = 1 << 22;
 
 impl<'a> PathWalk<'a> {
@@ -327,7 +326,7 @@ impl<'a> PathWalk<'a> {
         }
     }
 
-    /// Of the site that comes next.
+    /// Returns the paths of the next site.
     fn paths_of(&mut self, site: &Site, caller: &Caller) -> SitePaths {
         if site.stack == NodeId::ROOT {
             return SitePaths::default();
@@ -341,14 +340,14 @@ impl<'a> PathWalk<'a> {
         SitePaths { whole, behind_run, responsible }
     }
 
-    /// The path down to a frame of a site's stack.
+    /// Returns the path down to a frame of a site's stack.
     fn path_to(&mut self, site: &Site, frame: CallerFrame) -> PathId {
         let kind = if frame.node == site.stack { self.innermost } else { FrameKind::Caller };
         let outer = self.callers(self.trace.stacks.parent(frame.node), site.first);
         PathId(self.inside(outer, frame, site.first, kind).0)
     }
 
-    /// The path of a node that called something.
+    /// Returns the path of a node that is a caller.
     fn callers(&mut self, node: NodeId, at: Ticks) -> u32 {
         let stacks = &self.trace.stacks;
         let mut next = node;
@@ -371,8 +370,8 @@ impl<'a> PathWalk<'a> {
         path
     }
 
-    /// The path of a node that called something, inside of `outer`: the same as that if it is what starts a thread and
-    /// that is folded away.
+    /// Returns the path of a caller's node, given the path of its parent; the parent's path if the node is part of the
+    /// thread start and that is folded.
     fn caller(&mut self, outer: u32, node: NodeId, at: Ticks) -> (u32, Ticks) {
         if self.fold == Fold::Foreign && outer == 0 {
             let look = self.look(node, at, FrameKind::Caller);
@@ -383,14 +382,15 @@ impl<'a> PathWalk<'a> {
         self.inside(outer, CallerFrame { node, level: u16::MAX }, at, FrameKind::Caller)
     }
 
-    /// The path of the functions at a frame's address, down to it, inside `outer`, and until when they are those.
+    /// Extends the path `outer` by the functions at a frame's address, down to the frame, and returns until when it is
+    /// valid.
     fn inside(&mut self, outer: u32, frame: CallerFrame, at: Ticks, kind: FrameKind) -> (u32, Ticks) {
         let Look { until, frames, .. } = self.look(frame.node, at, kind);
         let Self { paths, frames: all, .. } = self;
         let at = &all[frames];
         let down_to = at.iter().filter(|of| of.level <= frame.level && of.is_shown);
         let path = down_to.fold(outer, |path, of| paths.child(path, of.function));
-        // Something has to stand for the stack.
+        // If nothing else is left, the outermost function stands for the stack.
         match at.first().filter(|_| path == 0) {
             Some(outermost) => (paths.child(path, outermost.function), until),
             None => (path, until),

@@ -1,7 +1,6 @@
-//! The largest sizes of functions. A stack is in the total of each of its functions, so
-//! changes climb from path to path, but only to those that are wanted: few for what is on a
-//! screen. Cost: a pass over the events of the interval, each with as many steps as its
-//! stack has wanted functions.
+//! Peaks of functions. A stack is part of the total of each of its functions, so a change climbs from path to path, but
+//! only to the requested functions, which are few. Cost: a pass over the events of the interval, with one step per
+//! requested function in the event's stack.
 
 use super::part::{Owner, Part, Scratch, by_owner};
 use super::paths::Functions;
@@ -13,7 +12,7 @@ use crate::query::peaks::{ByClassLines, nest_peaks};
 use crate::query::{Cancel, Cancelled, Index, LifetimeClass, Mask, Totals};
 use crate::tables::KeyedMap;
 
-/// Peaks of `own` and of `total` of each of `wanted`, which are of the same totals and mask.
+/// Returns the peaks of `own` and of `total` for each of `wanted`, which must be of the same totals and mask.
 pub fn function_peaks(
     index: &Index,
     functions: &Functions,
@@ -51,14 +50,14 @@ fn by_class(site: SiteId, step: u32, mask: &Mask) -> ByClassLines {
     LifetimeClass::ALL.map(|class| if mask.has(site, class) { step } else { NOBODY })
 }
 
-/// Steps that stand for lines, each with the next one that its changes reach.
+/// Steps that stand for lines, each with the next step that receives its changes.
 struct Climb {
     above: Vec<u32>,
     line: Vec<u32>,
 }
 
 impl Climb {
-    /// By place of the part the step at which changes of its own sites begin.
+    /// Adds the steps of a part. Returns for each path the step at which changes of its own sites enter.
     fn add(&mut self, functions: &Functions, part: &Part, lines: &KeyedMap<FunctionId, u32>) -> Vec<u32> {
         let mut total: Vec<u32> = Vec::with_capacity(part.paths.len());
         let mut own = Vec::with_capacity(part.paths.len());

@@ -1,12 +1,12 @@
-//! What processors ran, by function: of each how many samples found it, itself or in what it called.
+//! CPU samples by function: how many samples hit each function itself, and how many hit it or its callees.
 //!
-//! Places where samples found a process are sites of their own ([`Samples::sites`](crate::model::Samples)), of
-//! which functions are made as of those that allocate. Samples are no memory: nothing here has a layer.
+//! Sampled stacks have sites of their own ([`Samples::sites`](crate::model::Samples)), whose functions are built like
+//! those of allocating sites. Samples are not memory, so nothing here has a layer.
 //!
-//! Where a processor was is no return address: an innermost function is looked up at the address itself.
+//! A sampled address is not a return address, so the innermost function is looked up at the address itself.
 //!
-//! Cost: functions and trees as ever; sums of functions a step for each frame of each place, those of a
-//! tree a pass over the places.
+//! Cost: functions and trees as usual; sums by function one step per frame of each site, those of a tree a pass over
+//! the sites.
 
 use super::{Forest, FunctionId, Functions, NodeSums, PathId};
 use crate::model::{NodeId, ProcessId, Site, SiteId, Trace};
@@ -15,22 +15,21 @@ use crate::symbols::{FrameKind, Names};
 use crate::tables::KeyedMap;
 
 impl Functions {
-    /// The functions of all places where samples found a process. Without `fold` time in the allocator is
-    /// what it is: time.
+    /// Looks up the functions of all sampled sites. Without `fold`, time in the allocator stays visible as such.
     pub fn of_samples(trace: &Trace, names: &Names, fold: Fold, cancel: &Cancel) -> Result<Self, Cancelled> {
         Self::of_stacks(trace, &sampled_sites(trace), (names, fold), FrameKind::Sampled, cancel)
     }
 }
 
 impl Forest {
-    /// By node how many samples are at it and under it; `counts` by place as
-    /// [`sample_sums`](crate::query::sample_sums) has them, of a tree over [`Functions::of_samples`].
+    /// Returns the samples at each node and below it, of a tree over [`Functions::of_samples`]. `counts` are by site,
+    /// as returned by [`sample_sums`](crate::query::sample_sums).
     pub fn samples(&self, counts: &[u32]) -> NodeSums<'_, u64> {
         NodeSums::by_place(self, |_, site| counts.get(site.0 as usize).map(|&count| count.into()))
     }
 }
 
-/// The places, by number; of threads of no process that is known without a stack.
+/// Returns the sampled sites, by number; those of threads without a known process get no stack.
 fn sampled_sites(trace: &Trace) -> Vec<Site> {
     let known = trace.processes.len();
     let site = |site: &Site| match (site.caller.0 as usize) < known {
@@ -40,21 +39,21 @@ fn sampled_sites(trace: &Trace) -> Vec<Site> {
     trace.activity.samples.sites.iter().map(site).collect()
 }
 
-/// A function in a process.
+/// A function in a process, with its CPU samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SampledFunction {
     /// The process.
     pub process: ProcessId,
-    /// Of [`Functions::of_samples`].
+    /// Function of [`Functions::of_samples`].
     pub function: FunctionId,
-    /// Samples that found it.
+    /// Samples in the function itself.
     pub own: u64,
-    /// Samples with it in their stack, once however often it recurs.
+    /// Samples with the function in their stack; recursion counts once.
     pub total: u64,
 }
 
-/// The functions of each process with samples, those with most in all first; `counts` by place as
-/// [`sample_sums`](crate::query::sample_sums) has them.
+/// Returns the functions of each process with samples, by total, largest first. `counts` are by site, as returned by
+/// [`sample_sums`](crate::query::sample_sums).
 pub fn sampled_functions(
     trace: &Trace,
     functions: &Functions,
@@ -78,7 +77,7 @@ pub fn sampled_functions(
         while let Some(function) = functions.function(path) {
             let (own, total) = sums.entry((process, function)).or_default();
             *own += if path == innermost { count } else { 0 };
-            // Of places of one function in a stack the outermost counts.
+            // A recursive function counts at its outermost occurrence.
             *total += if functions.recurs(path) { 0 } else { count };
             path = functions.parent(path);
         }

@@ -1,8 +1,7 @@
-//! Self and total of each function of each process and layer.
+//! Self and total of each function in each process and layer.
 //!
-//! What is inside a path's innermost function is a sum over the trie; of a function that
-//! recurs its outermost places count, so that each stack counts once. Cost: the sites and
-//! the paths that they have; no rows.
+//! Totals are sums over the trie of paths. A recursive function counts at its outermost occurrence, so that each stack
+//! counts once. Cost: the sites and their paths; no rows.
 
 use super::part::{Part, Scratch, by_owner};
 use super::paths::Functions;
@@ -11,22 +10,22 @@ use crate::model::{ProcessId, Trace};
 use crate::query::{ByClass, Cancel, Cancelled, Mask, Totals};
 use crate::units::Layer;
 
-/// What one function comes to in a process and layer.
+/// Sums of a function in one process and layer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FunctionSums {
-    /// Life of a process, whose memory it is.
+    /// Process instance that owns the memory.
     pub process: ProcessId,
     /// Layer.
     pub layer: Layer,
-    /// Which.
+    /// The function.
     pub function: FunctionId,
     /// Rows whose innermost function it is.
     pub own: ByClass,
-    /// Rows whose stack has it at all, once however often it recurs.
+    /// Rows with the function in their stack; recursion counts once.
     pub total: ByClass,
 }
 
-/// The functions in which rows take part. What has no stack belongs to none.
+/// Returns the functions that have rows. Rows without a stack belong to none.
 pub fn function_sums(
     trace: &Trace,
     functions: &Functions,

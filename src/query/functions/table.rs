@@ -1,4 +1,4 @@
-//! Functions by number: what is printed alike is one function.
+//! Functions by number: frames that are printed alike are one function.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::query::FrameName;
 use crate::stack_rules::StackRules;
 use crate::tables::KeyedMap;
 
-/// A function of one state of the names; its place where it has none.
+/// A function of one state of the names; an address if it has no name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FunctionId(pub u32);
 
@@ -14,17 +14,17 @@ pub struct FunctionId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ModuleName(pub u32);
 
-/// What tells a function from others.
+/// The identity of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Identity {
     Address(u64),
-    /// Of the return address.
+    /// Module and offset of the return address.
     Rva(ModuleName, u64),
-    /// Number of its text.
+    /// Module and the number of the function's name.
     Named(ModuleName, u32),
 }
 
-/// All functions.
+/// All functions, interned.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FunctionTable {
     functions: Vec<Identity>,
@@ -34,7 +34,7 @@ pub(super) struct FunctionTable {
     rules: Arc<StackRules>,
 }
 
-/// Strings by number.
+/// Interned strings.
 #[derive(Clone, Debug, Default)]
 struct Texts {
     list: Vec<Arc<str>>,
@@ -62,7 +62,7 @@ impl FunctionTable {
         &self.rules
     }
 
-    /// The function of a frame.
+    /// Returns the function of a frame.
     pub(super) fn intern(&mut self, name: FrameName<'_>) -> FunctionId {
         let mut module = |name| ModuleName(self.modules.intern(name));
         let identity = match name {
@@ -90,7 +90,7 @@ impl FunctionTable {
         }
     }
 
-    /// Where a function lies, if that is known.
+    /// Returns the module of a function, if known.
     pub(super) fn module(&self, function: FunctionId) -> Option<ModuleName> {
         match self.functions[function.0 as usize] {
             Identity::Address(_) => None,

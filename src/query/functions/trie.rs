@@ -1,17 +1,17 @@
-//! A trie of functions while it grows. Most nodes have one child, which stands in an
-//! array; only further ones are hashed. Parents have smaller numbers than their children.
+//! A trie of functions under construction. Most nodes have one child, which is stored in an array; only further
+//! children are hashed. Parents have smaller numbers than their children.
 
 use super::table::FunctionId;
 use crate::tables::KeyedMap;
 
-/// See the module. Node 0 is the root, whose function means nothing.
+/// The nodes of the trie by number. Node 0 is the root; its function is meaningless.
 #[derive(Clone, Debug)]
 pub(super) struct Trie {
     pub(super) parent: Vec<u32>,
     pub(super) function: Vec<FunctionId>,
     first: Vec<u32>,
     further: KeyedMap<(u32, FunctionId), u32>,
-    /// Nodes at most: what would be deeper is its parent's.
+    /// Largest number of nodes; once it is reached, [`Trie::child`] returns the parent.
     most: usize,
 }
 

@@ -1,7 +1,7 @@
-//! What tells groups of sites apart, as numbers: a number stands for the same process,
-//! heap, stack or type on all sides that are compared ([`Identity`]).
+//! Keys of site groups, as numbers: a number stands for the same process, heap, stack or type on all compared sides
+//! ([`Identity`]).
 //!
-//! Cost: a pass over the sites; a look at their frames where stacks go by their names.
+//! Cost: a pass over the sites; also a look at their frames if stacks are compared by name.
 
 use std::sync::Arc;
 
@@ -16,55 +16,55 @@ use crate::symbols::Names;
 use crate::tables::KeyedMap;
 use crate::units::Layer;
 
-/// What a site is called, in one trace and state of the names.
+/// Names for the sites of one trace, in one state of the names.
 #[derive(Clone, Copy)]
 pub(in crate::query) struct Named<'a> {
     pub(in crate::query) trace: &'a Trace,
     pub(in crate::query) names: &'a Names,
     pub(in crate::query) by: &'a [By],
-    /// If a key asks for them, and whether the allocator's innermost frames are left out.
+    /// Functions, if a key needs them, and which frames are folded away.
     pub(in crate::query) functions: Option<(&'a Functions, Fold)>,
-    /// If a key asks for them.
+    /// Tags, if a key needs them.
     pub(in crate::query) tags: Option<&'a SiteNames>,
-    /// If a key asks for them.
+    /// Owners, if a key needs them.
     pub(in crate::query) owners: Option<&'a SiteNames>,
-    /// Stacks of frees, once they have numbers.
+    /// Freeing stacks, once they are numbered.
     pub(in crate::query) freed: Option<&'a FreedStacks>,
-    /// Source lines of groups, once there are groups and if a key asks for them.
+    /// Source lines of groups, once there are groups and if a key needs them.
     pub(in crate::query) lines: Option<Lines<'a>>,
-    /// Whether the source lines of a stack's frames are told.
+    /// Whether source lines of a stack's frames are included.
     pub(in crate::query) sources: bool,
 }
 
 impl<'a> Named<'a> {
-    /// The function to which a site's memory is accounted.
+    /// Returns the function that a site's memory is attributed to.
     fn innermost(&self, site: SiteId) -> Option<(&'a Functions, FunctionId)> {
         let (functions, fold) = self.functions?;
         innermost(functions, site, fold).map(|function| (functions, function))
     }
 
-    /// The same as it is printed.
+    /// Returns the name of the function that a site's memory is attributed to.
     pub(in crate::query) fn function(&self, site: SiteId) -> Option<FrameName<'a>> {
         self.innermost(site).map(|(functions, function)| functions.name(function))
     }
 
-    /// A site that freed with the stack of this number.
+    /// Returns a site that freed with the stack of this number.
     pub(in crate::query) fn freed_site(&self, stack: u32) -> Option<&'a Site> {
         self.freed?.first.get(&stack).map(|site| &self.trace.free_sites[site.0 as usize])
     }
 
-    /// The file name of that function's module.
+    /// Returns the module file name of the function that a site's memory is attributed to.
     pub(in crate::query) fn module(&self, site: SiteId) -> Option<&'a str> {
         let (functions, function) = self.innermost(site)?;
         Some(functions.module_name(functions.module(function)?))
     }
 
-    /// The responsible caller of a site as it is printed.
+    /// Returns the printed name of a site's responsible caller.
     pub(in crate::query) fn responsible(&self, site: SiteId) -> String {
         self.caller(site).map_or_else(|| NO_STACK_KEY.to_owned(), |name| name.to_string())
     }
 
-    /// The responsible module of a site.
+    /// Returns the responsible module of a site.
     pub(in crate::query) fn responsible_module(&self, site: SiteId) -> String {
         let name = |name: FrameName<'_>| name.module().map_or_else(|| name.to_string(), str::to_owned);
         self.caller(site).map_or_else(|| NO_STACK_KEY.to_owned(), name)
@@ -75,34 +75,34 @@ impl<'a> Named<'a> {
         functions.function(functions.responsible(site)).map(|function| functions.name(function))
     }
 
-    /// Who keeps its memory.
+    /// Returns the owner of a site's memory.
     pub(in crate::query) fn owner(&self, site: SiteId) -> Option<&'a Arc<str>> {
         let owners = self.owners?;
         Some(owners.name(owners.of_site(site)))
     }
 
-    /// The name that rules give to its stack.
+    /// Returns the tag of a site's stack.
     pub(in crate::query) fn tag(&self, site: SiteId) -> Option<&'a Arc<str>> {
         let tags = self.tags?;
         Some(tags.name(tags.of_site(site)))
     }
 }
 
-/// What processes, heaps and stacks of a trace count as.
+/// The numbers that processes, heaps and stacks of a trace have in keys.
 pub(in crate::query) struct Identity {
-    /// By process.
+    /// Number of each process.
     pub(in crate::query) processes: Vec<u32>,
-    /// By heap.
+    /// Number of each heap.
     pub(in crate::query) heaps: Vec<u32>,
-    /// Whether stacks go by what their frames are called, not by their addresses.
+    /// Whether stacks are compared by the names of their frames instead of their addresses.
     pub(in crate::query) stacks_by_name: bool,
-    /// Whether functions and modules of the sides are told apart by what they are called. Where
-    /// all sides have the same ones their numbers do.
+    /// Whether functions and modules of the sides are compared by name. If all sides share the same functions, their
+    /// ids are compared.
     pub(in crate::query) functions_by_name: bool,
 }
 
 impl Identity {
-    /// Each process is itself, heaps go by their keys, stacks by their addresses.
+    /// Identifies each process by itself, heaps by their keys, and stacks by their addresses.
     pub(in crate::query) fn of(trace: &Trace) -> Self {
         let mut keys = KeyedMap::default();
         let heaps = trace.heaps.iter().map(|heap| number(&mut keys, heap.key())).collect();
@@ -110,13 +110,13 @@ impl Identity {
     }
 }
 
-/// The number of a key, the next one if it is new.
+/// Returns the number of a key; a new key gets the next number.
 pub(in crate::query) fn number<K: std::hash::Hash + Eq>(numbers: &mut KeyedMap<K, u32>, key: K) -> u32 {
     let next = numbers.len() as u32;
     *numbers.entry(key).or_insert(next)
 }
 
-/// Key of a group of sites; the layer is always part of it.
+/// Key of a site group; the layer is always part of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct SiteKey {
     layer: Layer,
@@ -132,10 +132,10 @@ struct SiteKey {
     owner: u32,
 }
 
-/// In a key: nobody asks for it, or the site has none.
+/// Value of a key part that is not requested, or that the site does not have.
 const NONE: u32 = u32::MAX;
 
-/// The groups met so far on all sides.
+/// The site groups found so far on all sides.
 #[derive(Default)]
 pub(in crate::query) struct SiteKeys {
     groups: KeyedMap<SiteKey, u32>,
@@ -145,55 +145,54 @@ pub(in crate::query) struct SiteKeys {
     modules: KeyedMap<Box<str>, u32>,
     tags: KeyedMap<Arc<str>, u32>,
     owners: KeyedMap<Arc<str>, u32>,
-    /// By stack of the callers and frame.
+    /// Stacks by the stack of their callers and their innermost frame.
     stacks: KeyedMap<(u32, u32), u32>,
 }
 
-/// The groups of one side.
+/// The site groups of one side.
 pub(in crate::query) struct SiteGroups {
-    /// By site; none for sites that are not wanted.
+    /// Group of each site; `None` for sites that are not selected.
     pub(in crate::query) of_site: Vec<Option<u32>>,
-    /// By group, as far as this side has any: its first site.
+    /// First site of each group, if this side has any.
     pub(in crate::query) first: Vec<Option<SiteId>>,
-    /// If a key asks for them.
+    /// Freeing stacks, if a key needs them.
     pub(in crate::query) freed: Option<FreedStacks>,
 }
 
-/// The stacks of frees of one side. What was not freed, or without a stack, has the number
-/// of no stack.
+/// The freeing stacks of one side. Rows that were not freed, or freed without a stack, have the number of no stack.
 pub(in crate::query) struct FreedStacks {
-    /// By site of those who freed.
+    /// Stack of each freeing site.
     of_site: Vec<u32>,
     none: u32,
-    /// By stack the first site that has it.
+    /// First site with each stack.
     first: KeyedMap<u32, SiteId>,
 }
 
 impl FreedStacks {
-    /// The stack that freed a row.
+    /// Returns the stack that freed a row.
     pub(in crate::query) fn of(&self, freed_at: Option<SiteId>) -> u32 {
         freed_at.map_or(self.none, |site| self.of_site[site.0 as usize])
     }
 }
 
-/// Sites between two looks at whether somebody cancelled.
+/// Number of sites between checks for cancellation.
 const PIECE: usize = 1 << 10;
 
-/// The frames, by number, of recorded addresses of one side: which module, where in it, and
-/// whether the frame is the innermost.
+/// The frames, by number, at the recorded addresses of one side: module, offset in it, and whether the frame is the
+/// innermost.
 type FramesOf = KeyedMap<(Option<*const Module>, u64, bool), Vec<u32>>;
 
-/// Numbers of what one side has met, which save to make a name once more.
+/// Numbers of what one side has encountered, so that each name is made only once.
 #[derive(Default)]
 struct Met {
     frames: FramesOf,
     functions: KeyedMap<FunctionId, u32>,
     modules: KeyedMap<ModuleName, u32>,
-    /// Responsible modules of functions.
+    /// Responsible module of each function.
     callers_modules: KeyedMap<FunctionId, u32>,
 }
 
-/// By site the function that its memory is accounted to, if a key asks for it.
+/// Returns for each site the function that its memory is attributed to, if a key needs it.
 fn accounted(named: Named<'_>) -> Vec<Option<FunctionId>> {
     let Some((functions, fold)) = named.functions else { return Vec::new() };
     if !named.by.iter().any(|by| matches!(by, By::Function | By::Module)) {
@@ -203,16 +202,16 @@ fn accounted(named: Named<'_>) -> Vec<Option<FunctionId>> {
     sites.into_par_iter().map(|site| innermost(functions, SiteId(site), fold)).collect()
 }
 
-/// No caller.
+/// Number of the empty stack.
 const NO_STACK: u32 = u32::MAX;
 
 impl SiteKeys {
-    /// Number of groups.
+    /// Returns the number of groups.
     pub(in crate::query) fn len(&self) -> usize {
         self.groups.len()
     }
 
-    /// Puts the sites of one side into groups.
+    /// Assigns the sites of one side to groups.
     pub(in crate::query) fn add(
         &mut self,
         named: Named<'_>,
@@ -321,7 +320,7 @@ impl SiteKeys {
         }
     }
 
-    /// The number of a stack by what its frames are called.
+    /// Returns the number of a stack by the names of its frames.
     fn stack(&mut self, Named { trace, names, .. }: Named<'_>, site: &Site, frames_of: &mut FramesOf) -> u32 {
         let mut stack = NO_STACK;
         for node in trace.stacks.path(site.stack) {

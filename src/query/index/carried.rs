@@ -1,12 +1,12 @@
-//! Totals of a trace that grows, from those that were asked of the publication before.
+//! Totals of a growing trace, derived from the totals that were queried in the previous publication.
 //!
-//! Sums of an interval that ends before the horizon of a publication are those of all
-//! later ones too, but for rows that have got another site since, were split, or came with
-//! a birth before it. Those are found by comparing the chunks that both do not share, and
-//! put right; then the events between the edges then and now are walked through.
+//! The sums of an interval that ends before the horizon of a publication stay valid in later ones, except for rows that
+//! have another site since, were split, or arrived later with a birth before it. These rows are found by comparing the
+//! chunks that the two publications do not share, and the sums are corrected; then the events between the old and the
+//! new edges are walked.
 //!
-//! Cost: what came, and a pass over the sites; the rows of the chunk that was not full
-//! are compared each time. An interval of which nothing near was asked before costs a scan.
+//! Cost: the new rows, and a pass over the sites; the rows of the incomplete last chunk are compared each time. An
+//! interval that is far from all earlier ones costs a scan.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,31 +25,31 @@ use crate::query::scan::scan;
 use crate::query::{Bucket, ByClass, Cancel, Cancelled, LifetimeClass};
 use crate::units::{Interval, Ticks};
 
-/// Sums of so many intervals are kept.
+/// Number of intervals whose sums are kept.
 const KEPT: usize = 4;
 
-/// Where more than this part of the rows would have to be walked through, a scan is faster.
+/// If more than one `WALKED`th of the rows would have to be walked, a scan is faster.
 const WALKED: u64 = 4;
 
-/// What is known of a growing trace.
+/// Sums of recent queries of a growing trace.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
-    /// The latest first.
+    /// Kept sums, the latest first.
     sums: Mutex<Vec<Sums>>,
-    /// Rows and events that were looked at.
+    /// Number of rows and events visited.
     looks: AtomicU64,
 }
 
-/// Sums of an interval that ends at the horizon or before.
+/// Sums of an interval that ends at the horizon or before it.
 #[derive(Clone, Debug)]
 struct Sums {
     interval: Interval,
     by_site: Arc<Vec<ByClass>>,
-    /// Whether this publication was asked for them.
+    /// Whether they were computed for this publication.
     is_new: bool,
 }
 
-/// A row that counts otherwise than in an earlier publication.
+/// A row that counts differently than in an earlier publication.
 struct Changed {
     birth: Ticks,
     death: Ticks,
@@ -58,7 +58,7 @@ struct Changed {
 }
 
 impl Carried {
-    /// For `trace`, which continues an earlier one. Nothing is left of what that had.
+    /// Moves the sums to `trace`, which continues an earlier one, and leaves this object empty.
     pub(super) fn on(&self, earlier: &Rows, trace: &Trace) -> Self {
         let mut sums = std::mem::take(&mut *lock(&self.sums));
         let carried = Self::default();
@@ -70,8 +70,7 @@ impl Carried {
         carried
     }
 
-    /// The rows that count in intervals that end at the earlier horizon or before, and were
-    /// not there, or not the same.
+    /// Returns the rows that are new or changed and that count in intervals ending at the earlier horizon or before it.
     fn changed(&self, earlier: &Rows, rows: &Rows) -> Vec<Changed> {
         let mut changed = Vec::new();
         for (i, chunk) in rows.chunks().enumerate() {
@@ -91,7 +90,7 @@ impl Carried {
         changed
     }
 
-    /// The classes of all sites.
+    /// Returns the sums of all sites, by lifetime class.
     pub(super) fn totals(
         &self,
         trace: &Trace,
@@ -108,7 +107,7 @@ impl Carried {
         self.walk(trace, &sums, &sums.to(trace, order, interval), cancel)
     }
 
-    /// The sums of an interval that ends at the horizon or before.
+    /// Returns the sums of an interval that ends at the horizon or before it.
     fn settled(&self, trace: &Trace, order: &EventOrder, interval: Interval, cancel: &Cancel) -> Result<Sums, Cancelled> {
         let known = lock(&self.sums).clone();
         if let Some(sums) = known.iter().find(|sums| sums.interval == interval && sums.is_new) {
@@ -134,7 +133,7 @@ impl Carried {
         Ok(new)
     }
 
-    /// The sums at the end of a walk from known ones.
+    /// Returns the sums at the end of a walk that starts from known ones.
     fn walk(&self, trace: &Trace, sums: &Sums, walk: &EdgeWalk, cancel: &Cancel) -> Result<Arc<Vec<ByClass>>, Cancelled> {
         self.looked_at(walk.events());
         if walk.events() == 0 {
@@ -157,19 +156,19 @@ impl Carried {
         self.looks.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// How many rows and events were looked at since it was made.
+    /// Returns the number of rows and events visited since this was created.
     pub(super) fn looks(&self) -> u64 {
         self.looks.load(Ordering::Relaxed)
     }
 
-    /// Bytes in memory.
+    /// Returns the bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
         lock(&self.sums).iter().map(|sums| sums.by_site.capacity() * size_of::<ByClass>()).sum()
     }
 }
 
 impl Sums {
-    /// Rows count otherwise than they did.
+    /// Corrects the sums for rows that count differently now.
     fn put_right(&mut self, changed: &[Changed], sites: usize) {
         self.is_new = false;
         if changed.is_empty() && self.by_site.len() == sites {
@@ -188,7 +187,7 @@ impl Sums {
         by_site.truncate(sites);
     }
 
-    /// The way from here to another interval.
+    /// Returns the walk from this interval to another one.
     fn to(&self, trace: &Trace, order: &EventOrder, interval: Interval) -> EdgeWalk {
         let moment = |t: Ticks| -> Moment { (t, order.place(&trace.rows, t)) };
         let (from, to) = (moment(self.interval.from), moment(self.interval.to));
@@ -196,7 +195,8 @@ impl Sums {
     }
 }
 
-/// What was born before the edges, counted from the first, is alive at them, and lives through.
+/// Converts to the words of an edge walk: born before either edge (relative to the first), alive at either edge, and
+/// alive throughout.
 fn words(sums: &ByClass) -> [Full; 5] {
     use LifetimeClass::{Aifi, Aifo, Aofi, Aofo};
     let both = |a, b| Full::of(Bucket::plus(sums.get(a), sums.get(b)));

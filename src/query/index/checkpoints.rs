@@ -1,14 +1,13 @@
-//! Where the checkpoints of a trace are, and which layer of sums holds what.
+//! Positions of the checkpoints of a trace, and the layout of the layers of sums.
 //!
-//! Checkpoints are numbered from 0, "before everything", where all sums are 0, to
-//! the last, "behind everything". Each [`COARSE`]th of them is a coarse one, and
-//! so is the last.
+//! Checkpoints are numbered from 0, "before everything", where all sums are 0, to the last, "after everything". Each
+//! [`COARSE`]th of them is a coarse one, and so is the last.
 
 use super::order::{EventOrder, EventPosition};
 use crate::model::Trace;
 use crate::units::Ticks;
 
-/// A moment, and what lies before it.
+/// A tick, and its position in the order of events.
 pub(super) type Moment = (Ticks, EventPosition);
 
 /// The checkpoints of a trace.
@@ -17,14 +16,14 @@ pub(super) struct Checkpoints {
     moments: Vec<Moment>,
 }
 
-/// Steps from one coarse checkpoint to the next.
+/// Number of steps from one coarse checkpoint to the next.
 const COARSE: usize = 4;
 
-/// More checkpoints than this are of no use.
+/// Largest useful number of checkpoints.
 const MOST: usize = 256;
 
 impl Checkpoints {
-    /// At most `count` between both ends.
+    /// Picks at most `count` checkpoints between both ends.
     pub(super) fn new(trace: &Trace, order: &EventOrder, count: usize) -> Self {
         let mut moments = vec![(Ticks::BEFORE_TRACE, EventPosition::default())];
         moments.extend(pick(trace, order, count));
@@ -32,43 +31,43 @@ impl Checkpoints {
         Self { moments }
     }
 
-    /// How many have no more than so many layers.
+    /// Returns the largest number of checkpoints that need at most so many layers.
     pub(super) fn affordable(layers: usize) -> usize {
         let needed = |count: usize| Self { moments: vec![Default::default(); count + 2] }.layers();
         (0..=MOST).rev().find(|&count| needed(count) <= layers).unwrap_or(0)
     }
 
-    /// Tick and place of a checkpoint.
+    /// Returns tick and position of a checkpoint.
     pub(super) fn at(&self, k: usize) -> Moment {
         self.moments[k]
     }
 
-    /// The number of the last.
+    /// Returns the number of the last checkpoint.
     pub(super) fn last(&self) -> usize {
         self.moments.len() - 1
     }
 
-    /// The number of the last among the coarse ones.
+    /// Returns the number of the last checkpoint among the coarse ones.
     fn last_coarse(&self) -> usize {
         self.last().div_ceil(COARSE)
     }
 
-    /// How many coarse ones lie before `k`, but for the first.
+    /// Returns the number, among the coarse ones, of the last coarse checkpoint at or before `k`.
     fn coarse(&self, k: usize) -> usize {
         if k == self.last() { self.last_coarse() } else { k / COARSE }
     }
 
-    /// The next coarse one behind the strip from `k` to its neighbour.
+    /// Returns the next coarse checkpoint after the strip from `k` to its neighbour.
     pub(super) fn coarse_behind(&self, k: usize) -> usize {
         ((k / COARSE + 1) * COARSE).min(self.last())
     }
 
-    /// The last coarse one at or before `k`.
+    /// Returns the last coarse checkpoint at or before `k`.
     pub(super) fn coarse_before(&self, k: usize) -> usize {
         (self.coarse(k) * COARSE).min(self.last())
     }
 
-    /// The last at or before `t`, if that is `from` or a later one.
+    /// Returns the last checkpoint at or before `t`, searching from `from` on.
     pub(super) fn before(&self, t: Ticks, from: usize) -> usize {
         match t {
             Ticks::NEVER => self.last(),
@@ -76,12 +75,12 @@ impl Checkpoints {
         }
     }
 
-    /// The one next to a place.
+    /// Returns the checkpoint nearest to a position.
     pub(super) fn nearest(&self, place: EventPosition) -> usize {
         self.nearest_of(0..=self.last(), place)
     }
 
-    /// The coarse one next to a place, from the coarse one `first` on.
+    /// Returns the coarse checkpoint nearest to a position, starting with the coarse one `first`.
     pub(super) fn nearest_coarse(&self, place: EventPosition, first: usize) -> usize {
         self.nearest_of((first..=self.last()).filter(|&k| self.coarse_before(k) == k), place)
     }
@@ -90,12 +89,12 @@ impl Checkpoints {
         among.by_ref().min_by_key(|&k| self.moments[k].1.distance(place)).unwrap_or(0)
     }
 
-    /// Layers of rows born.
+    /// Returns the number of layers for rows born.
     pub(super) fn born_layers(&self) -> usize {
         self.last()
     }
 
-    /// Layers of rows that last.
+    /// Returns the number of layers for lasting rows.
     pub(super) fn lasting_layers(&self) -> usize {
         let coarse = self.last_coarse();
         self.last() + coarse * (coarse - 1) / 2
@@ -105,24 +104,24 @@ impl Checkpoints {
         self.born_layers() + self.lasting_layers()
     }
 
-    /// The layer of rows born before `k`; the first checkpoint has none.
+    /// Returns the layer of rows born before `k`; the first checkpoint has none.
     pub(super) fn born(&self, k: usize) -> Option<usize> {
         k.checked_sub(1)
     }
 
-    /// The layer of rows born before `i` that last until `j`: either both are the
-    /// same or both are coarse, `i < j`.
+    /// Returns the layer of rows born before `i` that are alive at `j`. Either `i == j`, or both are coarse and `i <
+    /// j`.
     pub(super) fn lasting(&self, i: usize, j: usize) -> Option<usize> {
         if i == j || i == 0 {
             return i.checked_sub(1);
         }
         let (i, j) = (self.coarse(i), self.coarse(j));
-        // Behind those of single checkpoints and those of coarse ones before i.
+        // After the layers of single checkpoints and of coarse pairs with smaller `i`.
         let before = (i - 1) * self.last_coarse() - i * (i - 1) / 2;
         Some(self.last() + before + j - i - 1)
     }
 
-    /// All pairs of coarse checkpoints but the first, the earlier ones before the later.
+    /// Returns all pairs of coarse checkpoints except the first one, ordered by the earlier one.
     pub(super) fn coarse_pairs(&self) -> impl Iterator<Item = (usize, usize)> {
         let last = self.last_coarse();
         let fine = move |c: usize| (c * COARSE).min(self.last());
@@ -130,7 +129,7 @@ impl Checkpoints {
     }
 }
 
-/// At most `count` moments with about equal numbers of events between them.
+/// Picks at most `count` moments with about equal numbers of events between them.
 fn pick(trace: &Trace, order: &EventOrder, count: usize) -> Vec<Moment> {
     if count == 0 {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Cuts events into stretches and blocks, and sums up what groups of sites do in them.
+//! Division of events into stretches and blocks, with sums of what groups of sites do in them.
 //!
 //! Cost: a pass over the births and one over the deaths, parallel over the stretches.
 
@@ -16,27 +16,26 @@ use crate::query::series::SeriesOf;
 use crate::query::{Cancel, Cancelled, RowSet};
 use crate::units::Ticks;
 
-/// Some events in blocks, and what each heap does in them.
+/// Some events in blocks, and the activity of each heap in them.
 #[derive(Debug)]
 pub(super) struct Stretch {
     pub(super) blocks: EventBlocks,
     pub(super) heaps: Pyramid,
 }
 
-/// How events are cut.
+/// Parameters of the division.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
-    /// Events of a block.
+    /// Number of events in a block.
     pub(super) block: usize,
-    /// Events of a stretch, about.
+    /// Approximate number of events in a stretch.
     pub(super) stretch: usize,
-    /// Bytes that the entries of groups may take for each event.
+    /// Bytes that the entries of groups may use per event.
     pub(super) granted: usize,
 }
 
-/// Cuts all events, and sums them up by heaps. `known` are the stretches of an earlier
-/// publication of the trace: all but the last, whose last tick may not have been over, are
-/// taken over.
+/// Divides all events and sums them up by heap. `known` are the stretches of an earlier publication of the trace: all
+/// of them are reused except the last, whose last tick may have been incomplete.
 pub(super) fn cut(
     trace: &Trace,
     order: &EventOrder,
@@ -68,17 +67,17 @@ pub(super) fn cut(
     Ok(known.iter().cloned().chain(new).collect())
 }
 
-/// Cuts one stretch into blocks.
+/// Divides one stretch into blocks.
 struct Cutter {
-    /// Events of a block.
+    /// Number of events in a block.
     size: usize,
     ticks: Vec<(Ticks, Ticks)>,
     starts: Vec<EventPosition>,
     writer: PyramidWriter,
-    /// Events of the present block, and those of them at its last tick.
+    /// Number of events in the current block, and of those at its last tick.
     events: usize,
     at_tick: usize,
-    /// Where that tick begins, and where the next item is.
+    /// Position where that tick begins, and position of the next item.
     tick: EventPosition,
     next: EventPosition,
 }
@@ -107,7 +106,7 @@ impl Cutter {
                 }
             }
             Some((first, last)) => {
-                // Times count from the first tick in 32 bits.
+                // Times within a block count from its first tick in 32 bits.
                 let is_far = item.at.0.wrapping_sub(first.0) as u64 > u32::MAX.into();
                 (self.tick, self.at_tick) = (self.next, 0);
                 if self.events >= self.size || is_far {
@@ -136,19 +135,18 @@ impl Cutter {
         self.events = 0;
     }
 
-    /// The tick is a block of its own: an edge before or behind it must not need to
-    /// look at all its events.
+    /// Makes the current tick a block of its own, so that an edge before or after it need not look at all its events.
     #[cold]
     fn end_before_tick(&mut self, at: Ticks) {
         let Some((first, last)) = self.ticks.last_mut() else { return };
         self.writer.end_block_before(at, *first);
-        // The last tick before is not known any more; this one was not reached.
+        // The previous last tick is not known any more, but it was before this one.
         *last = Ticks(at.0 - 1);
         self.begin(at);
         self.events = self.at_tick;
     }
 
-    /// `None` if there were no events.
+    /// Returns the stretch; `None` if there were no events.
     fn finish(mut self, end: (Ticks, EventPosition)) -> Option<Stretch> {
         let &(first, _) = self.ticks.last()?;
         self.writer.end_block(first);
@@ -157,8 +155,8 @@ impl Cutter {
     }
 }
 
-/// The same stretches for the series of `of`, which `group_of` has as groups. `wanted` are the
-/// only rows that count, if not all do.
+/// Sums up the same stretches for the series of `of`; `group_of` has their groups. If `wanted` is given, only these
+/// rows count.
 pub(super) fn regroup(
     trace: &Trace,
     stretches: &[&Stretch],

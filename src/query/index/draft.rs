@@ -1,5 +1,5 @@
-//! Fills the layers of a table: each row is put where its life begins to count and
-//! where it ends to, then layers are added up.
+//! Filling of the layers of a table: each row is added to the layer where its lifetime begins to count and subtracted
+//! where it ends, then layers are added up.
 //!
 //! Cost: one pass over the rows, parallel over the strips between checkpoints.
 
@@ -20,34 +20,34 @@ pub(super) struct Draft<'a> {
     full: Parts<Full>,
 }
 
-/// Those of one kind of words. Who was born when is written by one worker for each
-/// strip; lives that last for several strips, which are few, by all together.
+/// The layers for one kind of word. Births of a strip are written by a single worker. Lifetimes that span several
+/// strips are few and are written by all workers together.
 struct Parts<W: Word> {
     sites: usize,
     born: Vec<W>,
     lasting: Vec<W::Shared>,
 }
 
-/// What one worker writes to.
+/// The part of the layers that one worker writes to.
 struct Strip<'a, W: Word> {
     sites: usize,
     born: &'a mut [W],
     lasting: &'a [W::Shared],
 }
 
-/// The layers of lasting rows that a life is added to, and the one it is taken from.
+/// The layers of lasting rows that a row is added to, and the one it is subtracted from.
 struct Life {
     begin: Option<usize>,
     pair: Option<usize>,
     end: Option<usize>,
 }
 
-/// Where the sums of a site are.
+/// Location of a site's sums: the kind of word, and the index among the sites of that kind.
 #[derive(Clone, Copy)]
 struct Slot(WordKind, u32);
 
 impl<'a> Draft<'a> {
-    /// Puts all rows into their layers.
+    /// Adds all rows to their layers.
     pub(super) fn new(
         trace: &Trace,
         checkpoints: &'a Checkpoints,
@@ -98,7 +98,7 @@ impl<'a> Draft<'a> {
         Ok(draft)
     }
 
-    /// Adds up earlier births and later deaths.
+    /// Adds up layers over earlier births and later deaths.
     pub(super) fn add_up(self) -> (SumLayers<u32>, SumLayers<u64>, SumLayers<Full>) {
         let Self { checkpoints, narrow, wide, full } = self;
         (narrow.add_up(checkpoints), wide.add_up(checkpoints), full.add_up(checkpoints))
@@ -106,7 +106,7 @@ impl<'a> Draft<'a> {
 }
 
 impl Life {
-    /// A life that begins in strip `k`.
+    /// Returns the layers of a row that is born in strip `k`.
     #[inline]
     fn new(checkpoints: &Checkpoints, k: usize, death: Ticks) -> Self {
         let end = checkpoints.before(death, k);
@@ -129,7 +129,7 @@ impl<W: Word> Parts<W> {
         Self { sites, born, lasting }
     }
 
-    /// The layers for the rows of each strip.
+    /// Returns the layers for the rows of each strip.
     fn strips(&mut self) -> impl Iterator<Item = Strip<'_, W>> {
         let (sites, born, lasting) = (self.sites, &mut self.born, self.lasting.as_slice());
         let mut rest = born.as_mut_slice();
@@ -150,11 +150,11 @@ impl<W: Word> Parts<W> {
         }
         let pairs: Vec<_> = checkpoints.coarse_pairs().collect();
         let layer = |at: usize| last + at;
-        // Those that die later, ...
+        // Add the rows that die later, ...
         for at in (1..pairs.len()).rev().filter(|&at| pairs[at - 1].0 == pairs[at].0) {
             add_layer(&mut lasting, sites, layer(at), layer(at - 1));
         }
-        // ... and those born earlier.
+        // ... and the rows born earlier.
         for (at, (i, j)) in pairs.iter().enumerate() {
             let before = pairs[..at].iter().rposition(|(first, second)| first < i && second == j);
             before.into_iter().for_each(|before| add_layer(&mut lasting, sites, layer(before), layer(at)));
@@ -177,7 +177,7 @@ impl<W: Word> Strip<'_, W> {
     }
 }
 
-/// How many words one worker adds at a time.
+/// Number of words that one worker adds at a time.
 const GRAIN: usize = 1 << 14;
 
 /// Adds one layer to another.

@@ -1,10 +1,9 @@
-//! What graphs are drawn from: the blocks of a trace, what each heap does in them, and
-//! the same for the series that were asked last.
+//! The data that graphs are drawn from: the blocks of a trace, the activity of each heap in them, and that of the
+//! series that were queried last.
 //!
-//! Cost: a pass over the rows and one over the deaths, parallel; of a trace that grew
-//! only over the last stretch and what came; for series that are not one whole heap each, or
-//! some of so many that not every block knows them, another such pass over each stretch of which
-//! they are asked for the first time.
+//! Cost: a pass over the rows and one over the deaths, parallel; for a trace that grew only over the last stretch and
+//! the new events. Series that are not one whole heap each need another such pass over each stretch, the first time it
+//! is queried; so do single heaps if there are so many that some blocks have no entries.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -21,71 +20,71 @@ use crate::query::series::{Bins, SeriesOf};
 use crate::query::{Cancel, Cancelled, RowSet};
 use crate::units::{Interval, Ticks};
 
-/// Blocks as small as this are quick to walk through, those as large still are.
+/// Smallest and largest block, in events; even the largest is quick to walk.
 const BLOCK: std::ops::RangeInclusive<usize> = 256..=4096;
 
-/// With as many events for each heap, the entries of blocks take at most some 1 byte a row.
+/// With this many events per heap in a block, the entries of blocks take at most about 1 byte per row.
 const BLOCK_A_HEAP: usize = 96;
 
-/// Stretches as small as this are quick to make anew with each publication. With as many
-/// events for each heap, that of a whole stretch takes less than is granted.
+/// Smallest and largest stretch, in events; the smallest are quick to rebuild with each publication. With
+/// `STRETCH_A_HEAP` events per heap, the entry for a whole stretch takes less memory than granted.
 const STRETCH: std::ops::RangeInclusive<usize> = 1 << 16..=1 << 21;
 const STRETCH_A_HEAP: usize = 128;
 
-/// A birth and a death.
+/// A row has a birth and a death.
 const EVENTS_A_ROW: usize = 2;
 
-/// So many filters keep their pyramids, if there is room.
+/// Number of filters whose pyramids are kept, memory permitting.
 const KEPT_FILTERS: usize = 4;
 
-/// One block of so many may have to be walked through.
+/// One in this many blocks may have to be walked.
 const WALKED: usize = 64;
 
-/// The blocks of a trace and what happens in them.
+/// The blocks of a trace with summaries of their events.
 #[derive(Debug)]
 pub(super) struct Drawn {
     how: Cut,
-    /// Events that take long to sum up.
+    /// Number of events above which summing up is slow.
     slow: u64,
     stretches: Vec<Arc<Stretch>>,
-    /// The last filters of series, the newest first.
+    /// The latest filters of series, the newest first.
     filters: Mutex<Vec<Arc<Filtered>>>,
 }
 
-/// What tells the series of sites.
+/// The mapping of sites to series.
 #[derive(PartialEq, Eq, Debug)]
 enum Choice {
-    /// The series of each heap, which can have others in it, up to the last heap that has one.
-    /// It stays while a trace grows.
+    /// The series of each heap (a series can contain several heaps), up to the last heap that has one. Remains valid
+    /// while a trace grows.
     Heaps(Vec<u32>),
     Sites(Groups),
 }
 
-/// The pyramids of one choice of series.
+/// The pyramids for one mapping of sites to series.
 #[derive(Debug)]
 struct Filtered {
     choice: Choice,
-    /// The only rows that count, if not all do.
+    /// The selected rows; `None` for all.
     chosen: Option<Arc<RowSet>>,
-    /// The number of series if they are stacked: the upper ones have what the lower ones have.
+    /// The number of series if they are stacked: each upper series includes the lower ones.
     stacked: Option<usize>,
-    /// The rows of any series, if not all are and it pays to know them.
+    /// The rows of all series, if some rows belong to none and the set is worth building.
     wanted: Option<Arc<RowSet>>,
-    /// By stretch, as far as somebody asked.
+    /// Pyramids by stretch, as far as they were queried.
     pyramids: Vec<(Arc<Stretch>, Option<Arc<Pyramid>>)>,
 }
 
-/// What lines are made of.
+/// The data that lines are computed from.
 enum Means {
-    /// The pyramids of the heaps; the series of each.
+    /// The pyramids of the heaps, with the series of each heap.
     Heaps(Vec<u32>),
-    /// Pyramids of their own, none of which is there yet.
+    /// Pyramids for these series, which are not built yet.
     Filter(Filtered),
 }
 
 impl Drawn {
-    /// Of all events. Of what is known of a trace that this one
-    /// [continues](Trace::continues) all is used that is still so.
+    /// Builds the data from all events. If the trace [continues](Trace::continues) the one of `known`, everything that
+    /// is still valid is reused.
     pub(super) fn new(
         trace: &Trace,
         order: &EventOrder,
@@ -107,7 +106,7 @@ impl Drawn {
         Ok(Self { how, slow: options.slow, stretches, filters: Mutex::new(filters) })
     }
 
-    /// The first tick of the block that begins next to `t`.
+    /// Returns the first tick of the block that starts nearest to `t`.
     pub(super) fn nearest_start(&self, t: Ticks) -> Option<Ticks> {
         let stretch = self.stretches.partition_point(|stretch| stretch.blocks.last() < t);
         let before = stretch.checked_sub(1).map(|before| &self.stretches[before].blocks);
@@ -121,8 +120,8 @@ impl Drawn {
         before.into_iter().chain(inside).chain(next).min_by_key(|first| first.0.abs_diff(t.0))
     }
 
-    /// The steps of each series inside an interval by bin, of all rows or of those that are
-    /// chosen; `None` if there are too many series.
+    /// Returns the steps of each series in an interval by bin, of all rows or of the selected ones; `None` if there are
+    /// too many series.
     pub(super) fn lines(
         &self,
         trace: &Trace,
@@ -153,8 +152,7 @@ impl Drawn {
         lines(&mut known.filter_map(|(stretch, pyramid)| Some((&**stretch, pyramid.as_deref()?))), &same)
     }
 
-    /// Whether many events have to be summed up for the lines of an interval, as nobody asked
-    /// about them before.
+    /// Returns whether the lines of an interval need many events to be summed up, because they were not queried before.
     pub(super) fn is_slow(&self, trace: &Trace, interval: Interval, of: &SeriesOf, chosen: Option<&Arc<RowSet>>) -> bool {
         let of_site = Groups::new(of.site.iter().copied(), of.count);
         let Means::Filter(filter) = self.filter(trace, &of_site, of, chosen) else { return false };
@@ -165,7 +163,7 @@ impl Drawn {
         unknown * self.how.block as u64 > self.slow
     }
 
-    /// What lines of these series are made of.
+    /// Returns the data that lines of these series are computed from.
     fn filter(&self, trace: &Trace, of_site: &Groups, of: &SeriesOf, chosen: Option<&Arc<RowSet>>) -> Means {
         let choice = match series_of_heaps(trace, of_site, of) {
             Some(of_heap)
@@ -183,21 +181,21 @@ impl Drawn {
         Means::Filter(Filtered { choice, chosen: chosen.cloned(), stacked, wanted: None, pyramids: Vec::new() })
     }
 
-    /// What a filter knows of one of the stretches.
+    /// Returns the pyramid that a filter has for a stretch, if any.
     fn pyramid_of<'a>(&self, known: Option<&'a Filtered>, stretch: usize) -> Option<&'a Arc<Pyramid>> {
         let (of, pyramid) = known?.pyramids.get(stretch)?;
         pyramid.as_ref().filter(|_| Arc::ptr_eq(of, &self.stretches[stretch]))
     }
 
-    /// The stretches that an interval has a part of.
+    /// Returns the stretches that overlap an interval.
     fn touched(&self, interval: Interval) -> Range<usize> {
         let first = self.stretches.partition_point(|stretch| stretch.blocks.last() < interval.from);
         let end = self.stretches.partition_point(|stretch| stretch.blocks.first() < interval.to);
         first..end.max(first)
     }
 
-    /// Whether what heaps do is known of nearly all blocks. To walk through the others takes
-    /// less than to make pyramids anew.
+    /// Returns whether nearly all blocks have summaries of the heaps. Walking the others costs less than building new
+    /// pyramids.
     fn knows_blocks(&self) -> bool {
         let (mut all, mut unknown) = (0, 0);
         for stretch in &self.stretches {
@@ -208,13 +206,12 @@ impl Drawn {
         unknown * WALKED <= all
     }
 
-    /// Whether every block has room for an entry of each series.
+    /// Returns whether every block has room for an entry of each series.
     fn has_room_for(&self, of: &SeriesOf) -> bool {
         of.count.saturating_mul(ENTRY) <= self.how.block.saturating_mul(self.how.granted)
     }
 
-    /// A filter with the pyramids of all stretches that are asked about: those that nobody
-    /// asked for before are made now.
+    /// Returns a filter with the pyramids of all stretches in `asked`; missing ones are built now.
     fn filtered(
         &self,
         trace: &Trace,
@@ -237,7 +234,7 @@ impl Drawn {
         }
         new.wanted = match current.and_then(|current| current.wanted.clone()) {
             Some(wanted) => Some(wanted),
-            // A pass over all rows: where most of them are looked at it pays.
+            // This takes a pass over all rows, which pays if most of them are needed.
             None if missing.len() * 2 > self.stretches.len() && !of.has_all() => {
                 let chosen = new.chosen.as_deref();
                 let of_group = |chunk: &Chunk<'_>, at: usize| {
@@ -256,7 +253,7 @@ impl Drawn {
         Ok(new)
     }
 
-    /// What is kept of a filter, which becomes the newest.
+    /// Returns the kept filter that equals `wanted`, if any, and makes it the newest.
     fn known(&self, wanted: &Filtered) -> Option<Arc<Filtered>> {
         let mut kept = lock(&self.filters);
         let at = kept.iter().position(|kept| kept.is_of_same(wanted))?;
@@ -264,8 +261,7 @@ impl Drawn {
         Some(Arc::clone(&kept[0]))
     }
 
-    /// Keeps a filter in the place of what was known of it, and the last ones as far as there is
-    /// room.
+    /// Keeps a filter in place of its earlier state, and earlier filters as far as memory permits.
     fn keep(&self, new: &Arc<Filtered>, rows: usize) {
         let mut kept = lock(&self.filters);
         kept.retain(|kept| !kept.is_of_same(new));
@@ -283,14 +279,14 @@ impl Drawn {
         self.stretches.iter().map(|stretch| stretch.blocks.heap_bytes() + stretch.heaps.heap_bytes()).sum()
     }
 
-    /// Bytes in memory.
+    /// Returns the bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
         self.blocks_bytes() + lock(&self.filters).iter().map(|filter| filter.heap_bytes()).sum::<usize>()
     }
 }
 
 impl Filtered {
-    /// Whether both are about the same series of the same rows.
+    /// Returns whether both have the same series of the same rows.
     fn is_of_same(&self, other: &Self) -> bool {
         let rows = |filter: &Self| filter.chosen.as_ref().map(Arc::as_ptr);
         self.choice == other.choice && self.stacked == other.stacked && rows(self) == rows(other)
@@ -307,18 +303,18 @@ impl Filtered {
     }
 }
 
-/// Whether every series is one whole heap.
+/// Returns whether every series is one whole heap.
 pub(super) fn is_of_heaps(trace: &Trace, of: &SeriesOf) -> bool {
     series_of_heaps(trace, &Groups::new(of.site.iter().copied(), of.count), of).is_some_and(|of_heap| have_one_heap(&of_heap, of))
 }
 
-/// Whether no series has two heaps.
+/// Returns whether no series has two heaps.
 fn have_one_heap(of_heap: &[u32], of: &SeriesOf) -> bool {
     let mut has_heap = vec![false; of.count];
     of_heap.iter().all(|&series| series == NOBODY || !std::mem::replace(&mut has_heap[series as usize], true))
 }
 
-/// The series of each heap, if every series is made of whole heaps.
+/// Returns the series of each heap, if every series consists of whole heaps.
 fn series_of_heaps(trace: &Trace, of_site: &Groups, of: &SeriesOf) -> Option<Vec<u32>> {
     const UNKNOWN: u32 = NOBODY - 1;
     if of.is_stacked {
@@ -334,7 +330,7 @@ fn series_of_heaps(trace: &Trace, of_site: &Groups, of: &SeriesOf) -> Option<Vec
             return None;
         }
     }
-    // A heap without sites.
+    // Heaps without sites have no series.
     of_heap.iter_mut().filter(|series| **series == UNKNOWN).for_each(|series| *series = NOBODY);
     Some(of_heap)
 }

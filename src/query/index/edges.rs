@@ -1,9 +1,8 @@
-//! From moments whose sums are known to the edges of an interval: what the births and
-//! deaths in between change of the sums. Each change is exact by itself, whatever the order.
+//! Sums of an interval, computed from moments with known sums and the births and deaths between those moments and the
+//! interval's edges. Each change is exact by itself, in any order.
 //!
-//! Each row is a point: when it was born, and when it dies. The sums of an interval from a to b
-//! are those of four fields, and `L(i, j)`, the rows born before i that last until j, is all that
-//! lies left of i and above j:
+//! A row is a point with two coordinates: its birth and its death. The sums of an interval from a to b are those of
+//! four regions. `L(i, j)`, the rows born before i that are alive at j, is the region left of i and above j:
 //!
 //! ```text
 //! dies
@@ -18,9 +17,8 @@
 //!               a          b
 //! ```
 //!
-//! A corner of `L` moves to the edge that is asked for by one strip upwards or downwards and
-//! one to the left or right; whether rows of a strip belong to the field is told by their
-//! other coordinate:
+//! To move a corner of `L` to the requested edge takes one strip upwards or downwards and one to the left or right. The
+//! other coordinate decides which rows of a strip belong to the region:
 //!
 //! ```text
 //!   │ L(i,j)  ┊+++│        +++  born from i to a, die at b or later: put in
@@ -31,8 +29,8 @@
 //!             i   a
 //! ```
 //!
-//! Cost: of most events a look at the birth or the death slot; only what changes a sum
-//! costs more, for it stands anywhere in memory.
+//! Cost: one sequential access per event to its birth or its death slot. Only events that change a sum cost more, since
+//! their sums are scattered in memory.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,19 +44,19 @@ use crate::model::{CHUNK, RowId, SiteId, Trace};
 use crate::query::{Cancel, Cancelled};
 use crate::units::Ticks;
 
-/// What the sums of each site change by, in words that hold those of all sites.
+/// Changes of the sums of each site, in words wide enough for all sites.
 #[derive(Debug)]
 pub(super) enum SumChanges {
     Wide(ChangeColumns<u64>),
     Full(ChangeColumns<Full>),
 }
 
-/// Changes of rows born between the edges, of those alive at the left and at the
-/// right edge, and of those that live through the interval.
+/// Changes by site, in four columns: rows born between the edges, rows alive at the left and at the right edge, and
+/// rows alive throughout the interval.
 #[derive(Debug)]
 pub(super) struct ChangeColumns<W>([Vec<W>; 4]);
 
-/// Numbers of these columns.
+/// Indices of the columns.
 const BORN: usize = 0;
 const ALIVE: [usize; 2] = [1, 2];
 const THROUGH: usize = 3;
@@ -68,8 +66,7 @@ impl<W: Word> ChangeColumns<W> {
         Self(std::array::from_fn(|_| vec![W::default(); sites]))
     }
 
-    /// Adds the changes of one site to its sums: born before the edges, alive at
-    /// them, living through.
+    /// Adds the changes of one site to its sums: born before the edges, alive at them, alive throughout.
     #[inline]
     pub(super) fn add_to(&self, site: usize, sums: &mut [W; 5]) {
         for (sum, column) in sums[1..].iter_mut().zip(&self.0) {
@@ -95,7 +92,7 @@ impl SumChanges {
         if let Self::Full(columns) = self { Some(columns) } else { None }
     }
 
-    /// Forgets everything.
+    /// Resets all changes to 0.
     pub(super) fn clear(&mut self) {
         match self {
             Self::Wide(columns) => columns.clear(),
@@ -103,7 +100,7 @@ impl SumChanges {
         }
     }
 
-    /// Bytes in memory.
+    /// Returns the bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::Wide(columns) => columns.heap_bytes(),
@@ -112,12 +109,12 @@ impl SumChanges {
     }
 }
 
-/// How sums at known moments become those of an interval: by the events between.
+/// The events that turn sums at known moments into those of an interval.
 pub(super) struct EdgeWalk {
     pieces: Vec<WalkPiece>,
 }
 
-/// A part of the way that one worker goes at a time.
+/// A part of a walk, processed by one worker.
 #[derive(Clone, Debug)]
 struct WalkPiece {
     events: EdgeEvents,
@@ -127,24 +124,24 @@ struct WalkPiece {
 
 #[derive(Clone, Debug)]
 enum EdgeEvents {
-    /// Births in order, by row number inside one chunk, of rows that die at a tick or later.
+    /// Births in order, by row number inside one chunk, of rows that die at this tick or later (if given).
     Births(Range<u32>, Option<Ticks>),
-    /// The same of births out of order.
+    /// Births out of order, of rows that die at this tick or later (if given).
     Late(Range<u32>, Option<Ticks>),
-    /// Deaths of rows born before.
+    /// Deaths of rows born before this moment.
     Deaths(Range<u32>, Moment),
 }
 
-/// Deaths that are put into the order of rows together.
+/// Number of deaths that are sorted into row order together.
 const DEATHS_A_PIECE: u32 = 1 << 18;
 
-/// Fewer events than this are not worth a second worker, nor fewer than the sites
-/// whose changes it would keep.
+/// Smallest number of events for which a second worker pays; must also exceed the number of sites, whose changes each
+/// worker holds.
 const WORTH_A_WORKER: usize = 1 << 13;
 
 impl EdgeWalk {
-    /// From sums of what is born before and alive at `edges`, and of what lives through
-    /// `pair`, to those of `from` and `to`.
+    /// Plans the walk from sums of rows born before and alive at `edges`, and of rows alive throughout `pair`, to those
+    /// of `from` and `to`.
     pub(super) fn new([a, b]: [Moment; 2], pair: (Moment, Moment), from: Moment, to: Moment) -> Self {
         let mut walk = Self { pieces: Vec::new() };
         walk.births(a.1, from.1, None, (BORN, true));
@@ -155,7 +152,7 @@ impl EdgeWalk {
         walk
     }
 
-    /// Goes all the way, and tells what changes; several workers have each a part of it.
+    /// Walks all events and returns the changes; each worker returns a part of them.
     pub(super) fn run(
         &self,
         trace: &Trace,
@@ -168,7 +165,7 @@ impl EdgeWalk {
         let work = |_| {
             let mut changes = no_changes();
             while let Some(piece) = self.pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
-                cancel.check()?; // what is half done is dropped
+                cancel.check()?; // a half-finished result is dropped
                 piece.add_to(trace, &mut changes);
             }
             Ok(changes)
@@ -176,7 +173,7 @@ impl EdgeWalk {
         (0..workers).into_par_iter().map(work).collect()
     }
 
-    /// About how many events there are.
+    /// Returns the approximate number of events.
     pub(super) fn events(&self) -> u64 {
         let length = |piece: &WalkPiece| match &piece.events {
             EdgeEvents::Births(range, _) | EdgeEvents::Late(range, _) | EdgeEvents::Deaths(range, _) => range.len() as u64,
@@ -184,9 +181,8 @@ impl EdgeWalk {
         self.pieces.iter().map(length).sum()
     }
 
-    /// From the rows born before i that last until j to those born before a that last
-    /// until b; `i <= j` and `a <= b`. One edge after the other moves, the one first
-    /// that passes fewer of them.
+    /// Adds the walk from rows born before i that are alive at j to rows born before a that are alive at b; `i <= j`
+    /// and `a <= b`. The edges move one after the other, starting with the one that passes fewer rows.
     fn lasting(&mut self, (i, j): (Moment, Moment), (a, b): (Moment, Moment), column: usize) {
         let goes_back = a.1.is_before(i.1);
         let (before, until) = if goes_back { (a, j) } else { (i, b) };
@@ -237,7 +233,7 @@ impl WalkPiece {
         }
     }
 
-    /// Tells `put` all rows.
+    /// Calls `put` for all rows of the piece.
     fn each(&self, trace: &Trace, mut put: impl FnMut(SiteId, u64)) {
         let rows = &trace.rows;
         match &self.events {

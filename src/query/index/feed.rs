@@ -1,17 +1,17 @@
-//! Births and deaths between two places of the order, one by one in time.
+//! Births and deaths between two positions of the event order, one by one in time order.
 //!
-//! Rows are looked up in batches, so that the processor waits for many deaths at
-//! once: they stand wherever they were born.
+//! Rows are read in batches, so that many cache misses of deaths overlap: dead rows are stored in birth order and thus
+//! scattered.
 
 use super::order::{EventPosition, in_row_order};
 use crate::model::{CHUNK, RowId, Rows, SiteId};
 use crate::query::{Cancel, Cancelled, RowSet};
 use crate::units::Ticks;
 
-/// For rows that nobody wants.
+/// The group of rows that are not wanted.
 pub(super) use crate::query::nest::NOBODY;
 
-/// What an item is, and which list its place is in.
+/// Kind of an item, which also determines the list that its place refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Birth,
@@ -20,27 +20,27 @@ pub(super) enum Kind {
     Death,
 }
 
-/// One birth or death.
+/// A birth or a death.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item {
     pub(super) at: Ticks,
-    /// Bytes that came, or went.
+    /// Bytes allocated (positive) or freed (negative).
     pub(super) delta: i64,
-    /// Whose: what `pick` said.
+    /// The number that `pick` returned for the row.
     pub(super) of: u32,
-    /// Row number of a birth in order, else place in the list of its kind.
+    /// Row number of a birth in order, else index in the list of its kind.
     pub(super) place: u32,
     pub(super) kind: Kind,
 }
 
-/// Births looked up at once.
+/// Number of births read at once.
 const BATCH: usize = 512;
 
-/// Deaths looked up at once: so many that those of rows that stand close together are
-/// found together, and that they stay near the processor.
+/// Number of deaths read at once: enough that rows stored close together are read together, and few enough to fit into
+/// the cache.
 const DEATHS: u32 = 1 << 15;
 
-/// Items of one kind that were looked up and not taken yet.
+/// Items of one kind that were read and not consumed yet.
 #[derive(Debug)]
 struct Batch {
     items: Vec<Item>,
@@ -69,12 +69,12 @@ impl Batch {
     }
 }
 
-/// Looks up births and deaths for which `pick` names somebody. `pick` is told the
-/// row, its site, and whether it is about its birth.
+/// Reads births and deaths for which `pick` returns a number. `pick` gets the row, its site, and whether the item is
+/// its birth.
 pub(super) struct Feed<'a, P> {
     rows: &'a Rows,
     pick: &'a P,
-    /// The only rows that count, if not all do: spares looking at the others.
+    /// The only rows that count, if not all do; other rows are not read.
     wanted: Option<&'a RowSet>,
     next: EventPosition,
     end: EventPosition,
@@ -94,8 +94,7 @@ impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
         Self { rows, pick, wanted, next, end, births: Batch::new(), late: Batch::new(), deaths: Batch::new(), dead: Vec::new() }
     }
 
-    /// Tells `each` all items between two places in the order of time; those of one
-    /// tick in any order.
+    /// Calls `each` with all items between two positions in time order; items of one tick come in any order.
     pub(super) fn run(
         &mut self,
         (from, to): (EventPosition, EventPosition),
@@ -118,7 +117,7 @@ impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
         }
     }
 
-    /// As long as there are births out of order in sight.
+    /// Processes items as long as births out of order are pending.
     fn run_late(&mut self, each: &mut impl FnMut(&Item)) {
         while !self.late.is_empty() && !self.others_may_come() {
             let (birth, late, death) = (self.births.at(), self.late.at(), self.deaths.at());
@@ -134,7 +133,7 @@ impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
         }
     }
 
-    /// Whether births or deaths that are not looked up yet may come first.
+    /// Returns whether births or deaths that are not read yet may come first.
     fn others_may_come(&self) -> bool {
         self.births.is_empty() && self.next.birth < self.end.birth || self.deaths.is_empty() && self.next.death < self.end.death
     }
@@ -183,7 +182,7 @@ impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
         let dead = self.rows.by_death().range(self.next.death..to).zip(self.next.death..);
         match self.wanted {
             Some(wanted) => {
-                // Which of them are wanted is pure chance: left out without a branch.
+                // Whether a row is wanted is unpredictable, so unwanted rows are skipped without a branch.
                 self.dead.resize((to - self.next.death) as usize, (RowId(0), 0));
                 let mut count = 0;
                 for (id, place) in dead {
@@ -228,18 +227,18 @@ impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
     }
 }
 
-/// All that is left.
+/// Processes all remaining items of a batch.
 fn drain(batch: &mut Batch, each: &mut impl FnMut(&Item)) {
     batch.items[batch.head..].iter().for_each(each);
     batch.head = batch.items.len();
 }
 
-/// The items of both in order, until one of them is empty.
+/// Processes the items of both batches in time order, until one batch is empty.
 fn merge(a: &mut Batch, b: &mut Batch, each: &mut impl FnMut(&Item)) {
     let (left, right) = (&a.items[a.head..], &b.items[b.head..]);
     let (mut i, mut j) = (0, 0);
     while let (Some(first), Some(second)) = (left.get(i), right.get(j)) {
-        // Which of them is next is pure chance: chosen without a branch.
+        // Which item is next is unpredictable, so it is chosen without a branch.
         let takes_left = first.at <= second.at;
         each(if takes_left { first } else { second });
         i += usize::from(takes_left);

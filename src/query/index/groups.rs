@@ -1,21 +1,21 @@
-//! Groups of sites by number, in as few bytes as they take: every event asks for the
-//! group of its site, so all of them should stay near the processor.
+//! Groups of sites by number, stored in as few bytes as possible: every event looks up the group of its site, so the
+//! table should fit into the cache.
 
 use super::feed::NOBODY;
 use crate::model::SiteId;
 
-/// The group of each site; [`NOBODY`] for sites without.
+/// The group of each site; [`NOBODY`] for sites without one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Groups {
     Few(Vec<u8>),
     Many(Vec<u32>),
 }
 
-/// [`NOBODY`] among few groups.
+/// Stands for [`NOBODY`] in [`Groups::Few`].
 const NOBODY_OF_FEW: u8 = u8::MAX;
 
 impl Groups {
-    /// `of` are numbers below `count`, by site.
+    /// Builds the table from the group of each site; groups are numbers below `count`.
     pub(super) fn new(of: impl Iterator<Item = Option<u32>>, count: usize) -> Self {
         if count <= NOBODY_OF_FEW.into() {
             Self::Few(of.map(|group| group.map_or(NOBODY_OF_FEW, |group| group as u8)).collect())
@@ -24,7 +24,7 @@ impl Groups {
         }
     }
 
-    /// The group of a site.
+    /// Returns the group of a site.
     #[inline]
     pub(super) fn of(&self, site: SiteId) -> u32 {
         match self {
@@ -36,7 +36,7 @@ impl Groups {
         }
     }
 
-    /// Bytes in memory.
+    /// Returns the bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::Few(groups) => groups.capacity(),

@@ -1,7 +1,6 @@
-//! What each series does in each bin of the graph, out of the largest pieces of the
-//! pyramids that fit into the bins. Blocks across an edge of a bin are walked through,
-//! which are few ([`super::Index::bins`]), and those of which nothing is known because
-//! too many groups are active. Parallel over parts of the bins.
+//! Activity of each series in each bin of a graph, combined from the largest nodes of the pyramids that fit into the
+//! bins. Blocks across an edge of a bin are walked event by event; they are few ([`super::Index::bins`]). So are blocks
+//! without entries, which exist if too many groups are active. Parallel over parts of the bins.
 
 use rayon::prelude::*;
 
@@ -16,25 +15,25 @@ use crate::query::summary::{Sketch, Summary};
 use crate::query::{Cancel, Cancelled, RowSet};
 use crate::units::{Interval, Ticks};
 
-/// For one series the bins with steps in them, in order.
+/// The bins of one series that have steps in them, in order.
 pub(in crate::query) type Line = Vec<Summary<i64>>;
 
-/// What the lines are made of.
+/// The data that lines are computed from.
 pub(super) struct Source<'a> {
     pub(super) trace: &'a Trace,
     pub(super) order: &'a EventOrder,
-    /// One stretch behind the other.
+    /// The stretches in time order.
     pub(super) stretches: Vec<(&'a EventBlocks, &'a Pyramid)>,
-    /// The series of each site (`groups` of `of`), and of each group of the pyramids.
+    /// The series of each site (as in `of`), and of each group of the pyramids.
     pub(super) of_site: &'a Groups,
     pub(super) of_group: &'a [u32],
     pub(super) of: &'a SeriesOf,
-    /// The only rows that count, if not all do.
+    /// The selected rows; `None` for all.
     pub(super) chosen: Option<&'a RowSet>,
 }
 
 impl Source<'_> {
-    /// The steps of all series inside `interval`, by series and bin.
+    /// Returns the steps of all series inside `interval`, by series and bin.
     pub(super) fn lines(&self, interval: Interval, bins: &Bins, cancel: &Cancel) -> Result<Vec<Line>, Cancelled> {
         let mut lines = vec![Line::new(); self.of.count];
         if interval.is_empty() {
@@ -57,13 +56,13 @@ impl Source<'_> {
     }
 }
 
-/// The series of one part of the bins while time goes on.
+/// State while the series of one part of the bins are drawn in time order.
 struct Pens<'a> {
     source: &'a Source<'a>,
     bins: &'a Bins,
-    /// The end of the present bin.
+    /// End of the current bin.
     bin_end: Ticks,
-    /// What is known of the present bin, and what is being summed up.
+    /// For each series the summary of the current bin, and the events that are not part of it yet.
     sums: Vec<(Summary<i64>, Sketch<i64>)>,
     has: Vec<bool>,
     touched: Vec<u32>,
@@ -122,7 +121,7 @@ impl<'a> Pens<'a> {
                     continue;
                 }
             }
-            // Across an edge, or not summed up: event by event, as far as they are in this part.
+            // Across an edge, or without entries: event by event, as far as they are in this part.
             let edge = |at: Ticks| order.place(&trace.rows, at);
             let from = if first < part.from { edge(part.from) } else { blocks.place(&trace.rows, block) };
             let to = if last >= part.to { edge(part.to) } else { blocks.place(&trace.rows, block + 1) };
@@ -138,7 +137,7 @@ impl<'a> Pens<'a> {
         Ok(())
     }
 
-    /// Ends the bin if `at` lies behind it.
+    /// Ends the bin if `at` is after it.
     #[inline]
     fn advance(&mut self, at: Ticks) {
         if at >= self.bin_end {
@@ -157,7 +156,7 @@ impl<'a> Pens<'a> {
         &mut self.sums[i]
     }
 
-    /// Puts what was walked through behind what was known.
+    /// Appends the walked events to the summaries.
     fn join(&mut self) {
         for &series in &self.touched {
             let (sum, sketch) = &mut self.sums[series as usize];

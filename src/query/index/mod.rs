@@ -1,14 +1,13 @@
-//! What is prepared once for a trace, so that every further interval and filter costs
-//! milliseconds, however many events there are:
+//! The index: data that is prepared once for a trace, so that every further interval and filter costs milliseconds,
+//! however many events there are:
 //!
 //! - [`table`]: sums of all sites at checkpoints and at pairs of them, for totals;
-//! - [`drawn`]: what each heap does in each block of events, for graphs and peaks,
-//!   and the same for the filters that were asked last.
+//! - [`drawn`]: the activity of each heap in each block of events, for graphs and peaks, and that of the filters
+//!   queried last.
 //!
-//! Both lean on [`order`], the order of births and deaths. Of a trace that grows there
-//! are the blocks, and instead of the table the sums that were asked for ([`carried`]),
-//! each publication's from those of the one before. Where sizes are so large that sums could overflow nothing is, and queries scan the rows:
-//! [`Index`] is all of that.
+//! Both use [`order`], the order of births and deaths. For a growing trace there are the blocks, and instead of the
+//! table the sums that were queried ([`carried`]), which each publication derives from the previous one. If sizes are
+//! so large that sums could overflow, nothing is prepared and queries scan the rows. [`Index`] covers all these cases.
 
 mod blocks;
 mod carried;
@@ -42,21 +41,21 @@ pub(super) use lines::Line;
 use order::EventOrder;
 use table::SumTable;
 
-/// How much is prepared.
+/// The amount of prepared data.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexOptions {
-    /// Bytes for the sums at checkpoints, for each row of the trace.
+    /// Bytes for the sums at checkpoints, per row of the trace.
     pub bytes_a_row: usize,
-    /// So many checkpoints whatever they cost; for tests.
+    /// A fixed number of checkpoints, whatever they cost; for tests.
     pub checkpoints: Option<usize>,
-    /// Events of a block; by default as many as keep an entry for each heap cheap.
+    /// Events per block; by default enough to keep the entries of all heaps small.
     pub block: Option<usize>,
-    /// Events of a stretch of blocks, which is the same in all publications; for tests.
+    /// Events per stretch of blocks; a stretch is shared by all publications; for tests.
     pub stretch: Option<usize>,
-    /// Bytes for what heaps do in blocks, for each row of the trace, and for what the series
-    /// that were asked before the last do; those of the last have as much for themselves.
+    /// Bytes per row of the trace for the heaps' entries in blocks, together with those of earlier filters of series;
+    /// the latest filter may use as much in addition.
     pub block_bytes_a_row: usize,
-    /// More events than this take long to sum up when a graph is asked for.
+    /// Number of events above which summing up for a graph counts as slow.
     pub slow: u64,
 }
 
@@ -73,16 +72,15 @@ impl Default for IndexOptions {
     }
 }
 
-/// Sums at checkpoints may always take so much.
+/// Memory that sums at checkpoints may always use.
 const LEAST_TABLE: usize = 24 << 20;
 
-/// A trace, what is prepared to answer questions about it, and which of its rows they are
-/// about. Cheap to clone.
+/// A trace with its prepared data, and the selection of rows that queries see. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Index {
     trace: Arc<Trace>,
     prepared: Arc<Prepared>,
-    /// `None`: all rows.
+    /// The selected rows; `None` for all.
     chosen: Option<Arc<RowSet>>,
 }
 
@@ -91,25 +89,25 @@ struct Prepared {
     ordered: Option<Ordered>,
     drawn: Option<Drawn>,
     summed: Option<Summed>,
-    /// Of a growing trace.
+    /// Only for a growing trace.
     carried: Option<Carried>,
 }
 
-/// What is prepared for chosen rows.
+/// The prepared data for selected rows: none.
 static NOTHING: Prepared = Prepared { ordered: None, drawn: None, summed: None, carried: None };
 
-/// What a trace whose sums cannot overflow has without much work.
+/// Data that is quickly prepared if sums cannot overflow.
 #[derive(Debug)]
 struct Ordered {
     order: EventOrder,
-    /// Bytes of all rows, at most.
+    /// Upper bound of the bytes of all rows together.
     size: u128,
-    /// All rows of each site, if the trace does not grow.
+    /// Sums of all rows of each site, unless the trace grows.
     by_site: Option<Vec<Bucket>>,
 }
 
 impl Ordered {
-    /// `None` if sums could overflow.
+    /// Returns `None` if sums could overflow.
     fn new(trace: &Trace, size: u128, by_site: Option<Vec<Bucket>>) -> Option<Self> {
         (size <= i64::MAX as u128).then(|| Self { order: EventOrder::new(&trace.rows), size, by_site })
     }
@@ -122,12 +120,12 @@ impl Ordered {
 #[derive(Debug)]
 struct Summed {
     table: SumTable,
-    /// Changes of workers, all 0: to make new ones costs more than many a query.
+    /// Buffers for the changes of workers, all 0; a new buffer costs more than many queries.
     scratch: Mutex<Vec<SumChanges>>,
 }
 
 impl Index {
-    /// Nothing prepared: questions are answered by scans of the rows.
+    /// Creates an index without prepared data: queries scan the rows.
     pub fn scan(trace: Arc<Trace>) -> Self {
         Self::new(trace, Prepared::default())
     }
@@ -136,16 +134,14 @@ impl Index {
         Self { trace, prepared: Arc::new(prepared), chosen: None }
     }
 
-    /// What one question about a trace is worth: no sums, but the order of events.
-    /// Cost: a pass over the sizes.
+    /// Prepares only what pays for a single query: no sums, but the order of events. Cost: a pass over the sizes.
     pub fn for_one_question(trace: Arc<Trace>, cancel: &Cancel) -> Result<Self, Cancelled> {
         let (by_site, size) = table::whole_sites(&trace, cancel)?;
         let ordered = Ordered::new(&trace, size, Some(by_site));
         Ok(Self::new(trace, Prepared { ordered, ..Prepared::default() }))
     }
 
-    /// Prepares everything. Cost: three passes over the rows and one over the deaths,
-    /// parallel.
+    /// Prepares everything. Cost: three passes over the rows and one over the deaths, parallel.
     pub fn build(trace: Arc<Trace>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
         let (by_site, size) = table::whole_sites(&trace, cancel)?;
         let mut prepared = Prepared { ordered: Ordered::new(&trace, size, Some(by_site)), ..Prepared::default() };
@@ -158,9 +154,8 @@ impl Index {
         Ok(Self::new(trace, prepared))
     }
 
-    /// Prepares what questions about a growing trace need, from what there is of `earlier`,
-    /// a publication before it, which loses its sums. Cost: a pass over the events since, and
-    /// those of the last stretch.
+    /// Prepares the data for a growing trace, reusing that of `earlier`, a previous publication, which loses its sums.
+    /// Cost: a pass over the new events and those of the last stretch.
     pub fn grown(trace: Arc<Trace>, earlier: Option<&Self>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
         let earlier = earlier.filter(|earlier| trace.continues(&earlier.trace));
         let known = earlier.and_then(|earlier| Some((earlier, earlier.prepared.ordered.as_ref()?)));
@@ -175,24 +170,23 @@ impl Index {
         Ok(Self::new(trace, Prepared { ordered: Some(ordered), drawn: Some(drawn), carried, summed: None }))
     }
 
-    /// The same trace, of which every question sees only these rows: sums come from scans,
-    /// graphs and peaks from what is known of the order of events; or all of them again, with
-    /// what is prepared. Cost: nothing.
+    /// Returns an index of the same trace whose queries see only these rows: sums come from scans, graphs and peaks
+    /// from the order of events. `None` selects all rows again, with the prepared data. Cost: nothing.
     pub fn choosing(&self, rows: Option<Arc<RowSet>>) -> Self {
         Self { chosen: rows, ..self.clone() }
     }
 
-    /// The rows that questions are about, `None` if that is all.
+    /// Returns the selected rows; `None` for all.
     pub fn chosen(&self) -> Option<&Arc<RowSet>> {
         self.chosen.as_ref()
     }
 
-    /// Those rows, to go through them.
+    /// Returns the selected rows for scanning.
     pub(super) fn visit(&self) -> Visit<'_> {
         Visit { rows: &self.trace.rows, chosen: self.chosen.as_deref() }
     }
 
-    /// Tells `each` those rows, chunk by chunk, on all workers; see [`Visit::fold`].
+    /// Calls `each` with the selected rows, chunk by chunk, on all workers; see [`Visit::fold`].
     pub(super) fn fold<'a, S: Send>(
         &'a self,
         cancel: &Cancel,
@@ -202,7 +196,7 @@ impl Index {
         self.visit().fold(cancel, new, each)
     }
 
-    /// What is prepared for these rows.
+    /// Returns the data prepared for the selected rows.
     fn prepared(&self) -> &Prepared {
         if self.chosen.is_some() { &NOTHING } else { &self.prepared }
     }
@@ -211,42 +205,42 @@ impl Index {
         self.prepared().ordered.as_ref()
     }
 
-    /// The trace.
+    /// Returns the trace.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// Whether debug builds work out a second time, by scans, what they got from what is prepared.
+    /// Returns whether debug builds check results from prepared data against scans.
     pub(super) fn is_checked(&self) -> bool {
         self.trace.rows.len() <= 4096
     }
 
-    /// The trace, to be kept.
+    /// Returns the trace for sharing.
     pub fn shared_trace(&self) -> &Arc<Trace> {
         &self.trace
     }
 
-    /// Whether questions are answered without scanning the rows.
+    /// Returns whether totals are computed without scanning the rows.
     pub fn is_prepared(&self) -> bool {
         self.prepared().summed.is_some()
     }
 
-    /// Whether graphs are.
+    /// Returns whether graphs are drawn from prepared data.
     pub fn is_drawn(&self) -> bool {
         self.prepared().drawn.is_some()
     }
 
-    /// Whether those of chosen rows are too.
+    /// Returns whether graphs are drawn from prepared data even for selected rows.
     pub(super) fn is_drawn_at_all(&self) -> bool {
         self.prepared.drawn.is_some()
     }
 
-    /// How many rows and events were looked at for the totals of a growing trace.
+    /// Returns the number of rows and events visited for the totals of a growing trace.
     pub fn looks(&self) -> u64 {
         self.prepared.carried.as_ref().map_or(0, Carried::looks)
     }
 
-    /// Bytes of the sums at checkpoints, and of everything else.
+    /// Returns the bytes of the sums at checkpoints, and of everything else.
     pub fn heap_bytes(&self) -> (usize, usize) {
         let Prepared { ordered, drawn, summed, carried } = &*self.prepared;
         let ordered = ordered.as_ref().map_or(0, Ordered::heap_bytes);
@@ -258,15 +252,15 @@ impl Index {
     }
 }
 
-/// A panic elsewhere cannot leave these lists half-changed.
+/// Locks a list. Poisoning is ignored, since a panic elsewhere cannot leave these lists half-changed.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Totals.
 impl Index {
-    /// The classes of all sites, from the nearest checkpoints, or of a growing trace from
-    /// what was asked before; `None` if nothing is prepared.
+    /// Returns the sums of all sites by lifetime class, from the nearest checkpoints, or for a growing trace from
+    /// earlier queries; `None` without prepared data.
     pub(super) fn totals(&self, interval: Interval, cancel: &Cancel) -> Result<Option<Arc<Vec<ByClass>>>, Cancelled> {
         let Some(Ordered { order, .. }) = self.ordered() else { return Ok(None) };
         if let Some(carried) = &self.prepared().carried {
@@ -287,8 +281,8 @@ impl Index {
         Ok(Some(Arc::new(by_site)))
     }
 
-    /// Numbers of births and deaths inside an interval, and of rows alive at its
-    /// left edge, by counting places instead of rows.
+    /// Returns the numbers of births and deaths inside an interval, and of rows alive at its left edge, from positions
+    /// in the event order and without visiting rows.
     pub(super) fn counts(&self, interval: Interval) -> Option<(u64, u64, u64)> {
         let order = &self.ordered()?.order;
         let place = |t| order.place(&self.trace.rows, t);
@@ -300,7 +294,7 @@ impl Index {
 
 /// Series.
 impl Index {
-    /// The bins of a graph, cut where no block has to be looked into.
+    /// Returns the bins of a graph, with edges moved to block starts so that no block has to be split.
     pub(super) fn bins(&self, interval: Interval, count: usize) -> Bins {
         let mut bins = Bins::new(interval, count);
         if let Some(drawn) = &self.prepared.drawn {
@@ -309,7 +303,7 @@ impl Index {
         bins
     }
 
-    /// The steps of each series by bin; `None` if nothing is prepared.
+    /// Returns the steps of each series by bin; `None` without prepared data.
     pub(super) fn lines(
         &self,
         interval: Interval,
@@ -321,14 +315,13 @@ impl Index {
         drawn.lines(&self.trace, order, (interval, of, bins), self.chosen.as_ref(), cancel)
     }
 
-    /// Whether the lines of a graph take long, as nobody asked for these series of these rows
-    /// before.
+    /// Returns whether the lines of a graph take long, because these series of these rows were not queried before.
     pub fn is_slow(&self, interval: Interval, of: &SeriesOf) -> bool {
         let Some(drawn) = &self.prepared.drawn else { return false };
         drawn.is_slow(&self.trace, interval, of, self.chosen.as_ref())
     }
 
-    /// Whether every series is one whole heap and nothing prepared is missing.
+    /// Returns whether every series is one whole heap and the prepared data applies.
     pub(super) fn knows(&self, of: &SeriesOf) -> bool {
         self.prepared().drawn.is_some() && drawn::is_of_heaps(&self.trace, of)
     }

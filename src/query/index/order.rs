@@ -1,14 +1,13 @@
-//! The births and deaths of a trace in the order of time: where a tick
-//! lies in it, and how to cut it into parts of about equal work.
+//! The births and deaths of a trace in time order: the position of a tick in it, and its division into parts of about
+//! equal work.
 //!
-//! Nothing is stored but one tick for each chunk. Finding a tick costs some seventy
-//! looks at rows.
+//! Only one tick per chunk is stored. Finding the position of a tick takes some seventy row accesses.
 
 use crate::model::{CHUNK, RowId, Rows};
 use crate::units::Ticks;
 
-/// What lies before a tick: rows by number that were born (those out of order
-/// apart), rows out of order, and deaths.
+/// Position in the event order, as numbers of events before a tick: rows born (by row number, ignoring those out of
+/// order), rows out of order, and deaths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct EventPosition {
     pub(super) birth: u32,
@@ -17,17 +16,17 @@ pub(super) struct EventPosition {
 }
 
 impl EventPosition {
-    /// About how many events lie before it.
+    /// Returns the approximate number of events before it.
     pub(super) fn events(self) -> u64 {
         u64::from(self.birth) + u64::from(self.death)
     }
 
-    /// Whether it lies before another.
+    /// Returns whether it is before another position.
     pub(super) fn is_before(self, other: Self) -> bool {
         self.birth < other.birth || self.late < other.late || self.death < other.death
     }
 
-    /// Whether it lies behind `from` and before `to`.
+    /// Returns whether it is after `from` and before `to`.
     fn is_between(self, from: Self, to: Self) -> bool {
         let inside = |at: u32, from: u32, to: u32| from <= at && at <= to;
         let is_inside = inside(self.birth, from.birth, to.birth)
@@ -36,7 +35,7 @@ impl EventPosition {
         is_inside && self != from && self != to
     }
 
-    /// About how many events lie between two places.
+    /// Returns the approximate number of events between two positions.
     pub(super) fn distance(self, other: Self) -> u64 {
         self.events().abs_diff(other.events()) + u64::from(self.late.abs_diff(other.late))
     }
@@ -45,7 +44,7 @@ impl EventPosition {
 /// The order of a trace's events.
 #[derive(Debug)]
 pub(super) struct EventOrder {
-    /// For each chunk, and the end, the last birth before it; rows out of order apart.
+    /// The last birth before each chunk and before the end, ignoring rows out of order.
     floors: Vec<Ticks>,
 }
 
@@ -62,7 +61,7 @@ impl EventOrder {
         Self { floors }
     }
 
-    /// What happened before `t`.
+    /// Returns the position of `t`.
     pub(super) fn place(&self, rows: &Rows, t: Ticks) -> EventPosition {
         EventPosition {
             birth: self.births_before(rows, t),
@@ -71,7 +70,7 @@ impl EventOrder {
         }
     }
 
-    /// Behind everything.
+    /// Returns the position after all events.
     pub(super) fn end(rows: &Rows) -> EventPosition {
         EventPosition { birth: rows.len() as u32, late: rows.out_of_order().len() as u32, death: rows.by_death().len() as u32 }
     }
@@ -97,15 +96,15 @@ impl EventOrder {
         first + low
     }
 
-    /// How many rows were born before a place, exactly.
+    /// Returns the exact number of rows born before a position.
     pub(super) fn born(rows: &Rows, place: EventPosition) -> u64 {
         let chunks = rows.chunks().take((place.birth as usize).div_ceil(CHUNK));
         let late: u64 = chunks.map(|chunk| chunk.out_of_order_before((place.birth - chunk.first().0) as usize)).sum();
         u64::from(place.birth) - late + u64::from(place.late)
     }
 
-    /// Ticks and places between two places, in order and all different, that cut the
-    /// events there into about `parts` parts.
+    /// Returns different ticks and positions, in order, that divide the events between two positions into about `parts`
+    /// parts.
     pub(super) fn cuts(&self, rows: &Rows, from: EventPosition, to: EventPosition, parts: usize) -> Vec<(Ticks, EventPosition)> {
         let deaths = rows.by_death();
         let samples = |from: u32, to: u32| {
@@ -124,29 +123,29 @@ impl EventOrder {
         cuts
     }
 
-    /// Bytes in memory.
+    /// Returns the bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
         self.floors.capacity() * 8
     }
 }
 
-/// Rows out of order that were born before `t`.
+/// Returns the number of rows out of order that were born before `t`.
 pub(super) fn late_before(rows: &Rows, t: Ticks) -> u32 {
     rows.out_of_order().partition_point(|id| rows.birth(id) < t)
 }
 
-/// Fewer rows than this are not worth being ordered.
+/// Smallest number of rows that are worth sorting.
 const WORTH_ORDER: usize = 1 << 10;
 
-/// Rows with their places in a list, those that stand close together side by side: to
-/// look at rows here and there in all of memory costs several times as much.
+/// Returns rows with their indices in a list, roughly sorted so that rows stored close together are adjacent: random
+/// access to rows all over memory costs several times as much.
 pub(super) fn in_row_order(ids: impl ExactSizeIterator<Item = RowId> + Clone) -> Vec<(RowId, u32)> {
     let count = ids.len();
     if count < WORTH_ORDER {
         return ids.zip(0..).collect();
     }
     let (low, high) = ids.clone().fold((u32::MAX, 0), |(low, high), id| (low.min(id.0), high.max(id.0)));
-    // Some four rows a bucket.
+    // About four rows per bucket.
     let width = ((high - low) as usize / (count / 4)).checked_ilog2().map_or(0, |bits| bits + 1);
     let bucket = |id: RowId| ((id.0 - low) >> width) as usize;
     let mut next = vec![0u32; bucket(RowId(high)) + 2];
@@ -163,7 +162,7 @@ pub(super) fn in_row_order(ids: impl ExactSizeIterator<Item = RowId> + Clone) ->
     ordered
 }
 
-/// Cuts a range of row numbers at the borders of chunks.
+/// Splits a range of row numbers at chunk boundaries.
 pub(super) fn by_chunk(from: u32, to: u32) -> impl Iterator<Item = std::ops::Range<u32>> {
     let size = CHUNK as u64;
     (u64::from(from) / size..u64::from(to).div_ceil(size))
@@ -184,7 +183,7 @@ mod tests {
             let mut places: Vec<u32> = near.iter().map(|&(_, i)| i).collect();
             places.sort_unstable();
             assert!(places.into_iter().eq(0..count));
-            // Those of one bucket stand in any order.
+            // Rows of one bucket come in any order.
             let is_near = |two: &[(RowId, u32)]| u64::from(two[0].0.0) < u64::from(two[1].0.0) + 8 * u64::from(factor);
             assert!(ids.len() < WORTH_ORDER || near.windows(2).all(is_near), "{count} {factor}");
         }

@@ -1,5 +1,5 @@
-//! Peaks of any lines, by going once through the events of an interval: workers
-//! sum up stretches of it, each from 0, and the stretches are put together in order.
+//! Peaks of arbitrary lines from one pass over the events of an interval: workers process stretches of it, each
+//! starting from 0, and the stretches are combined in order.
 
 use std::sync::Arc;
 
@@ -16,8 +16,7 @@ use crate::query::summary::{Sketch, Summary};
 use crate::query::{Cancel, Cancelled, LifetimeClass, RowSet};
 use crate::units::{Interval, Ticks};
 
-/// What a stretch does to a node: by how much it changes, and the most it rises
-/// above its beginning.
+/// The effect of a stretch on a node: its change, and its highest rise above the start of the stretch.
 struct Rise {
     node: u32,
     sum: i64,
@@ -25,9 +24,9 @@ struct Rise {
 }
 
 impl Index {
-    /// By how much nodes rise inside `interval` at most. A row counts for its node, which
-    /// `nodes_of` names by site, and for all above it; changes at one tick count together.
-    /// `None` while the trace grows, or where sums could overflow.
+    /// Returns the highest rise of each node inside `interval`. A row counts for its node, which `nodes_of` has by
+    /// site, and for all nodes above it; changes at one tick count together. `None` while the trace grows, or if sums
+    /// could overflow.
     pub(in crate::query) fn node_rises(
         &self,
         interval: Interval,
@@ -45,7 +44,7 @@ impl Index {
         self.sweep(order, (from, to), &pick, wanted.as_deref(), nest, cancel).map(Some)
     }
 
-    /// The same for any groups of rows.
+    /// Returns the highest rise of each group, for arbitrary groups of rows.
     pub(in crate::query) fn group_rises(
         &self,
         interval: Interval,
@@ -58,8 +57,8 @@ impl Index {
         self.sweep(order, self.edges(order, interval), &pick, self.chosen.as_deref(), nest, cancel).map(Some)
     }
 
-    /// What one of some series does in each of some parts of time, event by event. Nothing
-    /// where no order is known, or sums could overflow.
+    /// Summarizes one series in each of several parts of time, event by event. Returns an empty list if there is no
+    /// event order because sums could overflow.
     pub(in crate::query) fn walk(
         &self,
         parts: &[Interval],
@@ -113,7 +112,7 @@ impl Index {
         Ok(rises)
     }
 
-    /// The rows that have a node, if it pays to know them before looking at deaths.
+    /// Returns the rows that have a node, if knowing them before reading deaths pays.
     fn wanted(
         &self,
         by_site: &[super::Bucket],
@@ -133,8 +132,8 @@ impl Index {
     }
 }
 
-/// The node of a birth or death inside the interval. Whether the row's other end is
-/// inside is only looked up where it makes a difference.
+/// Returns the function that picks the node of a birth or death inside the interval. It looks up whether the row's
+/// other end is inside only if that makes a difference.
 fn picker<'a>(
     trace: &'a Trace,
     interval: Interval,
@@ -155,14 +154,14 @@ fn picker<'a>(
     }
 }
 
-/// Nodes while time goes on.
+/// State of the nodes while events are processed in time order.
 struct Climb<'a> {
     nest: &'a Nest,
     now: Vec<i64>,
     high: Vec<i64>,
     has: Vec<bool>,
     touched: Vec<u32>,
-    /// The present tick, and the nodes that changed at it.
+    /// The current tick, and the nodes that changed at it.
     at: Ticks,
     tick: Vec<u32>,
 }
@@ -203,7 +202,7 @@ impl<'a> Climb<'a> {
         }
     }
 
-    /// Only now it is known how high the tick went.
+    /// Updates the maxima; only at the end of a tick are its changes complete.
     #[inline]
     fn end_tick(&mut self) {
         for node in self.tick.drain(..).flat_map(|node| self.nest.up(node)) {

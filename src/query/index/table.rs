@@ -1,18 +1,17 @@
-//! Sums of all sites at checkpoints. With `A(a)` for the rows born before a, and
-//! `L(a, b)` for those of them that last: die at b, later, or never, the classes of
-//! the interval from a to b are
+//! Sums of all sites at checkpoints. With `A(a)` for the rows born before a, and `L(a, b)` for those of them that last
+//! (that die at b, later, or never), the classes of the interval from a to b are
 //!
 //! ```text
 //! AOFO = L(a,b)                      AOFI = L(a,a) − L(a,b)
 //! AIFO = L(b,b) − L(a,b)             AIFI = A(b) − A(a) − AIFO
 //! ```
 //!
-//! Only `L(a, b)` depends on both edges, and on the way from a checkpoint to an edge
-//! it changes with long lives alone, which are quickly told from the others. So
-//! `A(k)` and `L(k, k)` are kept for many checkpoints, `L(i, j)` for pairs of few.
+//! Only `L(a, b)` depends on both edges. Between a checkpoint and an edge only long lifetimes change it, and these are
+//! quickly distinguished from others. So `A(k)` and `L(k, k)` are stored for many checkpoints, `L(i, j)` for pairs of
+//! few.
 //!
-//! A sum is one word of the kind that its site needs ([`super::words`]). The number of
-//! checkpoints follows from the memory that is granted.
+//! A sum is one word of the kind that its site needs ([`super::words`]). The number of checkpoints depends on the
+//! memory that is granted.
 
 use rayon::prelude::*;
 
@@ -29,29 +28,28 @@ use crate::query::{Bucket, ByClass, Cancel, Cancelled, LifetimeClass};
 #[derive(Debug)]
 pub(super) struct SumTable {
     checkpoints: Checkpoints,
-    /// The kind of each site's words.
+    /// The kind of word of each site.
     kinds: Vec<WordKind>,
-    /// How many words of each kind lie before each [`GRAIN`] sites.
+    /// Number of words of each kind before each [`GRAIN`] sites.
     starts: Vec<[usize; 3]>,
     narrow: SumLayers<u32>,
     wide: SumLayers<u64>,
     full: SumLayers<Full>,
 }
 
-/// Sites that one worker fills at a time.
+/// Number of sites that one worker fills at a time.
 pub(super) const GRAIN: usize = 1 << 12;
 
-/// The checkpoints that a question begins with.
+/// The checkpoints that a query starts from.
 pub(super) struct Base {
-    /// Next to both edges.
+    /// The checkpoints nearest to the two edges.
     pub(super) edges: [usize; 2],
-    /// The same among the coarse ones.
+    /// The coarse checkpoints nearest to the two edges.
     pub(super) pair: (usize, usize),
 }
 
 impl SumTable {
-    /// Builds the sums from those of whole sites, at `forced` checkpoints or as many
-    /// as `budget` bytes allow.
+    /// Builds the table from the sums of whole sites, at `forced` checkpoints or at as many as `budget` bytes allow.
     pub(super) fn build(
         trace: &Trace,
         order: &EventOrder,
@@ -75,14 +73,14 @@ impl SumTable {
         Ok(Self { checkpoints, kinds, starts, narrow, wide, full })
     }
 
-    /// The way from there to an interval.
+    /// Plans the walk from the checkpoints in `base` to an interval.
     pub(super) fn walk(&self, base: &Base, from: Moment, to: Moment) -> EdgeWalk {
         let (i, j) = base.pair;
         let at = |k: usize| self.checkpoints.at(k);
         EdgeWalk::new(base.edges.map(at), (at(i), at(j)), from, to)
     }
 
-    /// The checkpoints next to the edges of an interval.
+    /// Returns the checkpoints nearest to the edges of an interval.
     pub(super) fn nearest(&self, from: EventPosition, to: EventPosition) -> Base {
         let checkpoints = &self.checkpoints;
         let first = checkpoints.nearest_coarse(from, 0);
@@ -90,7 +88,7 @@ impl SumTable {
         Base { edges: [checkpoints.nearest(from), checkpoints.nearest(to)], pair }
     }
 
-    /// No changes of any site.
+    /// Returns changes that are 0 for all sites.
     pub(super) fn no_changes(&self) -> SumChanges {
         let sites = self.kinds.len();
         if self.full.sites == 0 {
@@ -100,7 +98,7 @@ impl SumTable {
         }
     }
 
-    /// The classes of the interval that `base` and `changes` say.
+    /// Returns the sums by lifetime class at the end of a walk from `base` with `changes`.
     pub(super) fn classes(&self, base: &Base, changes: &[SumChanges]) -> Vec<ByClass> {
         if self.full.sites == 0 {
             self.with_changes(base, &changes.iter().filter_map(SumChanges::wide).collect::<Vec<_>>())
@@ -115,7 +113,7 @@ impl SumTable {
         by_site
     }
 
-    /// The classes of the sites of one grain.
+    /// Computes the sums by lifetime class for one grain of sites.
     fn fill<W: Word>(&self, base: &Base, changes: &[&ChangeColumns<W>], grain: usize, out: &mut [ByClass]) {
         let [a, b] = base.edges;
         let (i, j) = base.pair;
@@ -138,15 +136,14 @@ impl SumTable {
         }
     }
 
-    /// Bytes in memory.
+    /// Returns the bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
         let others = self.kinds.capacity() + self.starts.capacity() * size_of::<[usize; 3]>();
         others + self.narrow.heap_bytes() + self.wide.heap_bytes() + self.full.heap_bytes()
     }
 }
 
-/// The classes that follow from what was born before both edges, was alive at them, and
-/// lives through the interval.
+/// Derives the classes from the sums of rows born before either edge, alive at either edge, and alive throughout.
 pub(super) fn classes<W: Word>([born, all, alive_from, alive_to, through]: [W; 5]) -> ByClass {
     let stayed = alive_to.minus(through);
     let mut classes = ByClass::default();
@@ -158,7 +155,7 @@ pub(super) fn classes<W: Word>([born, all, alive_from, alive_to, through]: [W; 5
 }
 
 impl<N: Word> SumLayers<N> {
-    /// The sums of one site in some layers; the next site is next.
+    /// Returns the sums of one site in some layers, and advances `at` to the next site.
     #[inline]
     fn sums<W: Word>(&self, born: [Option<usize>; 2], lasting: [Option<usize>; 3], at: &mut usize) -> [W; 5] {
         let get = |words: &[N], layer: Option<usize>| {
@@ -175,7 +172,7 @@ impl<N: Word> SumLayers<N> {
     }
 }
 
-/// Bytes of all rows from a number on.
+/// Returns the bytes of all rows from number `first` on.
 pub(super) fn size_from(rows: &Rows, first: usize) -> u128 {
     let chunks: Vec<_> = (first / CHUNK..rows.chunks().len()).collect();
     let size_of = |&i: &usize| {
@@ -185,7 +182,7 @@ pub(super) fn size_from(rows: &Rows, first: usize) -> u128 {
     chunks.par_iter().map(size_of).sum()
 }
 
-/// Counts and sizes of all rows of each site, and the bytes of all.
+/// Returns count and size of all rows of each site, and the bytes of all rows.
 pub(super) fn whole_sites(trace: &Trace, cancel: &Cancel) -> Result<(Vec<Bucket>, u128), Cancelled> {
     let chunks: Vec<_> = trace.rows.chunks().collect();
     let per_worker = chunks.len().div_ceil(rayon::current_num_threads()).max(1);

@@ -1,15 +1,14 @@
-//! A count and a size in few bytes: 4 where a site's rows are few and small, as they
-//! mostly are (up to 255 rows and 16 MiB), 8 up to 16 M rows and 1 TiB, else 16.
+//! Words for a count and a size in few bytes: 4 if a site's rows are few and small, which is common (up to 255 rows and
+//! 16 MiB), 8 up to 16 M rows and 1 TiB, else 16.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::query::Bucket;
 
-/// A count and a size in one word. Sums are right in the end whatever they are on the
-/// way there: words count modulo their size, and a site's word is chosen by the sum of
-/// all its rows.
+/// A count and a size in one word. Intermediate sums may overflow without harm: words wrap, and the kind of a site's
+/// word is large enough for the sum of all its rows.
 pub(super) trait Word: Copy + Default + Send + Sync {
-    /// The same for several threads.
+    /// The atomic form, shared by several threads.
     type Shared: Default + Send + Sync;
 
     fn of(bucket: Bucket) -> Self;
@@ -76,7 +75,7 @@ impl Word for u64 {
     }
 }
 
-/// Count and size apart.
+/// Count and size as separate numbers.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Full(u64, u64);
 
@@ -107,7 +106,7 @@ impl Word for Full {
     }
 }
 
-/// Sums of all sites of one kind, one layer behind the other.
+/// Sums of all sites of one kind, one layer after another.
 #[derive(Debug)]
 pub(super) struct SumLayers<W> {
     pub(super) sites: usize,
@@ -115,7 +114,7 @@ pub(super) struct SumLayers<W> {
     pub(super) lasting: Vec<W>,
 }
 
-/// The smallest word that holds the sum of all rows of a site.
+/// The smallest kind of word that can hold the sum of all rows of a site.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum WordKind {
     Narrow,
@@ -126,7 +125,7 @@ pub(super) enum WordKind {
 }
 
 impl WordKind {
-    /// Of the sum of all rows of a site.
+    /// Returns the kind for the sum of all rows of a site.
     pub(super) fn of(sum: Bucket) -> Self {
         match sum {
             Bucket { count: 0, .. } => Self::None,

@@ -1,11 +1,11 @@
-//! Which rows a report is about.
+//! The filter of a report.
 
 use crate::model::{HeapId, ProcessId, Trace};
 use crate::query::{Cancel, Cancelled, Mask, SiteChoice};
 use crate::symbols::Names;
 use crate::units::Layer;
 
-/// Which rows a report is about; a row must fit all that is given.
+/// Selects the rows of a report; a row must match all given conditions.
 #[derive(Clone, Debug, Default)]
 pub struct ReportFilter {
     /// Name of a process in any case, or its id.
@@ -14,19 +14,19 @@ pub struct ReportFilter {
     pub layer: Option<Layer>,
     /// Handle in hex, or name of a tracker, in any case.
     pub heap: Option<String>,
-    /// What types and frames must be.
+    /// Conditions on types and frames.
     pub sites: SiteChoice,
 }
 
 impl ReportFilter {
-    /// The sites that fit.
+    /// Returns the matching sites.
     pub fn named_mask(&self, trace: &Trace, names: &Names, cancel: &Cancel) -> Result<Mask, Cancelled> {
         let mut mask = self.mask(trace);
         self.sites.narrow(&mut mask, trace, names, cancel)?;
         Ok(mask)
     }
 
-    /// The sites that fit, whatever their types and frames are called.
+    /// Returns the matching sites, ignoring the conditions on types and frames.
     pub fn mask(&self, trace: &Trace) -> Mask {
         let same = |wanted: &str, name: &str| wanted.to_lowercase() == name.to_lowercase();
         let process_fits = |id: ProcessId| self.process.as_ref().is_none_or(|wanted| trace.process(id).is_called(wanted));

@@ -1,5 +1,4 @@
-//! One group of a report or a comparison, as the machine interface names its keys and
-//! numbers, and the order of groups.
+//! A group of a report or comparison, with keys and numbers named as in the machine interface, and the order of groups.
 
 use std::cmp::Ordering;
 
@@ -13,7 +12,7 @@ use crate::query::naming::{UNKNOWN_TYPE, allocated_type, stack_labels, stack_sou
 use crate::query::numbers::known_or_null;
 use crate::query::{Bucket, By, ByClass, LifetimeBounds, LifetimeBucket, LifetimeClass, SizeBucket, SourceLine};
 
-/// What some rows come to in an interval. Bytes and counts.
+/// Numbers of some rows in an interval: bytes and counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the names are those of the machine interface")]
 pub struct GroupNumbers {
@@ -35,7 +34,7 @@ pub struct GroupNumbers {
 }
 
 impl GroupNumbers {
-    /// From the sums by class, and the peak, which does not follow from them.
+    /// Creates the numbers from the sums by class, and the peak, which does not follow from them.
     pub fn new(sums: &ByClass, peak: u64) -> Self {
         use LifetimeClass::{Aifi, Aifo, Aofi, Aofo};
         let (aifi, aifo, aofi, aofo) = (sums.get(Aifi), sums.get(Aifo), sums.get(Aofi), sums.get(Aofo));
@@ -60,7 +59,7 @@ impl GroupNumbers {
     }
 }
 
-/// One group, whatever its numbers are; keys that were not asked for are null.
+/// A group with any kind of numbers; keys that were not requested are null.
 #[derive(Clone, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "the names are those of the machine interface")]
 pub struct Group<N = GroupNumbers> {
@@ -69,9 +68,9 @@ pub struct Group<N = GroupNumbers> {
     pub process_start_s: Option<f64>,
     pub layer: &'static str,
     pub heap: Option<String>,
-    /// Outermost frame first.
+    /// Frames, outermost first.
     pub stack: Option<Vec<String>>,
-    /// The same of the stack that freed.
+    /// Frames of the freeing stack, outermost first.
     pub freed_stack: Option<Vec<String>>,
     #[serde(rename = "type")]
     pub allocated_type: Option<String>,
@@ -83,10 +82,10 @@ pub struct Group<N = GroupNumbers> {
     pub responsible_module: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// Of each frame of the stack `file:line`, where that is known; if it was asked for.
+    /// `file:line` of each frame of the stack, where known; only if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<Vec<Option<String>>>,
-    /// Where the responsible callers asked for most of it.
+    /// The line of the responsible caller with the largest share.
     pub source: Option<SourceLine>,
     pub size_bucket: Option<[u64; 2]>,
     pub lifetime_bucket: Option<LifetimeBounds>,
@@ -94,7 +93,7 @@ pub struct Group<N = GroupNumbers> {
     pub numbers: N,
 }
 
-/// What a group is called that has this site and these rows.
+/// Describes the group that contains this site and has this row key.
 pub(in crate::query) fn describe<N>(named: Named<'_>, site: SiteId, row: RowKey, numbers: N) -> Group<N> {
     let Named { trace, names, by, .. } = named;
     let wants = |key| by.contains(&key);
@@ -127,8 +126,8 @@ pub(in crate::query) fn describe<N>(named: Named<'_>, site: SiteId, row: RowKey,
     }
 }
 
-/// The first `top` of the groups that have a rank, by rank, then by key. Names are only
-/// made for those that can be among them, and of many that are level only for some at a time.
+/// Returns the first `top` of the groups that have a rank, by rank, then by key. Names are made only for groups that
+/// can be among them; of many with equal rank, only for some at a time.
 pub(in crate::query) fn first<N, R: Ord + Copy>(
     ranks: &[Option<R>],
     top: usize,
@@ -138,7 +137,7 @@ pub(in crate::query) fn first<N, R: Ord + Copy>(
     order.sort_by_key(|(rank, _)| *rank);
     match top.checked_sub(1) {
         None => order.clear(),
-        // Those that are level with the last one compete by their names.
+        // Groups with the same rank as the last one compete by their keys.
         Some(last) if last < order.len() => order.truncate(order.partition_point(|(rank, _)| *rank <= order[last].0)),
         Some(_) => {}
     }
@@ -152,7 +151,7 @@ pub(in crate::query) fn first<N, R: Ord + Copy>(
 }
 
 impl<N> Group<N> {
-    /// The keys of this group with other numbers.
+    /// Returns the keys of this group with other numbers.
     pub fn keys_with<M>(&self, numbers: M) -> Group<M> {
         Group {
             process: self.process.clone(),
@@ -178,7 +177,7 @@ impl<N> Group<N> {
         }
     }
 
-    /// The order of groups with equal numbers.
+    /// Compares groups with equal numbers.
     pub(super) fn compare_keys(&self, other: &Self) -> Ordering {
         let start = |g: &Self| g.process_start_s.unwrap_or(f64::NEG_INFINITY);
         let shorter = |g: &Self| g.lifetime_bucket.map(|LifetimeBounds(from, to)| (to.is_none(), from));

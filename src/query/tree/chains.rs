@@ -1,18 +1,18 @@
-//! Nodes that share a line, as they have one child and nothing of their own: which those are,
-//! and what the line is called.
+//! Lines shared by several nodes, each of which has one child and nothing of its own: the nodes of such a line, and its
+//! name.
 
 use super::Words;
 use super::lines::{At, Line, Tree, frame_name, label};
 use crate::model::{NodeId, Trace};
 use crate::query::{FrameName, Key, LifetimeClass, Recorded, SHARED, shared_label};
 
-/// What stands for frames that are not the user's own.
+/// Placeholder for frames that are not the user's own.
 const FOLDED: &str = "\u{2026}";
-/// Modules of them that are named.
+/// Largest number of their modules that are named.
 const MODULES: usize = 3;
 
 impl Tree {
-    /// Whether a node shares a line with what is below it.
+    /// Returns whether a node shares a line with nodes below it.
     pub(super) fn shares(&self, trace: &Trace, line: u32, path: &[Key]) -> bool {
         let of_line = &self.lines[line as usize];
         let (Some((key, above)), true) = (path.split_last(), of_line.head != of_line.key) else { return false };
@@ -27,7 +27,7 @@ impl Tree {
         }
     }
 
-    /// The nodes that share a line, outermost first.
+    /// Returns the nodes that share a line, outermost first.
     fn chain(&self, trace: &Trace, line: &Line) -> Vec<Key> {
         let (Some((head, from)), Some((last, to)), Some(site)) =
             (line.head.frame(), line.key.frame(), trace.sites.get(line.site.0 as usize))
@@ -49,8 +49,8 @@ impl Tree {
         keys
     }
 
-    /// The frames that share the line of one, or stand behind a line for what is folded away, each by itself, outermost
-    /// first. Where such a line stands for several stacks they are those of one of them.
+    /// Returns the frames that share a line, or that a line for folded frames stands for, one entry each, outermost
+    /// first. If such a line stands for several stacks, the frames are those of one of them.
     pub fn shared_frames(&self, trace: &Trace, index: usize) -> Vec<String> {
         let Some(At::Node(line)) = self.at(index) else { return Vec::new() };
         let line = &self.lines[line as usize];
@@ -61,18 +61,18 @@ impl Tree {
         }
     }
 
-    /// Whether a line is a frame of what is folded away.
+    /// Returns whether a line is one of the folded frames below a line for them.
     fn is_below_folded(&self, line: &Line) -> bool {
         let above = |line: &Line| self.lines.get(line.parent as usize);
         std::iter::successors(above(line), |&line| above(line)).any(|line| matches!(line.key, Key::Inside(..)))
     }
 
-    /// Whether a line stands only for frames that are not the user's own.
+    /// Returns whether a line stands only for frames that are not the user's own.
     pub(super) fn is_foreign(&self, trace: &Trace, line: &Line) -> bool {
         matches!(line.key, Key::Inside(..)) || (line.folded > 0 && self.chain(trace, line).len() == line.folded as usize)
     }
 
-    /// The frames behind a line for what is folded away, outermost first.
+    /// Returns the frames that a line for folded frames stands for, outermost first.
     fn inside<'a>(&'a self, trace: &'a Trace, line: &Line) -> Vec<FrameName<'a>> {
         let site = trace.sites.get(line.site.0 as usize);
         let (Some((outer, inwards_of)), Some(site)) = (line.key.frame(), site) else { return Vec::new() };
@@ -85,7 +85,7 @@ impl Tree {
         names.collect()
     }
 
-    /// What a line is called.
+    /// Returns the name of a line.
     pub(super) fn line_label(&self, trace: &Trace, line: &Line) -> String {
         let site = trace.sites.get(line.site.0 as usize);
         let change = line.numbers.impacting;
@@ -110,7 +110,7 @@ impl Tree {
         key.frame().map(|(node, level)| frame_name(trace, &self.names, node, level, site))
     }
 
-    /// What a line is called whose outermost frames start a thread.
+    /// Returns the name of a line whose outermost frames start a thread.
     fn started_label(&self, trace: &Trace, line: &Line) -> String {
         let chain = self.chain(trace, line);
         let (starts, rest) = chain.split_at((line.folded as usize).min(chain.len()));
@@ -124,7 +124,7 @@ impl Tree {
     }
 }
 
-/// What stands for frames that are folded away: for these alone, or for those of several stacks, of which these are one's.
+/// Returns the text for folded frames: for exactly these, or for those of several stacks, of which these are one.
 fn folded_label(frames: &[FrameName<'_>], are_alone: bool) -> String {
     let mut modules: Vec<&str> = Vec::new();
     for module in frames.iter().filter_map(|frame| frame.module()) {

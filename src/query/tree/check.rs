@@ -1,5 +1,5 @@
-//! In debug builds every tree is checked: what is below an open node, its own
-//! allocations included, adds up to the node.
+//! A check of every tree in debug builds: the lines below an open node, plus the node's own allocations, add up to the
+//! node.
 
 use super::Question;
 use super::lines::{Leaf, NONE, Tree};
@@ -21,7 +21,7 @@ impl Sum {
         self.to += u128::from(n.outstanding_to);
     }
 
-    /// Sums saturate, so they are equal as far as they fit.
+    /// Compares with numbers, which saturate.
     fn is(&self, n: &Numbers) -> bool {
         let fits = |sum: u128, number: u64| sum.min(u64::MAX.into()) == number.into();
         fits(self.count, n.count)

@@ -1,26 +1,27 @@
-//! The columns of the table and the orders they make.
+//! The columns of the table and their sort orders.
 
 use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
 use crate::query::Numbers;
+use crate::units::Interval;
 
-/// What lines can be sorted by.
+/// The columns that lines can be sorted by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs, reason = "the names are those of the columns")]
 pub enum Column {
     Name,
     Count,
     Size,
-    /// By absolute value.
+    /// Sorted by absolute value.
     Impacting,
     OutstandingFrom,
     OutstandingTo,
     Peak,
-    /// Where the line's function is in the source.
+    /// Source line of the line's function.
     Source,
-    /// What was allocated in a frame of the game, on average.
+    /// Average number of allocations per frame of the game.
     AllocationsPerFrame,
     BytesPerFrame,
     AllocTime,
@@ -30,7 +31,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// All columns, in the order in which they are shown.
+    /// All columns, in display order.
     pub const ALL: [Self; 14] = [
         Self::Name,
         Self::Count,
@@ -48,22 +49,22 @@ impl Column {
         Self::Thread,
     ];
 
-    /// Whether only single allocations have it.
+    /// Returns whether only single allocations have a value in this column.
     pub fn is_of_allocations(self) -> bool {
         matches!(self, Self::AllocTime | Self::FreeTime | Self::Address | Self::Thread)
     }
 
-    /// Whether it is there only for who asks for it.
+    /// Returns whether the column is shown only on request.
     pub fn is_extra(self) -> bool {
         self.is_of_allocations() || self.is_per_frame() || self == Self::Source
     }
 
-    /// Whether it is an average over frames.
+    /// Returns whether the column is an average over frames.
     pub fn is_per_frame(self) -> bool {
         matches!(self, Self::AllocationsPerFrame | Self::BytesPerFrame)
     }
 
-    /// Stable name for settings.
+    /// Returns a stable name for settings.
     pub fn id(self) -> &'static str {
         match self {
             Self::Name => "name",
@@ -84,20 +85,30 @@ impl Column {
     }
 }
 
-/// Order of the lines below each node.
+/// Sort order of the lines below each node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Sort {
-    /// By what.
+    /// The column.
     pub column: Column,
-    /// Largest first.
+    /// Whether the largest come first.
     pub descending: bool,
 }
 
 impl Sort {
-    /// The order when a user clicks on a column: once more turns it round.
+    /// Returns the order after a click on a column; a second click reverses it.
     pub fn by(self, column: Column) -> Self {
         let again = self.column == column;
         Self { column, descending: if again { !self.descending } else { column != Column::Name } }
+    }
+
+    /// The order in an interval. At an instant nothing changes, so an order by change is by what is alive then.
+    pub fn in_interval(self, interval: Interval) -> Self {
+        match self.column {
+            Column::Impacting | Column::OutstandingFrom | Column::Peak if interval.is_empty() => {
+                Self { column: Column::OutstandingTo, ..self }
+            }
+            _ => self,
+        }
     }
 }
 
@@ -107,8 +118,8 @@ impl Default for Sort {
     }
 }
 
-/// What a column sorts nodes by, and what its bar is long by. Columns of single allocations, and the
-/// peak, which comes later, leave nodes in an order of their own.
+/// Returns the value by which a column sorts nodes, and which its bar shows. For the peak, which is computed later, it
+/// is the size; for columns without numbers of nodes, the absolute impacting size.
 pub fn magnitude(column: Column, n: &Numbers) -> u64 {
     match column {
         Column::Count => n.count,
@@ -121,8 +132,8 @@ pub fn magnitude(column: Column, n: &Numbers) -> u64 {
     }
 }
 
-/// Puts lines under one node into order; equal numbers come by size, then by name.
-/// Names cost most, so they are only made where they decide; parallel.
+/// Sorts the lines below one node; equal numbers are sorted by size, then by name. Names are the most expensive part,
+/// so they are made only where they decide; parallel.
 pub(in crate::query) fn sort_lines<T: Send + Sync, Name: Ord + Send>(
     lines: &mut [T],
     sort: Sort,
@@ -140,7 +151,7 @@ pub(in crate::query) fn sort_lines<T: Send + Sync, Name: Ord + Send>(
         };
         (if sort.descending { !first } else { first }, Reverse(numbers.size))
     };
-    // Lines are large and numbers are sums: each is worked out once, and moved once.
+    // Lines are large and numbers are sums, so each number is computed once, and each line is moved once.
     let ranks = lines.par_iter().with_min_len(MANY).map(rank);
     let mut order: Vec<((u64, Reverse<u64>), usize)> = ranks.zip(0..lines.len()).collect();
     order.par_sort_unstable();
@@ -156,7 +167,7 @@ pub(in crate::query) fn sort_lines<T: Send + Sync, Name: Ord + Send>(
     arrange(lines, order.into_iter().map(|(_, from)| from).collect());
 }
 
-/// Lines that are worth waking other threads up for.
+/// Smallest number of lines for which several threads pay.
 const MANY: usize = 1024;
 
 fn sort_by_name<T: Send + Sync, Name: Ord + Send>(lines: &mut [T], name: impl Fn(&T) -> Name + Sync) {
@@ -167,7 +178,7 @@ fn sort_by_name<T: Send + Sync, Name: Ord + Send>(lines: &mut [T], name: impl Fn
     }
 }
 
-/// Moves each item to its place: `from` has where the one comes from that belongs there.
+/// Permutes items in place: `from` has for each position the index of the item that belongs there.
 fn arrange<T>(items: &mut [T], mut from: Vec<usize>) {
     for start in 0..items.len() {
         let mut at = start;

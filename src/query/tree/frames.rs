@@ -1,14 +1,12 @@
-//! The frames under one type of one heap. Its sites stand in the order of the
-//! trace's [`crate::model::Outline`], so a node is a range of them: its numbers are
-//! differences of prefix sums, its children the ranges between the ends of their
-//! subtrees.
+//! The frames below one type of one heap. Its sites are in the order of the trace's [`crate::model::Outline`], so the
+//! sites of a node are a range: its numbers are differences of prefix sums, and its children are the ranges between the
+//! ends of their subtrees.
 //!
-//! A frame with inlined functions is a line for each of them, one in the other, that
-//! hold the same. What a folded frame holds is its caller's: its own sites and its
-//! children are. Where the innermost frames of a stack are folded, its site stands at the place of the frame that is
-//! left ([`super::Trimmed`]); of all that is not the user's own ([`Fold::Foreign`]) there is one line below that frame,
-//! and below the line the frames as they are. Frames that have one child and nothing of
-//! their own can share its line. So whatever is folded, what is below a node adds up to it.
+//! A frame with inlined functions has one line for each of them, nested, with the same numbers. The sites and children
+//! of a folded frame belong to its caller. If the innermost frames of a stack are folded, its site is placed at the
+//! innermost frame that is left ([`super::Trimmed`]). If everything but the user's own code is folded
+//! ([`Fold::Foreign`]), there is one line for it below that frame, and below this line the original frames. Frames with
+//! one child and nothing of their own can share its line. Whatever is folded, the lines below a node add up to it.
 
 use std::ops::Range;
 
@@ -20,80 +18,80 @@ use super::upper::OpenType;
 use crate::model::{NodeId, Outline, SiteId};
 use crate::query::{ByClass, Cancelled, Fold, Key, LifetimeClass, Numbers, Recorded};
 
-/// Frames that share a line at most: their names are made whenever it is drawn.
+/// Largest number of frames that share a line; their names are made whenever it is drawn.
 const MOST_SHARING: usize = 64;
 
-/// The level of a frame that has no line.
+/// Level of a frame that has no line.
 const FOLDED: u16 = u16::MAX;
 
-/// The open lines below a type. Line numbers are relative to the type's own, which is 0.
+/// The visible lines below a type. Line numbers are relative to the type's own line, which is 0.
 #[derive(Default)]
 pub(super) struct Frames {
     pub(super) lines: Vec<Line>,
     pub(super) leaves: Vec<OwnRows>,
     pub(super) sites: Vec<SiteId>,
-    /// By site the line of the deepest node that holds it.
+    /// For each site, the line of the deepest node that contains it.
     pub(super) deepest: Vec<u32>,
 }
 
-/// An open node with allocations of its own, which come behind the line `after`.
+/// An open node with allocations of its own, which are listed after the line `after`.
 pub(super) struct OwnRows {
     pub(super) line: u32,
     pub(super) after: u32,
-    /// Of the section's sites.
+    /// Ranges of the section's sites.
     pub(super) ranges: Vec<Range<usize>>,
 }
 
-/// What a line is, where frames are folded away.
+/// The part that a line plays if frames are folded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// A frame of what is left.
+    /// A frame that is not folded.
     Left,
-    /// All that is folded away below a frame.
+    /// The line for all frames folded below a frame.
     Folded,
-    /// A frame of that.
+    /// A frame below a line for folded frames.
     Inside,
 }
 
-/// One node below another.
+/// A node below another.
 struct Child {
     part: Part,
     place: u32,
-    /// Number of frames from the outermost to this.
+    /// Number of frames from the outermost to this one.
     height: u32,
-    /// Which of the frame's functions.
+    /// Level of the function in the frame.
     level: u16,
     range: Range<usize>,
     numbers: Numbers,
 }
 
-/// What is below a node.
+/// The contents of a node.
 #[derive(Default)]
 struct Below {
-    /// Of its own.
+    /// Ranges of the node's own sites.
     own: Vec<Range<usize>>,
     children: Vec<Child>,
 }
 
 impl Below {
-    /// Whether only frames come next.
+    /// Returns whether there are only frames: no own allocations and no line for folded frames.
     fn are_left(&self) -> bool {
         self.own.is_empty() && self.children.iter().all(|child| child.part != Part::Folded)
     }
 }
 
-/// What is still to be done, the next at the end.
+/// A pending step; the next one is last in the list.
 enum Step {
     Line { child: Child, above: Above, is_only: bool },
     Own { line: u32, ranges: Vec<Range<usize>> },
 }
 
-/// The line above another.
+/// The parent of a line.
 #[derive(Clone, Copy)]
 struct Above {
     line: u32,
     depth: u32,
-    /// Whether all frames down to it are of what starts a thread.
+    /// Whether all frames down to it are part of the thread start.
     is_start: bool,
 }
 
@@ -103,9 +101,9 @@ pub(super) struct Walk<'a> {
     outline: &'a Outline,
     class: LifetimeClass,
     section: Section,
-    /// Height of the outermost found frame by site, if the search found frames only.
+    /// For each site the height of the outermost matching frame, if only frames match the search.
     hits: Option<&'a [u32]>,
-    /// The type's, and room for one more.
+    /// The type's path, plus a slot for one more key.
     path: Vec<Key>,
     todo: Vec<Step>,
     out: Frames,
@@ -126,7 +124,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Makes the lines; what the search found opens nodes for at most so many of them.
+    /// Builds the lines. Matches of the search open nodes only for the first `most` lines.
     pub(super) fn run(mut self, most: usize) -> Result<Frames, Cancelled> {
         let mut top = Below::default();
         self.add_called(Part::Left, 0, 0, 0..self.section.sites.len(), &mut top);
@@ -157,7 +155,7 @@ impl<'a> Walk<'a> {
         let (child, chain, starts) = self.chain(child, above.is_start);
         let key = self.key(&child);
         let wish = self.wish(&chain, &child);
-        // An only child opens by itself unless single allocations or folded frames would come next.
+        // An only child opens by itself, unless single allocations or folded frames would come next.
         let opens = is_only && child.part != Part::Folded;
         let below = wish.unwrap_or(opens).then(|| self.below(&child));
         let below = below.filter(|below| wish.is_some() || below.are_left());
@@ -182,7 +180,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Plans the lines of what is below one.
+    /// Plans the lines below a line.
     fn plan(&mut self, below: Below, above: Above) {
         let Below { own, mut children } = below;
         if !own.is_empty() {
@@ -199,7 +197,7 @@ impl<'a> Walk<'a> {
         self.todo.extend(children.into_iter().rev().map(step));
     }
 
-    /// What is below a line: the function inlined there, or what the frame called.
+    /// Returns the contents of a line: the function inlined there, or the callees of the frame.
     fn below(&self, child: &Child) -> Below {
         let part = if child.part == Part::Left { Part::Left } else { Part::Inside };
         let mut below = Below::default();
@@ -207,7 +205,7 @@ impl<'a> Walk<'a> {
             below.children.push(Child { part, level, range: child.range.clone(), ..*child });
             return below;
         }
-        // Frames that are folded, and so what they hold is this one's.
+        // Folded callees are replaced by their own contents.
         let mut open = vec![(child.place, child.height, child.range.clone())];
         while let Some((place, height, range)) = open.pop() {
             let own = range.start..self.before(part, &range, place + 1);
@@ -222,7 +220,7 @@ impl<'a> Walk<'a> {
         below
     }
 
-    /// Adds what is a frame's own: single allocations, and those made by frames that have a line in common.
+    /// Adds a frame's own sites: single allocations, and those made by folded frames that have a line in common.
     fn add_own(&self, own: &Child, below: &mut Below) {
         let has_line = own.part == Part::Left && self.question.request.fold == Fold::Foreign;
         let stops_here = |site: &SiteId| self.outline.place(self.question.trace.site(*site).stack) <= own.place;
@@ -239,8 +237,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Adds what the node at `place` called, which is in `range`; at the top what has
-    /// no stack, too.
+    /// Adds the callees of the node at `place`, whose sites are in `range`; at the top also the sites without a stack.
     fn add_called(&self, part: Part, place: u32, height: u32, range: Range<usize>, below: &mut Below) {
         let mut called = self.outline.children(place);
         let mut from = range.start;
@@ -248,7 +245,7 @@ impl<'a> Walk<'a> {
             let (child, end) = match self.places(part)[from] {
                 0 => (0, 1), // no stack
                 below => {
-                    // The last child that does not begin behind it; those before have no sites.
+                    // The last child that begins at or before it; earlier ones have no sites.
                     called = &called[gallop(called, below + 1) - 1..];
                     (called[0], self.outline.end(called[0]))
                 }
@@ -260,7 +257,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Where the sites stand: at the innermost frame that is left of their stacks, or at their innermost.
+    /// Returns the place of each site: the innermost frame that is left of its stack, or inside folded lines its
+    /// innermost.
     fn places(&self, part: Part) -> &[u32] {
         let whole = || {
             let place = |&site: &SiteId| self.outline.place(self.question.trace.site(site).stack);
@@ -269,12 +267,12 @@ impl<'a> Walk<'a> {
         if part == Part::Left { &self.section.places } else { self.section.whole.get_or_init(whole) }
     }
 
-    /// Where the sites with places before `place` end, in a range.
+    /// Returns where the sites placed before `place` end, in a range.
     fn before(&self, part: Part, range: &Range<usize>, place: u32) -> usize {
         range.start + gallop(&self.places(part)[range.clone()], place)
     }
 
-    /// The next of a frame's functions that has a line.
+    /// Returns the next level of a frame that has a line.
     fn shown_from(&self, part: Part, place: u32, range: &Range<usize>, level: u16) -> Option<u16> {
         let Question { trace, request, .. } = self.question;
         if place == 0 || (request.names.is_empty() && request.names.rules().folds().is_empty()) {
@@ -285,15 +283,15 @@ impl<'a> Walk<'a> {
         if part == Part::Inside {
             return frame.shown_from(level, false);
         }
-        // Where no stack goes further, what was inlined behind the last that is left is folded away.
+        // If no stack continues below this frame, levels inlined below the last one that is left are folded.
         let innermost = self.question.trimmed.filter(|_| self.section.places[range.end - 1] == place);
         let is_left = |level: &u16| innermost.is_none_or(|trimmed| *level <= trimmed.level(first));
         let is_outermost = || trace.stacks.parent(self.outline.node(place)) == NodeId::ROOT;
-        // Something has to stand for the stack.
+        // If nothing else is left, the outermost frame stands for the stack.
         frame.shown_from(level, request.fold.is_any()).filter(is_left).or_else(|| (level == 0 && is_outermost()).then_some(0))
     }
 
-    /// A frame of the sites in `range`.
+    /// Returns the frame at a place for the sites in `range`.
     fn frame(&self, place: u32, range: &Range<usize>) -> Recorded<'a> {
         let Question { trace, request, .. } = *self.question;
         Recorded::in_tree(trace, &request.names, self.outline.node(place), trace.site(self.section.sites[range.start]))
@@ -304,10 +302,10 @@ impl<'a> Walk<'a> {
         if child.part == Part::Folded { Key::Inside(node, child.level) } else { Key::of_frame(node, child.level) }
     }
 
-    /// Whether sites that stand at one frame have one stack.
+    /// Returns whether sites placed at one frame all have the same stack.
     fn is_one_stack(&self, range: &Range<usize>) -> bool {
         let stack = |at: usize| self.question.trace.site(self.section.sites[at]).stack;
-        // In the order of places: all between these have the same, too.
+        // Sites are sorted by place, so all in between have the same stack, too.
         stack(range.start) == stack(range.end - 1)
     }
 
@@ -317,9 +315,9 @@ impl<'a> Walk<'a> {
         sums.numbers()
     }
 
-    /// The frames that share the line of a node, and the innermost of them, which is what the
-    /// line stands for. And how many of them, from the outermost on, start a thread, if that is folded away and
-    /// `is_start` says that nothing else is around them.
+    /// Returns the innermost frame that shares the line of a node, for which the line stands; all frames that share it;
+    /// and how many of them, from the outermost on, are part of the thread start, if that is folded and `is_start` says
+    /// that all frames above are part of it, too.
     fn chain(&self, child: Child, is_start: bool) -> (Child, Vec<Key>, u32) {
         let (mut last, mut chain, mut starts) = (child, Vec::new(), 0);
         loop {
@@ -333,13 +331,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether a frame is none of the user's own and has nothing that it is responsible for.
+    /// Returns whether a frame is not the user's own and no site is placed at it.
     fn starts_a_thread(&self, child: &Child) -> bool {
         let has_own = || self.section.places[child.range.start] <= child.place;
         child.part == Part::Left && child.place != 0 && !has_own() && self.frame(child.place, &child.range).is_foreign()
     }
 
-    /// What is below a line, if that is one other line and nothing else.
+    /// Returns the contents of a line, if that is exactly one other line.
     fn only_child(&self, child: &Child) -> Option<Child> {
         let part = child.part;
         if let Some(level) = self.shown_from(part, child.place, &child.range, child.level + 1) {
@@ -357,14 +355,14 @@ impl<'a> Walk<'a> {
                 return None;
             }
             (place, height) = (called, height + 1);
-            // A folded frame has the same for its caller.
+            // A folded frame passes everything on to its caller.
             if let Some(level) = self.shown_from(part, called, range, 0) {
                 return Some(Child { part, place, height, level, range: range.clone(), numbers: child.numbers });
             }
         }
     }
 
-    /// Whether the user or the search wants a line open or closed, which stands for these frames.
+    /// Returns whether the user or the search wants the line of these frames open (true) or closed (false).
     fn wish(&mut self, chain: &[Key], child: &Child) -> Option<bool> {
         let toggled = &self.question.request.toggled;
         if !toggled.is_empty() {

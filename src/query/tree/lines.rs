@@ -1,6 +1,6 @@
-//! The open lines as they are kept: nodes without names or paths, and for each open
-//! leaf the ids of its allocations. What is on the screen is spelled out as
-//! [`TreeRow`]s, so a tree of a million lines costs what is looked at.
+//! The visible lines in compact form: nodes without names or paths, and for each open leaf the ids of its allocations.
+//! Only lines on the screen are expanded to [`TreeRow`]s, so a tree of a million lines costs no more than what is
+//! drawn.
 
 use std::sync::Arc;
 
@@ -16,68 +16,68 @@ use crate::units::{Interval, Layer};
 /// No line.
 pub(super) const NONE: u32 = NOBODY;
 
-/// One line, spelled out.
+/// A line with its name and path.
 #[derive(Clone, Debug)]
 pub struct TreeRow {
-    /// The way from the top; the last key is this node's.
+    /// The path from the top; the last key is this node's.
     pub path: Path,
-    /// Distance from the top.
+    /// Depth below the top.
     pub depth: usize,
     /// Name.
     pub label: String,
-    /// Whether there is something below.
+    /// Whether there are lines below it.
     pub has_children: bool,
-    /// Whether what is below is shown.
+    /// Whether these are shown.
     pub is_open: bool,
-    /// Its numbers; of a process with several layers those of the layer that leads
-    /// in the sorted column, for the order only.
+    /// Its numbers. For a process with several layers those of the leading layer in the sorted column; they are only
+    /// used for sorting.
     pub numbers: Numbers,
     /// Whether it stands only for frames that are not the user's own.
     pub is_foreign: bool,
-    /// Whether the node holds several layers. Layers nest, so it has no numbers of its own.
+    /// Whether the node contains several layers. Layers nest, so it has no numbers of its own.
     pub mixes_layers: bool,
     /// The allocation, if it is a single one.
     pub allocation: Option<(RowId, Row)>,
 }
 
-/// The open lines.
+/// The visible lines of the tree.
 #[derive(Clone, Debug)]
 pub struct Tree {
     pub(super) interval: Interval,
     pub(super) names: Arc<Names>,
-    /// Whether frames are folded.
+    /// Which frames are folded away.
     pub(super) fold: Fold,
     pub(super) words: Words,
-    /// Nodes from top to bottom.
+    /// The nodes, from top to bottom.
     pub(super) lines: Vec<Line>,
-    /// Single allocations, from top to bottom.
+    /// Lists of single allocations, from top to bottom.
     pub(super) listings: Vec<Listing>,
-    /// What the filter leaves.
+    /// The rows left by the filter.
     pub(super) mask: Arc<Mask>,
-    /// What filter and search leave.
+    /// The rows left by filter and search.
     pub(super) wanted: Arc<Mask>,
     pub(super) by_heap: Vec<ByClass>,
-    /// By heap and class the line of the deepest node that holds it, frames apart.
+    /// By heap and class the line of the deepest node that contains its rows, not counting frames.
     pub(super) deepest: Vec<[u32; 4]>,
-    /// The same by site, for the open types.
+    /// Lines of the deepest nodes by site, for the open types.
     pub(super) sections: Vec<Section>,
 }
 
-/// One node.
+/// A node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     pub(super) key: Key,
-    /// The outermost of the nodes that share the line; the same if there is no other.
+    /// The outermost of the nodes that share the line; equal to `key` if there is only one.
     pub(super) head: Key,
-    /// Line above in the tree, or [`NONE`].
+    /// Parent line, or [`NONE`].
     pub(super) parent: u32,
-    /// Of a frame: the type's line.
+    /// For a frame, the line of its type.
     pub(super) group: u32,
     pub(super) depth: u32,
-    /// Of a frame: a site under it, for its name.
+    /// For a frame, a site below it, which determines its name.
     pub(super) site: SiteId,
-    /// How many of the frames that share the line, from the outermost on, start a thread, if that is folded away; of a
-    /// line for folded frames 1 if they are of one stack, else 0.
+    /// How many of the frames that share the line, from the outermost on, are part of the thread start, if that is
+    /// folded. For a line for folded frames 1 if they are of one stack, else 0.
     pub(super) folded: u32,
     pub(super) is_open: bool,
     pub(super) mixes_layers: bool,
@@ -87,7 +87,7 @@ pub(super) struct Line {
 /// An open node with allocations of its own.
 pub(super) struct Leaf {
     pub(super) line: u32,
-    /// The allocations come behind so many lines.
+    /// Number of lines before the allocations.
     pub(super) after: u32,
     pub(super) class: LifetimeClass,
     pub(super) sites: Vec<SiteId>,
@@ -97,21 +97,21 @@ pub(super) struct Leaf {
 #[derive(Clone, Debug)]
 pub(super) struct Listing {
     pub(super) line: u32,
-    /// They come behind so many nodes.
+    /// Number of nodes before them.
     pub(super) after: u32,
-    /// Allocations in the listings before.
+    /// Number of allocations in earlier listings.
     pub(super) before: usize,
     pub(super) rows: Arc<[RowId]>,
 }
 
 impl Listing {
-    /// Where the first stands among all lines.
+    /// Returns the index of its first allocation among all lines.
     fn start(&self) -> usize {
         self.after as usize + self.before
     }
 }
 
-/// Which of its lines a site of an open type is under.
+/// For each site of an open type, the line of the deepest node that contains it.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     pub(super) class: LifetimeClass,
@@ -119,11 +119,11 @@ pub(super) struct Section {
     pub(super) deepest: Vec<u32>,
 }
 
-/// What stands at a place of the list.
+/// The item at an index of the list.
 #[derive(Clone, Copy)]
 pub(super) enum At {
     Node(u32),
-    /// The line of the leaf, and the row.
+    /// An allocation: the line of its leaf, and its row.
     Allocation(u32, RowId),
 }
 
@@ -144,27 +144,27 @@ impl Tree {
         }
     }
 
-    /// Number of lines.
+    /// Returns the number of lines.
     pub fn len(&self) -> usize {
         self.lines.len() + self.listings.last().map_or(0, |last| last.before + last.rows.len())
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no lines.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// What the filter leaves, whatever is searched for.
+    /// Returns the rows left by the filter, whatever the search.
     pub fn mask(&self) -> &Mask {
         &self.mask
     }
 
-    /// Its sums by heap.
+    /// Returns the sums by heap of the rows left by the filter.
     pub fn by_heap(&self) -> &[ByClass] {
         &self.by_heap
     }
 
-    /// One line. `trace` is the one that the tree was made of.
+    /// Returns a line. `trace` must be the one that the tree was built from.
     pub fn row(&self, trace: &Trace, index: usize) -> Option<TreeRow> {
         Some(match self.at(index)? {
             At::Node(line) => self.node_row(trace, line),
@@ -172,12 +172,12 @@ impl Tree {
         })
     }
 
-    /// All lines, spelled out one by one.
+    /// Returns all lines, one by one.
     pub fn rows<'a>(&'a self, trace: &'a Trace) -> impl Iterator<Item = TreeRow> + 'a {
         (0..self.len()).filter_map(|index| self.row(trace, index))
     }
 
-    /// The way to a line.
+    /// Returns the path of a line.
     pub fn path(&self, index: usize) -> Option<Path> {
         Some(match self.at(index)? {
             At::Node(line) => self.path_of(line).into(),
@@ -185,7 +185,7 @@ impl Tree {
         })
     }
 
-    /// What stands behind the line of a frame, and at which level.
+    /// Returns the recorded frame of a line, and the level of its function.
     pub fn frame<'a>(&'a self, trace: &'a Trace, index: usize) -> Option<(Recorded<'a>, u16)> {
         let At::Node(line) = self.at(index)? else { return None };
         let line = &self.lines[line as usize];
@@ -195,19 +195,19 @@ impl Tree {
         Some((Recorded::in_tree(trace, &self.names, node, site), level))
     }
 
-    /// The nodes at the top.
+    /// Returns the nodes at the top.
     pub fn tops(&self) -> impl Iterator<Item = Path> + '_ {
         let tops = self.lines.iter().filter(|line| line.parent == NONE);
         tops.map(|line| [line.key].into())
     }
 
-    /// The lines of layers, as nodes (see [`super::peaks`]).
+    /// Returns the lines of layers, as node numbers (see [`super::peaks`]).
     pub fn layers(&self) -> impl Iterator<Item = (usize, Layer)> + '_ {
         let layer = |line: &Line| if let Key::Layer(layer) = line.key { Some(layer) } else { None };
         self.lines.iter().enumerate().filter_map(move |(at, line)| Some((at, layer(line)?)))
     }
 
-    /// The line above in the tree.
+    /// Returns the parent of a line.
     pub fn parent(&self, index: usize) -> Option<usize> {
         let parent = match self.at(index)? {
             At::Node(line) => self.lines[line as usize].parent,
@@ -216,7 +216,7 @@ impl Tree {
         (parent != NONE).then(|| self.index_of(parent))
     }
 
-    /// Where a node or allocation stands: of a node that shares a line, that. Cost: a look at each
+    /// Returns the index of a node or allocation; for a node that shares a line, that of the line. Cost: a look at each
     /// line.
     pub fn find(&self, trace: &Trace, path: &[Key]) -> Option<usize> {
         let (&key, above) = path.split_last()?;
@@ -236,13 +236,13 @@ impl Tree {
         (0..self.lines.len()).find(is_it).or_else(|| (0..self.lines.len()).find(shares)).map(|line| line as u32)
     }
 
-    /// Places of the lines above the frames, for a request that is to keep them.
+    /// Returns the positions of the lines above the frames, for a request that must keep them.
     pub fn order(&self) -> KeyedMap<Path, u32> {
         let upper = |line: &u32| self.lines[*line as usize].key.frame().is_none();
         (0..self.lines.len() as u32).filter(upper).map(|line| (self.path_of(line).into(), line)).collect()
     }
 
-    /// The peak of a line, from the peaks of all nodes (see [`super::peaks`]), or of some.
+    /// Returns the peak of a line, given the peaks of all nodes (see [`super::peaks`]), or of some.
     pub fn peak(&self, trace: &Trace, peaks: &[impl Copy + Into<Option<u64>>], index: usize) -> Option<u64> {
         match self.at(index)? {
             At::Node(line) => peaks.get(line as usize).and_then(|&peak| peak.into()),
@@ -271,7 +271,7 @@ impl Tree {
 
     pub(super) fn path_of(&self, line: u32) -> Vec<Key> {
         let own = self.lines[line as usize];
-        // A frame stands for all frames around it.
+        // The key of a frame identifies its callers, too.
         let first = if own.key.frame().is_some() { own.group } else { own.parent };
         let known = |line: u32| Some(line).filter(|&line| line != NONE);
         let above = std::iter::successors(known(first), |&line| known(self.lines[line as usize].parent));
@@ -316,18 +316,19 @@ impl Tree {
     }
 }
 
-/// What a line adds to the path of those below it, the last first: a frame stands for all around it.
+/// Returns the keys that a line adds to the paths below it, the last first. The key of a frame identifies its callers,
+/// too.
 fn own_keys(line: &Line) -> impl DoubleEndedIterator<Item = Key> + use<> {
     let head = (line.head != line.key && line.key.frame().is_none()).then_some(line.head);
     std::iter::once(line.key).chain(head)
 }
 
-/// The largest outstanding size of one allocation.
+/// Returns the peak of outstanding bytes of one allocation.
 pub(super) fn allocation_peak(row: &Row) -> u64 {
     if row.birth == row.death { 0 } else { row.size } // 0: never outstanding at any tick
 }
 
-/// Name of a node; `site` is any site under a frame.
+/// Returns the name of a node; `site` is any site below a frame.
 pub(super) fn label(trace: &Trace, names: &Names, key: Key, site: Option<&Site>) -> String {
     match key {
         Key::Process(id) => {
@@ -347,7 +348,7 @@ pub(super) fn label(trace: &Trace, names: &Names, key: Key, site: Option<&Site>)
     }
 }
 
-/// Name of a frame; `site` is any site under it.
+/// Returns the name of a frame; `site` is any site below it.
 pub(super) fn frame_name<'a>(trace: &'a Trace, names: &'a Names, node: NodeId, level: u16, site: Option<&Site>) -> FrameName<'a> {
     match site {
         _ if node == NodeId::ROOT => FrameName::NoStack,

@@ -1,7 +1,7 @@
-//! Single allocations as the last lines of the tree.
+//! Single allocations, the innermost lines of the tree.
 //!
-//! Cost: one parallel scan of the column of sites, and a closer look at the rows of
-//! the sites that are listed. Chunks in which none of these can be born are left out.
+//! Cost: one parallel scan of the column of sites, and a closer look at the rows of the listed sites. Chunks in which
+//! none of them can be born are skipped.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::query::fold::{Visit, VisitedChunk};
 use crate::query::{Cancelled, LifetimeClass};
 use crate::units::{Interval, Ticks};
 
-/// Puts the allocations of all open leaves into the tree, by one scan of the rows.
+/// Adds the allocations of all open leaves to the tree, with one scan of the rows.
 pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) -> Result<(), Cancelled> {
     if leaves.is_empty() {
         return Ok(());
@@ -54,7 +54,7 @@ pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) ->
     Ok(())
 }
 
-/// When rows of the leaves can be born.
+/// Returns the interval in which rows of the leaves can be born.
 fn births(leaves: &[Leaf], interval: Interval) -> Interval {
     let is_inside = |leaf: &Leaf| matches!(leaf.class, LifetimeClass::Aifi | LifetimeClass::Aifo);
     let from = if leaves.iter().all(is_inside) { interval.from } else { Ticks::BEFORE_TRACE };
@@ -62,11 +62,10 @@ fn births(leaves: &[Leaf], interval: Interval) -> Interval {
     Interval { from, to }
 }
 
-/// What of a row decides its place, smaller first, and the row. Equal ones come by
-/// birth, then by id.
+/// A row with its sort key; smaller keys come first. Rows with equal keys are sorted by birth, then by id.
 type Ranked = (u64, RowId);
 
-/// The order that is asked for.
+/// The requested order.
 struct ListingOrder<'a> {
     rows: &'a Rows,
     sort: Sort,
@@ -90,7 +89,7 @@ impl ListingOrder<'_> {
         a.0.cmp(&b.0).then_with(births).then(a.1.cmp(&b.1))
     }
 
-    /// Drops all but the first so many, in any order.
+    /// Keeps only the first [`MAX_ALLOCATIONS`] rows, in any order.
     fn keep_first(&self, list: &mut Vec<Ranked>) {
         if list.len() > MAX_ALLOCATIONS {
             list.select_nth_unstable_by(MAX_ALLOCATIONS, |a, b| self.compare(a, b));
@@ -102,18 +101,17 @@ impl ListingOrder<'_> {
 /// No leaf.
 const NONE: u32 = u32::MAX;
 
-/// Which sites are listed under which leaf.
+/// The leaf that each site is listed below.
 struct Wanted {
-    /// A bit for each remainder of the number of a site that is listed: this is what most rows are told by,
-    /// and it stays in a processor's nearest cache.
+    /// A bit for each remainder of the id of a listed site. It rejects most rows and is small enough for the L1 cache.
     filter: [u64; FILTER],
-    /// By site: index into `leaves`, [`NONE`] where it is not listed.
+    /// For each site an index into `leaves`; [`NONE`] if it is not listed.
     slot: Vec<u32>,
-    /// By class.
+    /// Leaves by class.
     leaves: Vec<[u32; 4]>,
 }
 
-/// Words of the filter.
+/// Number of words of the filter.
 const FILTER: usize = 512;
 
 impl Wanted {
@@ -131,7 +129,7 @@ impl Wanted {
         wanted
     }
 
-    /// Tells the listed rows of a chunk: leaf, and place in the chunk.
+    /// Calls `found` with the listed rows of a chunk: the leaf, and the index in the chunk.
     fn scan(&self, visited: &VisitedChunk<'_>, interval: Interval, mut found: impl FnMut(usize, usize)) {
         let (chunk, sites) = (&visited.chunk, &visited.chunk.sites()[..visited.chunk.len()]);
         visited.each(|at| {

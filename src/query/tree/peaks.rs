@@ -1,7 +1,6 @@
-//! The largest outstanding size of each shown line: the one number of the table
-//! that needs the changes in order, so it comes after the others, and sorting by
-//! it is a step of its own. While a trace grows, only what the graph is made of
-//! is asked: heaps, layers and processes.
+//! Peaks of the visible lines: the only number of the table that depends on the order of changes. It is therefore
+//! computed after the others, and sorting by it is a separate step. While a trace grows, only peaks that follow from
+//! the graph's data are computed: those of heaps, layers and processes.
 
 use std::sync::Arc;
 
@@ -11,9 +10,9 @@ use crate::query::peaks::{ByClassLines, line_peaks};
 use crate::query::{Cancel, Cancelled, Index, Key, LifetimeClass, SeriesOf, Totals, series};
 use crate::units::{Interval, Layer};
 
-/// Peaks of the nodes of `tree`, which must be of the same trace and interval;
-/// [`Tree::peak`] tells which is whose. Cost: a pass over the events of the
-/// interval, and for each as many steps as the tree branches above its line.
+/// Returns the peaks of the nodes of `tree`, which must be of the same trace and interval; [`Tree::peak`] maps lines to
+/// them. Cost: a pass over the events of the interval, in which each event takes one step per branching of the tree
+/// above its line.
 pub fn peaks(index: &Index, interval: Interval, tree: &Tree, cancel: &Cancel) -> Result<Vec<u64>, Cancelled> {
     let now: Vec<u64> = tree.lines.iter().map(|line| line.numbers.outstanding_from).collect();
     let deepest = deepest(index.trace(), tree);
@@ -21,7 +20,7 @@ pub fn peaks(index: &Index, interval: Interval, tree: &Tree, cancel: &Cancel) ->
     line_peaks(index, interval, &now, deepest, parent, cancel)
 }
 
-/// For each site and class the line of the deepest shown node that holds it.
+/// Returns for each site and class the line of the deepest visible node that contains it.
 fn deepest(trace: &Trace, tree: &Tree) -> Vec<ByClassLines> {
     let mut lines: Vec<ByClassLines> = Vec::with_capacity(trace.sites.len());
     lines.extend((0..).map(SiteId).zip(&trace.sites).map(|(id, site)| {
@@ -39,16 +38,16 @@ fn deepest(trace: &Trace, tree: &Tree) -> Vec<ByClassLines> {
     lines
 }
 
-/// Peaks of the lines of heaps, layers, and processes with one layer, and of what shares a line
-/// with them; `None` for all others, and for all of them where that would take a pass over many
-/// events. Cost: a graph with one bin of the heaps, and one of the layers with several.
+/// Returns the peaks of the lines of heaps, layers, and processes with one layer, and of nodes that share a line with
+/// them. Other lines have `None`; so have all lines if the peaks would need a pass over many events. Cost: a graph with
+/// one bin of the heaps, and one of the layers.
 pub fn upper_peaks(index: &Index, totals: &Totals, tree: &Tree, cancel: &Cancel) -> Result<Vec<Option<u64>>, Cancelled> {
     let trace = index.trace();
     let none = vec![None; tree.lines.len()];
     let all = LifetimeClass::ALL.into_iter().fold(0, |bits, class| bits | 1 << class as u8);
     let is_whole = |site| [0, all].contains(&tree.wanted.classes(site));
     if !(0..trace.sites.len() as u32).map(SiteId).all(is_whole) {
-        return Ok(none); // lines are of sites, whatever their rows' lifetimes
+        return Ok(none); // series consist of whole sites, of all classes
     }
     let draw = |count: usize, of_heap: &[Option<u32>]| {
         let wanted = |site| tree.wanted.classes(site) != 0;
@@ -81,14 +80,14 @@ pub fn upper_peaks(index: &Index, totals: &Totals, tree: &Tree, cancel: &Cancel)
     Ok((0..).zip(&tree.lines).map(peak).collect())
 }
 
-/// The same tree, and its peaks, with the nodes below each node in the order of
-/// their peaks; equal peaks keep their order. Single allocations are in it already.
+/// Sorts the nodes below each node by peak, and returns the tree with its peaks; equal peaks keep their order. Single
+/// allocations are already in that order.
 pub fn sort_by_peak(tree: &Tree, peaks: &[u64], descending: bool) -> (Tree, Vec<u64>) {
     let count = tree.lines.len();
     let mut sorted: Vec<u32> = (0..count as u32).collect();
     let rank = |line: u32| if descending { u64::MAX - peaks[line as usize] } else { peaks[line as usize] };
     sorted.sort_by_key(|&line| (tree.lines[line as usize].parent, rank(line)));
-    // The children of each line are a range of `sorted` now; those of none come last.
+    // The children of each line are a range of `sorted` now; lines without parent come last.
     let children = |parent: u32| {
         let start = sorted.partition_point(|&line| tree.lines[line as usize].parent < parent);
         sorted[start..].iter().copied().take_while(move |&line| tree.lines[line as usize].parent == parent)
@@ -98,7 +97,7 @@ pub fn sort_by_peak(tree: &Tree, peaks: &[u64], descending: bool) -> (Tree, Vec<
 
     enum Step {
         Line(u32),
-        /// The line with its allocations is complete.
+        /// All nodes below this line are placed; its allocations follow.
         End(u32),
     }
     let mut order = Vec::with_capacity(count);

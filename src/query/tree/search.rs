@@ -1,7 +1,7 @@
-//! Finding text in the names of nodes without building the whole tree.
+//! Search for text in the names of nodes, without building the whole tree.
 //!
-//! Cost: each heap's names once, each distinct address of a process once, and a
-//! look at each stack node that a process's sites come by.
+//! Cost: the names of each heap once, each distinct address of a process once, and a look at each stack node that a
+//! process's sites pass.
 
 use std::fmt::Write;
 
@@ -17,20 +17,20 @@ use crate::query::{Cancel, Cancelled, Key, LifetimeClass, Mask, Recorded};
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
 
-/// Where the search found something.
+/// The matches of a search.
 pub(super) struct Found {
-    /// Level of the uppermost node with the text on the way to a heap.
+    /// For each heap the level of the uppermost matching node on the path to it.
     heaps: Vec<Option<usize>>,
-    /// The same for the impacting types and types.
+    /// For each class the level of the uppermost match among its impacting type and type.
     classes: [Option<usize>; 4],
-    /// By site the depth of its outermost frame with the text, the thread's start
-    /// being 1; 0 if none has it, or if it was found above.
+    /// For each site the depth of its outermost matching frame, the thread start being 1; 0 without one, or if the heap
+    /// matches.
     frames: Vec<u32>,
 }
 
 impl Found {
-    /// Looks for the question's text among the sites that its mask has. Gives back
-    /// a smaller mask, of what was found; `None` if nothing is searched for.
+    /// Searches for the question's text among the sites in its mask. Returns the matches and a mask restricted to them;
+    /// `None` without a search text.
     pub(super) fn search(question: &Question<'_>) -> Result<Option<(Self, Mask)>, Cancelled> {
         let trace = question.trace;
         let text = Text::of(&question.request.search);
@@ -56,18 +56,18 @@ impl Found {
         Ok(Some((found, mask)))
     }
 
-    /// Level of the uppermost node with the text on the way to sites of this heap
-    /// and class; that of the frames stands for all that is below the types.
+    /// Returns the level of the uppermost matching node on the path to sites of this heap and class. The level of
+    /// frames stands for everything below the types.
     pub(super) fn level(&self, heap: HeapId, class: LifetimeClass) -> usize {
         self.heaps[heap.0 as usize].or(self.classes[class as usize]).unwrap_or(FRAME_LEVEL)
     }
 
-    /// Depths of found frames by site, where nothing above was found.
+    /// Returns the depths of matching frames by site, if nothing above them matches.
     pub(super) fn frames(&self, heap: HeapId, class: LifetimeClass) -> Option<&[u32]> {
         (self.level(heap, class) >= FRAME_LEVEL).then_some(&self.frames)
     }
 
-    /// The frames of the heaps that were not found themselves, process by process.
+    /// Searches the frames of heaps that do not match themselves, process by process.
     fn search_frames(&mut self, question: &Question<'_>, text: &Text) -> Result<(), Cancelled> {
         let trace = question.trace;
         let outline = trace.outline();
@@ -104,9 +104,8 @@ impl Found {
 }
 
 impl Tree {
-    /// The first line with a search's text in its own name; single allocations are not
-    /// searched. `trace` is the one that the tree was made of. Cost: a name for each line
-    /// up to there.
+    /// Returns the first line whose own name contains the search text; single allocations are not searched. `trace`
+    /// must be the one that the tree was built from. Cost: a name for each line up to the match.
     pub fn first_found(&self, trace: &Trace, search: &str, cancel: &Cancel) -> Result<Option<usize>, Cancelled> {
         let text = Text::of(search);
         if text.0.is_empty() {
@@ -122,7 +121,7 @@ impl Tree {
     }
 }
 
-/// What is looked for, in lower case.
+/// The search text, in lower case.
 struct Text(String);
 
 impl Text {
@@ -134,7 +133,7 @@ impl Text {
         name.to_lowercase().contains(&self.0)
     }
 
-    /// The same without new memory for each of a million names.
+    /// Returns whether a frame's name contains the text, without an allocation for each of a million names.
     fn is_in_frame(&self, name: FrameName<'_>, buffer: &mut String) -> bool {
         buffer.clear();
         let _ = write!(buffer, "{name}"); // a string takes everything
@@ -152,7 +151,7 @@ fn heap_level(trace: &Trace, text: &Text, id: HeapId) -> Option<usize> {
     ways.into_iter().position(|key| text.is_in(&label(trace, &Names::default(), key, None)))
 }
 
-/// Frames of one caller after the other.
+/// The frames of one process after another.
 struct Frames<'a> {
     trace: &'a Trace,
     names: &'a Names,
@@ -160,15 +159,15 @@ struct Frames<'a> {
     outline: &'a Outline,
     text: &'a Text,
     caller: Option<ProcessId>,
-    /// Whether the lines of a frame at this address have the text; of an innermost frame
-    /// and of an outermost one that can be different.
+    /// Whether the lines of a frame at an address contain the text. Innermost and outermost frames have separate
+    /// entries, since their lines can differ.
     addresses: KeyedMap<(u64, bool, bool), bool>,
-    /// By place, for the caller of this number: depth of the outermost found frame
-    /// on the way to it, and its own depth.
+    /// By place: the turn in which the entry is valid, the depth of the outermost matching frame on the path to it, and
+    /// its own depth.
     known: Vec<(u32, u32, u32)>,
     turn: u32,
     buffer: String,
-    /// If the innermost frames can be left out.
+    /// The folded order of sites, if innermost frames can be left out.
     trimmed: Option<&'a Trimmed>,
 }
 
@@ -190,14 +189,15 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Depth of the innermost frame of a site whose depth was asked for that has a line.
+    /// Returns the depth of a site's innermost frame that has a line. [`Frames::depth`] must have been called for the
+    /// site.
     fn shown(&self, site: SiteId) -> u32 {
         let stack = self.trace.site(site).stack;
         let (_, _, depth) = self.known[self.outline.place(stack) as usize];
         depth - self.trimmed.map_or(0, |trimmed| trimmed.left_out(site))
     }
 
-    /// Depth of the outermost frame with the text, 0 if there is none.
+    /// Returns the depth of the outermost matching frame, 0 without one.
     fn depth(&mut self, site: SiteId) -> u32 {
         let site = self.trace.site(site);
         if self.caller.replace(site.caller) != Some(site.caller) {

@@ -1,5 +1,5 @@
-//! The sites of a heap that take part in one lifetime class, in the order of the frames that are left of their stacks, with
-//! sums, so that what is under a frame is a difference of two.
+//! The sites of a heap that have rows of one lifetime class, sorted by the innermost frame that is left of their
+//! stacks, with prefix sums, so that the sum below a frame is a difference of two.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -10,25 +10,25 @@ use super::{PIECE, Question, classes};
 use crate::model::{HeapId, SiteId};
 use crate::query::{Bucket, Cancelled, LifetimeClass};
 
-/// The sites of one heap in which rows of one class take part.
+/// The sites of one heap that have rows of one class.
 #[derive(Default)]
 pub(super) struct Section {
-    /// Of what is left of the sites' stacks.
+    /// Place of the innermost frame that is left of each site's stack.
     pub(super) places: Vec<u32>,
-    /// Of their whole stacks, once somebody looks below what is left.
+    /// Place of each site's whole stack, once lines below folded frames need it.
     pub(super) whole: OnceCell<Vec<u32>>,
     pub(super) sites: Vec<SiteId>,
-    /// Sums over the sites before each, and over all.
+    /// Prefix sums: before each site, and over all sites.
     counts: Vec<u64>,
     sizes: Vec<u128>,
 }
 
-/// One site of a section.
+/// A site of a section, with its place and rows.
 type SiteSum = (u32, SiteId, Bucket);
 
-/// Reads the sites of heaps with open types; one section for each of `open`.
+/// Collects the sites of heaps with open types; returns one section for each of `open`.
 pub(super) fn gather(question: &Question<'_>, open: &[(HeapId, LifetimeClass)]) -> Result<Vec<Section>, Cancelled> {
-    // The types of one heap stand together: its sites are read once for all of them.
+    // The types of one heap are adjacent, so its sites are read once for all of them.
     let outline = question.trace.outline();
     let mut pieces = Vec::new();
     for of_heap in open.chunk_by(|a, b| a.0 == b.0) {
@@ -53,7 +53,7 @@ pub(super) fn gather(question: &Question<'_>, open: &[(HeapId, LifetimeClass)]) 
     Ok(jobs.into_par_iter().map(|(parts, class)| Section::of(parts.iter().map(|part| &part[class as usize]))).collect())
 }
 
-/// What takes part of some sites, by class.
+/// Returns the rows of some sites, by class.
 fn entries(question: &Question<'_>, sites: Range<usize>, open: u8) -> [Vec<SiteSum>; 4] {
     let outline = question.trace.outline();
     let (by_place, places) = match question.trimmed {
@@ -104,15 +104,15 @@ impl Section {
         section
     }
 
-    /// What the sites in a range hold.
+    /// Returns the sum of the sites in a range.
     pub(super) fn bucket(&self, range: &Range<usize>) -> Bucket {
         let bytes = self.sizes[range.end] - self.sizes[range.start];
         Bucket { count: self.counts[range.end] - self.counts[range.start], size: u64::try_from(bytes).unwrap_or(u64::MAX) }
     }
 }
 
-/// How many of these places, which are in order, are less than `place`. Mostly that is
-/// near, so it is looked for there first.
+/// Returns how many of the sorted places are less than `place`. The result is usually small, so the search starts at
+/// the beginning with growing steps.
 pub(super) fn gallop(places: &[u32], place: u32) -> usize {
     let (mut from, mut step) = (0, 1);
     while from + step < places.len() && places[from + step] < place {

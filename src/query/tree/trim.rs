@@ -1,5 +1,6 @@
-//! Stacks without their innermost frames: the allocator's run, and for some also the libraries behind it. What is left
-//! begins where the memory was wanted. It needs no names, for modules of the system tell what their frames are for.
+//! Stacks without their folded innermost frames: the allocator's run, and with some settings also the libraries behind
+//! it. The rest starts at the code that wanted the memory. This works without names, since modules of Windows determine
+//! the role of their frames.
 
 use rayon::prelude::*;
 
@@ -8,23 +9,23 @@ use crate::query::callers::callers;
 use crate::query::{Cancel, Cancelled, Fold};
 use crate::symbols::{FrameKind, Names};
 
-/// The sites as the frames that are left order them. It follows from a trace and names.
+/// The sites in the order of the frames that are left. It depends only on a trace, names and the kind of folding.
 ///
-/// Cost: the callers of all sites ([`callers`]), and an order of each heap's; 14 bytes a site.
+/// Cost: the callers of all sites ([`callers`]), and a sort of each heap's sites; 14 bytes per site.
 #[derive(Clone, Debug)]
 pub struct Trimmed {
-    /// By heap, as in the trace's outline; then by place.
+    /// Sites by heap, as in the trace's outline; then by place.
     sites: Box<[SiteId]>,
-    /// Of the frames that are left of `sites`.
+    /// For each of `sites` the place of the innermost frame that is left.
     places: Box<[u32]>,
-    /// How many frames are not, by site.
+    /// For each site the number of innermost frames left out.
     left_out: Box<[u32]>,
-    /// The innermost function that is left at the innermost address that is, by site.
+    /// For each site the level of the innermost function that is left, at the innermost address that is left.
     level: Box<[u16]>,
 }
 
 impl Trimmed {
-    /// Looks at all stacks.
+    /// Computes the order from all stacks.
     pub fn of(trace: &Trace, names: &Names, fold: Fold, cancel: &Cancel) -> Result<Self, Cancelled> {
         let outline = trace.outline();
         let sites = outline.sites().par_iter().map(|&site| trace.site(site));
@@ -40,29 +41,30 @@ impl Trimmed {
         });
         let mut standing: Vec<(u32, SiteId)> = standing.collect();
         for heap in (0..trace.heaps.len() as u32).map(HeapId) {
-            // A frame that is left stands before what it called.
+            // Frames that are left come before their callees.
             standing[outline.heap(heap)].par_sort_by_key(|(place, _)| *place);
         }
         let (places, sites): (Vec<u32>, Vec<SiteId>) = standing.into_iter().unzip();
         Ok(Self { sites: sites.into(), places: places.into(), left_out, level })
     }
 
-    /// The sites by heap, where the trace's outline has those; then by place.
+    /// Returns the sites by heap, in the ranges of the trace's outline; then by place.
     pub(super) fn sites(&self) -> &[SiteId] {
         &self.sites
     }
 
-    /// Places of the frames that are left of [`Trimmed::sites`].
+    /// Returns the place of the innermost frame left, for each of [`Trimmed::sites`].
     pub(super) fn places(&self) -> &[u32] {
         &self.places
     }
 
-    /// How many of the innermost frames of a site's stack are not left.
+    /// Returns how many of the innermost frames of a site's stack are left out.
     pub(super) fn left_out(&self, site: SiteId) -> u32 {
         self.left_out[site.0 as usize]
     }
 
-    /// The innermost function that is left at the innermost address of a site's stack that is.
+    /// Returns the level of the innermost function that is left, at the innermost address that is left of a site's
+    /// stack.
     pub(super) fn level(&self, site: SiteId) -> u16 {
         self.level[site.0 as usize]
     }

@@ -1,5 +1,4 @@
-//! The levels from the processes down to the types. They are groupings of heaps and
-//! lifetime classes, of which there are few.
+//! The levels from processes down to types. They group heaps and lifetime classes, of which there are few.
 
 use super::Question;
 use super::column::{magnitude, sort_lines};
@@ -9,29 +8,29 @@ use crate::query::{Bucket, ByClass, Cancelled, Key, LifetimeClass, Numbers};
 use crate::tables::KeyedMap;
 use crate::units::Layer;
 
-/// Levels above the heaps.
+/// Number of levels above the heaps.
 const HEAP_LEVEL: usize = 2;
 
 /// Level of the types.
 const CLASS_LEVEL: usize = 4;
 
-/// Levels above the frames.
+/// Number of levels above the frames.
 pub(super) const FRAME_LEVEL: usize = 5;
 
-/// With so few processes their heaps are in sight from the start.
+/// With at most this many processes, their heaps are visible initially.
 const MAX_OPEN_AT_FIRST: usize = 4;
 
 /// The lines down to the types.
 #[derive(Default)]
 pub(super) struct Upper {
     pub(super) lines: Vec<Line>,
-    /// By line.
+    /// Open types, by line.
     pub(super) open: Vec<OpenType>,
-    /// By heap and class the line of the deepest node that holds it.
+    /// By heap and class the line of the deepest node that contains its rows.
     pub(super) deepest: Vec<[u32; 4]>,
 }
 
-/// A type whose frames are shown.
+/// A type whose frames are visible.
 pub(super) struct OpenType {
     pub(super) line: u32,
     pub(super) heap: HeapId,
@@ -39,18 +38,18 @@ pub(super) struct OpenType {
     pub(super) path: Vec<Key>,
 }
 
-/// Rows of one heap and class.
+/// The rows of one heap and class.
 #[derive(Clone, Copy)]
 struct Cell {
     heap: HeapId,
     class: LifetimeClass,
     bucket: Bucket,
-    /// Level of the uppermost node that the search found on the way, counted from
-    /// the top; if it is below the types, only that.
+    /// Level of the uppermost matching node on its path, counted from the top; [`FRAME_LEVEL`] if only nodes below the
+    /// types match, 0 without a search.
     hit: usize,
 }
 
-/// Makes the lines from the sums by heap.
+/// Builds the lines from the sums by heap.
 pub(super) fn lines(question: &Question<'_>, by_heap: &[ByClass]) -> Result<Upper, Cancelled> {
     let mut cells = Vec::new();
     for (heap, sums) in (0..).map(HeapId).zip(by_heap) {
@@ -68,7 +67,7 @@ pub(super) fn lines(question: &Question<'_>, by_heap: &[ByClass]) -> Result<Uppe
     Ok(builder.upper)
 }
 
-/// One node and what it holds.
+/// A node with its contents.
 struct Child {
     key: Key,
     numbers: Numbers,
@@ -82,7 +81,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Adds the lines below a node: `level` counts from the top, `path` is the node's.
+    /// Adds the lines below a node; `level` counts from the top, `path` is the node's path.
     fn level(&mut self, level: usize, path: &[Key], parent: u32, cells: Vec<Cell>) -> Result<(), Cancelled> {
         self.question.cancel.check()?;
         if level == FRAME_LEVEL {
@@ -92,7 +91,7 @@ impl Builder<'_> {
             }
             return Ok(());
         }
-        // A process has one commit "heap": a level without choice is left out.
+        // A process has only one commit "heap", so that level is left out.
         if level == HEAP_LEVEL && path.get(1) == Some(&Key::Layer(Layer::Commit)) {
             return self.level(3, path, parent, cells);
         }
@@ -134,7 +133,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Whether a line is open, by the wish for one of its nodes, the innermost first.
+    /// Returns whether a line is open. The user's choice for one of its nodes decides, the innermost first.
     fn is_open(&self, nodes: [&[Key]; 2], level: usize, siblings: usize, child: &Child) -> bool {
         let toggled = &self.question.request.toggled;
         if let Some(&toggled) = nodes.into_iter().find_map(|path| toggled.get(path)) {
@@ -144,7 +143,7 @@ impl Builder<'_> {
         siblings == 1 || leads_to_heaps || child.cells.iter().any(|cell| cell.hit > level)
     }
 
-    /// Lets the lines below a node keep the places that they are to keep; new ones follow.
+    /// Lets the lines below a node keep their held positions; new lines follow.
     fn hold(&self, path: &[Key], children: &mut [Child]) {
         let held = &self.question.request.held;
         if held.is_empty() {
@@ -165,7 +164,7 @@ impl Builder<'_> {
         });
     }
 
-    /// Cells by key, in the order in which keys are first met.
+    /// Groups cells by key, in the order in which the keys first appear.
     fn group(&self, level: usize, cells: Vec<Cell>) -> Vec<Child> {
         let mut groups: Vec<(Key, Vec<Cell>)> = Vec::new();
         let mut index: KeyedMap<Key, usize> = KeyedMap::default();
@@ -199,7 +198,7 @@ impl Builder<'_> {
         Child { key, numbers, mixes_layers, cells }
     }
 
-    /// Numbers of the layer that leads in the sorted column, and whether there are others.
+    /// Returns the numbers of the leading layer in the sorted column, and whether there are other layers.
     fn leading_layer(&self, cells: &[Cell]) -> (Numbers, bool) {
         let trace = self.question.trace;
         let of_layer = |layer| {

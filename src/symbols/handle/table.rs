@@ -1,4 +1,4 @@
-//! The modules of a trace, what is known of each, and whose turn it is.
+//! The modules of a trace, what is known of each, and which of them comes next.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ pub(super) struct NameTable {
     pub(super) entries: Vec<Entry>,
     pub(super) index: KeyedMap<ModuleKey, usize>,
     pub(super) names: Arc<Names>,
-    /// Counts what is new in `names`.
+    /// Number that grows with each change of `names`.
     pub(super) version: u64,
-    /// Whether the trace has been looked through, and how often it was begun.
+    /// Whether the modules of the trace are listed; `turn` is how often listing them was begun.
     pub(super) is_listed: bool,
     pub(super) turn: u64,
-    /// Addresses on the screen.
+    /// Addresses on the screen, by module.
     pub(super) looked_at: KeyedMap<ModuleKey, Vec<u32>>,
-    /// Bytes that are set aside for what is being read.
+    /// Bytes that are reserved for the files that are being read.
     pub(super) room_taken: u64,
 }
 
@@ -31,23 +31,22 @@ pub(super) struct Entry {
     pub(super) asked: Arc<ModuleAddresses>,
     pub(super) report: ModuleReport,
     pub(super) chosen: Option<PathBuf>,
-    /// Whether a worker has it.
+    /// Whether a worker is busy with it.
     pub(super) is_busy: bool,
-    /// Set when the user changed what is wanted of it.
+    /// Set when the user changes what is wanted of the module.
     pub(super) stop: Stop,
     pub(super) known: Option<Arc<ModuleNames>>,
 }
 
 impl Entry {
-    /// Stops what is being done for it: whoever has it will find that nobody waits for it.
+    /// Stops the current work for the module: its worker will find that nobody waits for the result.
     pub(super) fn restart(&mut self, all: &Stop) {
         self.stop.set();
         self.stop = all.within(Duration::MAX);
         self.is_busy = false;
     }
 
-    /// Asks for what a later publication of the trace asks of the module. `known` are
-    /// its names until now.
+    /// Adds what a later publication of the trace asks of the module. `known` are its names so far.
     fn ask(&mut self, asked: ModuleAddresses, known: Option<Arc<ModuleNames>>) {
         let is_new = |rva: &u32| self.asked.rvas.binary_search(rva).is_err();
         let can_be_found_now = matches!(self.report.state, ModuleState::Failed(_)) && asked.wanted != self.asked.wanted;
@@ -61,13 +60,13 @@ impl Entry {
         self.report.addresses = rvas.len();
         self.asked = Arc::new(ModuleAddresses { rvas, ..asked });
         self.known = known;
-        // What a worker has comes again when it is done.
+        // A module that a worker is busy with is queued again when the worker is done.
         if can_be_found_now || matches!(self.report.state, ModuleState::Ready | ModuleState::Unused) {
             self.report.state = ModuleState::Waiting;
         }
     }
 
-    /// No frame that there is now asks for it.
+    /// Marks the module as unused: no frame asks for it any more.
     fn forget(&mut self, all: &Stop) {
         self.restart(all);
         self.asked = Arc::new(ModuleAddresses { rvas: Vec::new(), ..(*self.asked).clone() });
@@ -76,8 +75,8 @@ impl Entry {
 }
 
 impl NameTable {
-    /// Takes over what is asked of all modules of a trace: those that are new come as
-    /// entries, and modules that are not among them are not asked for any more.
+    /// Takes over what is asked of all modules of a trace: new modules become entries, and modules that are not among
+    /// them are not asked for any more.
     pub(super) fn list(&mut self, asked: Vec<ModuleAddresses>, mut entry: impl FnMut(ModuleAddresses) -> Entry, all: &Stop) {
         let mut is_there = vec![false; self.entries.len()];
         for asked in asked {
@@ -108,7 +107,7 @@ impl NameTable {
         self.is_listed && !self.entries.iter().any(is_open)
     }
 
-    /// The module whose turn it is: what is looked at, then what has most frames.
+    /// The module to resolve next: one that is looked at, then the one with most frames.
     pub(super) fn next(&self) -> Option<usize> {
         let waits = |entry: &Entry| !entry.is_busy && entry.report.state == ModuleState::Waiting;
         let rank = |entry: &Entry| (self.looked_at.get(&entry.report.key).map_or(0, Vec::len), entry.asked.rvas.len());
@@ -116,7 +115,7 @@ impl NameTable {
         waiting.max_by_key(|(i, entry)| (rank(entry), std::cmp::Reverse(*i))).map(|(i, _)| i)
     }
 
-    /// Makes new names of a module known.
+    /// Publishes new names of a module, or removes them.
     pub(super) fn publish(&mut self, index: usize, names: Option<Arc<ModuleNames>>) {
         let entry = &mut self.entries[index];
         let all = Arc::make_mut(&mut self.names);

@@ -1,4 +1,4 @@
-//! What the workers do: fill the table, then find and resolve one PDB after the other.
+//! The work of the workers: they fill the table, then find and resolve one PDB after the other.
 
 use std::path::PathBuf;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -19,13 +19,13 @@ use crate::symbols::wanted::{self, ModuleAddresses};
 use crate::symbols::{ModuleKey, ModuleNote, ModuleReport, ModuleState, PdbError, PdbKey};
 use crate::tables::KeyedMap;
 
-/// Bytes of PDBs, times three, that may be read at the same time; one larger one alone.
+/// Memory for the PDBs that are read at the same time, in bytes; a PDB that needs more is read alone.
 const ROOM: u64 = 1 << 30;
 
-/// Memory that a PDB takes while it is read, in its own size.
+/// Memory that a PDB takes while it is read, as a multiple of its size.
 const MEMORY_OF_PDB: u64 = 3;
 
-/// What a worker does for a module.
+/// The work for one module.
 struct Job {
     index: usize,
     asked: Arc<ModuleAddresses>,
@@ -39,7 +39,7 @@ impl Shared {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where PDBs are sought now.
+    /// The locator that is used now.
     pub(super) fn locator(&self) -> Arc<Locator> {
         Arc::clone(&self.locator.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -49,7 +49,7 @@ impl Shared {
         (self.notify)();
     }
 
-    /// Fills the table, and shows what was saved, unless another turn has begun meanwhile.
+    /// Fills the table, and shows saved names, unless another turn has begun meanwhile.
     pub(super) fn list(&self, trace: &Trace, asked: impl FnOnce(&Trace) -> Vec<ModuleAddresses>, turn: u64) {
         let listed = panics::catch(|| {
             let asked = asked(trace);
@@ -64,7 +64,7 @@ impl Shared {
                 return self.tell();
             }
         };
-        // What was saved is read before the table is locked.
+        // Saved names are read before the table is locked.
         let is_known: Vec<bool> = {
             let table = self.lock();
             all.iter().map(|asked| table.index.contains_key(&asked.key)).collect()
@@ -120,7 +120,7 @@ impl Shared {
         self.saved.as_ref()?.load(file_name(pdb)?, key)
     }
 
-    /// Takes one module after the other until the end.
+    /// Works on one module after the other until the end.
     pub(super) fn work(self: &Arc<Self>) {
         while let Some(job) = self.take() {
             let start = Instant::now();
@@ -227,7 +227,7 @@ impl Shared {
 
     fn save(&self, job: &Job, found: &Located, file_bytes: u64, names: &ModuleNames, fastlink: bool) {
         let (Some(saved), Some((key, pdb))) = (&self.saved, &job.asked.wanted.pdb) else { return };
-        // What is in memory is there at once anyway.
+        // Names of a PDB in memory are not saved: they can be had again at once.
         let (Some(pdb), Some(file)) = (file_name(pdb), found.file.path()) else { return };
         let (names, file) = (names.clone(), file.display().to_string());
         let what = Saved { names, source: found.source.clone(), file, file_bytes, fastlink };
@@ -236,7 +236,7 @@ impl Shared {
         }
     }
 
-    /// Waits until there is room for what a PDB needs.
+    /// Reserves memory for a PDB; waits until there is room.
     fn set_room_aside(&self, job: &Job, bytes: u64) -> Result<Room<'_>, String> {
         let mut table = self.lock();
         while table.room_taken > 0 && table.room_taken.saturating_add(bytes) > ROOM {
@@ -250,7 +250,7 @@ impl Shared {
     }
 }
 
-/// Memory that is set aside; dropping it gives it back.
+/// Memory that is reserved until this is dropped.
 struct Room<'a> {
     shared: &'a Shared,
     bytes: u64,

@@ -1,6 +1,6 @@
-//! Which PDB the image names, for modules of which the trace does not say it; if it is the
-//! image that was mapped. It lies on this machine, or, where its time stamp is known, in a store
-//! or on a server of the symbol path: those have images by stamp and size.
+//! Finds the PDB that the image names, for modules whose PDB the trace does not name; the image must be the one that
+//! was mapped. It lies on this machine or, if its time stamp is known, in a store or on a server of the symbol path:
+//! those have images by time stamp and size.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::symbols::path::Place;
 use crate::symbols::trouble::{NotFound, Trouble};
 use crate::symbols::{PdbKey, Stop, depot};
 
-/// What an image says.
+/// The PDB that an image names.
 pub(super) struct Named {
     pub(super) key: PdbKey,
     /// Path of the PDB.
@@ -20,15 +20,15 @@ pub(super) struct Named {
     pub(super) is_certain: bool,
 }
 
-/// Where the names are of a module of which the trace names no PDB.
+/// The place of a module's names, if the trace names no PDB.
 pub(super) enum Naming {
     /// In the PDB that the image names.
     Pdb(Named),
-    /// In the image.
+    /// In the image itself.
     Itself(Located),
 }
 
-/// An image of this machine that was mapped, or may be that.
+/// An image on this machine that was mapped, or may be the one.
 struct Found {
     file: PathBuf,
     image: pe::Image,
@@ -36,8 +36,8 @@ struct Found {
 }
 
 impl Locator {
-    /// The PDB that the image names. Of several files the first counts that is surely the
-    /// one that was mapped, then the first that may be.
+    /// The PDB that the image names. Of several files the first counts that is surely the mapped image, otherwise the
+    /// first that may be it.
     pub(super) fn named_by_image(
         &self,
         wanted: &Wanted,
@@ -57,7 +57,7 @@ impl Locator {
         }
     }
 
-    /// The image, if it has names itself.
+    /// The image, if it contains names itself.
     pub(super) fn image_with_names(
         &self,
         wanted: &Wanted,

@@ -1,4 +1,4 @@
-//! Symbol servers: what is asked of them, and what becomes of their answers.
+//! Symbol servers: the requests to them, and what is done with their answers.
 
 use std::fs;
 use std::io::Read;
@@ -17,7 +17,7 @@ use crate::symbols::trouble::{PlaceTrouble, Trouble};
 use crate::symbols::{PdbError, cabinet, depot};
 
 impl Search<'_> {
-    /// Asks a server. What it sends goes to the nearest store.
+    /// Asks a server. A file that it sends goes to the nearest store.
     pub(super) fn server(&mut self, url: &str, before: &[&Path]) -> Option<PathBuf> {
         if !self.locator.sources.network {
             self.troubles.push(Trouble::NetworkOff(url.to_owned()));
@@ -44,7 +44,7 @@ impl Search<'_> {
         }
     }
 
-    /// Asks a server in the ways in which servers have their files. Whether it is there.
+    /// Asks a server for the file in each layout that servers use. Returns whether the file is there.
     fn ask(&mut self, server: &str, target: &Path) -> Result<bool, PlaceTrouble> {
         let (name, key) = (escape(&self.name), self.sought.folder());
         if self.server_folder(server, &format!("{server}/{name}/{key}"), target)? {
@@ -55,7 +55,7 @@ impl Search<'_> {
         Ok(is_two_tier && self.server_folder(server, &folder, target)?)
     }
 
-    /// Asks for the file, for the compressed one, and for a pointer. Whether it is there.
+    /// Asks for the file, for the compressed one, and for a pointer. Returns whether the file is there.
     fn server_folder(&mut self, server: &str, folder: &str, target: &Path) -> Result<bool, PlaceTrouble> {
         const POINTER: &str = "file.ptr";
         for name in [self.name.clone(), compressed(&self.name), POINTER.to_owned()] {
@@ -98,7 +98,7 @@ impl Search<'_> {
         match fetched {
             Ok(Fetched::File(file)) => Ok(Some(file)),
             Ok(Fetched::Missing) => Ok(None),
-            // Stores that list nothing to strangers answer so for all that they have not.
+            // Stores that list nothing to strangers send a 403 for every file that they do not have.
             Err(PlaceTrouble::Forbidden) => {
                 self.note(&server, PlaceTrouble::Forbidden);
                 Ok(None)
@@ -124,7 +124,7 @@ fn is_cabinet(file: &Path) -> bool {
     fs::File::open(file).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *cabinet::MAGIC
 }
 
-/// What is escaped in a part of a URL's path (RFC 3986; servers take what else it allows as it is).
+/// Characters that are escaped in a part of a URL's path (RFC 3986; servers take the others that it allows as they are).
 const NO_PART: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')

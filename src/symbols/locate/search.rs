@@ -1,5 +1,5 @@
-//! One search along the symbol path: folders, stores with compressed files and
-//! pointers, and (in [`super::remote`]) servers. What is there and of no use is told.
+//! One search along the symbol path: folders, stores with compressed files and pointers, and servers (in
+//! [`super::remote`]). Files that are there but of no use are reported.
 
 use std::fmt::Display;
 use std::fs;
@@ -16,12 +16,12 @@ use crate::symbols::trouble::{NotFound, PlaceTrouble, Trouble};
 use crate::symbols::{PdbError, PdbKey, cabinet, depot, resolver};
 use crate::tables::KeyedSet;
 
-/// What a store is to have.
+/// The file to find.
 #[derive(Clone, Copy)]
 pub(super) enum Sought {
     /// The PDB of this build.
     Pdb(PdbKey),
-    /// The image of this build, of which the time stamp is known.
+    /// The image of this build, whose time stamp is known.
     Image(Build),
 }
 
@@ -34,7 +34,7 @@ impl Sought {
         }
     }
 
-    /// Whether a file is it, and whole.
+    /// Checks that a file is the wanted one, and whole.
     pub(super) fn verify(self, file: &Path, stop: &Stop) -> Result<(), PdbError> {
         let build = match self {
             Self::Pdb(key) => return verify(file, key, stop),
@@ -58,11 +58,11 @@ pub(super) struct Search<'a> {
     pub(super) sought: Sought,
     /// Files that were looked at.
     pub(super) seen: KeyedSet<PathBuf>,
-    /// What was found and is of no use, or kept us from looking.
+    /// Files that are of no use, and reasons why places could not be searched.
     pub(super) troubles: Vec<Trouble>,
-    /// Places that were asked.
+    /// Number of places that were asked.
     pub(super) asked: usize,
-    /// Stores among them: one that stands in many chains is asked once.
+    /// Stores among them: a store that is in many chains is asked once.
     stores: KeyedSet<PathBuf>,
 }
 
@@ -82,10 +82,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Asks the program's own store, then the places of the symbol path. Tells which had it.
+    /// Searches the program's own store, then the places of the symbol path. Returns the file and which of them had it.
     pub(super) fn along_the_path(&mut self) -> Option<(PathBuf, String)> {
         let sources = &self.locator.sources;
-        // What has come once is found again, whatever path it came by, and no server is asked for it.
+        // A file that has come once is found here again, by whatever path it came, and no server is asked for it.
         let own = sources.store.as_deref().filter(|root| !sources.path.has_store(root));
         if let Some((file, root)) = own.and_then(|root| Some((self.store(root, &[])?, root))) {
             return Some((file, root.display().to_string()));
@@ -102,7 +102,7 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Whether a file is what is wanted. What is there and is not is noted.
+    /// Whether a file is the wanted one. A file that is there but is not is noted.
     pub(super) fn is_it(&mut self, file: &Path) -> bool {
         if !self.seen.insert(file.to_owned()) || !is_regular(file) {
             return false;
@@ -115,7 +115,7 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Notes once what is wrong with a place.
+    /// Notes what is wrong with a place, once.
     pub(super) fn note(&mut self, place: &dyn Display, why: PlaceTrouble) {
         let trouble = Trouble::Place { place: place.to_string(), why };
         if !self.troubles.contains(&trouble) {
@@ -123,15 +123,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Asks the places of a chain, and copies what is found to the stores before. Tells
-    /// which place had it.
+    /// Searches the places of a chain, and copies the file to the stores before. Returns the file and which place had it.
     fn chain<'p>(&mut self, chain: &'p [Place]) -> Option<(PathBuf, &'p Place)> {
         for (i, place) in chain.iter().enumerate() {
             let before: Vec<&Path> = chain[..i].iter().filter_map(store_of).collect();
             if let Place::Store(root) = place
                 && !self.stores.insert(root.clone())
             {
-                continue; // it has none, and what would have come meanwhile is found
+                continue; // it does not have the file, or the search would have ended
             }
             self.asked += 1;
             let found = match place {
@@ -156,7 +155,7 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Copies a file into a store; from a share that takes long.
+    /// Copies a file into a store; this takes long from a share.
     pub(super) fn copy(&self, file: &Path, target: &Path) -> Result<(), PdbError> {
         let total = file.metadata().ok().map(|meta| meta.len());
         depot::copy(file, target, self.stop, &|done| (self.progress)(Download { done, total }))
@@ -169,8 +168,7 @@ impl<'a> Search<'a> {
         files.into_iter().find(|file| self.is_it(file)).or_else(|| self.store(root, before))
     }
 
-    /// The name itself, and as it may be written in a store that a system wrote which
-    /// does not tell cases apart.
+    /// The name and key, also as they may be spelled in a store that was written by a system that ignores case.
     fn spellings(&self) -> Vec<(String, String)> {
         let key = self.sought.folder();
         let mut all = vec![(self.name.clone(), key.clone()), (self.name.to_lowercase(), key), (self.name.clone(), String::new())];
@@ -199,7 +197,7 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// What stands in the folder of one build: the file, compressed, or a pointer to it.
+    /// Finds the file in the folder of one build: as it is, compressed, or by a pointer to it.
     fn store_folder(&mut self, root: &Path, folder: &Path, name: &str, before: &[&Path]) -> Option<PathBuf> {
         let file = folder.join(name);
         if self.is_it(&file) {
@@ -220,7 +218,7 @@ impl<'a> Search<'a> {
                 Ok(file) if !is_regular(&file) => {
                     self.note(&root.display(), PlaceTrouble::PointsToNothing(file.display().to_string()));
                 }
-                Ok(_) => {} // is_it said why
+                Ok(_) => {} // is_it has noted why
                 Err(why) => self.note(&root.display(), why),
             }
         }
@@ -230,9 +228,8 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Where a `file.ptr` leads, if it may be followed: whoever opens a share tells its host
-    /// who asks. So that host must be one that the user named, or whoever sent the pointer must
-    /// be vouched for.
+    /// The path in a `file.ptr`, if it may be followed. Opening a share tells its host who asks: so either the user
+    /// has named that host, or the sender of the pointer is vouched for.
     pub(super) fn pointed<'t>(&self, text: &'t str, is_vouched_for: bool) -> Result<&'t str, PlaceTrouble> {
         match Pointer::read(text) {
             Pointer::Message(text) => Err(PlaceTrouble::Message(text.to_owned())),
@@ -245,13 +242,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The nearest store that can be written to, else the program's own.
+    /// The nearest store that can be written to, or else the program's own.
     pub(super) fn writable(&self, before: &[&Path]) -> Option<PathBuf> {
         let near = before.iter().rev().find(|root| depot::is_writable(root)).map(|root| root.to_path_buf());
         near.or_else(|| self.locator.sources.store.clone())
     }
 
-    /// Expands a cabinet to where what is in it belongs.
+    /// Expands a cabinet to the place of its contents.
     pub(super) fn expand(&mut self, packed: &Path, target: &Path) -> Result<(), PdbError> {
         if let Some(folder) = target.parent() {
             fs::create_dir_all(folder)?;
@@ -265,7 +262,7 @@ impl<'a> Search<'a> {
         self.adopt(&draft, target)
     }
 
-    /// Gives a new file its name if it is what is wanted, else removes it.
+    /// Gives a new file its name if it is the wanted one, and removes it otherwise.
     pub(super) fn adopt(&mut self, draft: &Path, target: &Path) -> Result<(), PdbError> {
         let result = self.sought.verify(draft, self.stop).and_then(|()| Ok(paths::adopt(draft, target)?));
         if result.is_err() {
@@ -280,7 +277,7 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Why nothing was found.
+    /// The reason why nothing was found.
     pub(super) fn not_found(self) -> NotFound {
         match self.troubles {
             troubles if troubles.is_empty() => Trouble::Nowhere { name: self.name, places: self.asked }.into(),
@@ -296,11 +293,11 @@ pub(super) fn beginning(file: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&head).into_owned())
 }
 
-/// What a `file.ptr` says.
+/// The contents of a `file.ptr`.
 enum Pointer<'a> {
-    /// The file is there.
+    /// The path of the file.
     Path(&'a str),
-    /// It cannot be had.
+    /// The reason why the file is not available.
     Message(&'a str),
 }
 
@@ -314,7 +311,7 @@ impl<'a> Pointer<'a> {
     }
 }
 
-/// Whether a file is the PDB of this build.
+/// Checks that a file is the PDB of this build.
 pub(super) fn verify(file: impl Into<PdbFile>, wanted: PdbKey, stop: &Stop) -> Result<(), PdbError> {
     match resolver::identify(file, stop)? {
         found if found == wanted => Ok(()),
@@ -329,7 +326,7 @@ fn store_of(place: &Place) -> Option<&Path> {
     }
 }
 
-/// The name of a compressed file: its last letter is `_`.
+/// The name of a compressed file: its last letter is replaced by `_`.
 pub(super) fn compressed(name: &str) -> String {
     let mut letters = name.chars();
     letters.next_back();

@@ -1,5 +1,5 @@
-//! The servers of a locator, and what they answered: what one has not is asked for once,
-//! and one that is of no use is asked nothing more, until [`Servers::forget`].
+//! The servers of a locator, and their answers: a file that a server does not have is asked for once, and a server
+//! that is of no use is not asked any more, until [`Servers::forget`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::symbols::http::{Answer, Http};
 use crate::symbols::trouble::PlaceTrouble;
 use crate::tables::KeyedMap;
 
-/// See the module.
+/// Connections to servers, and what they answered.
 #[derive(Debug)]
 pub(super) struct Servers {
     pub(super) http: Http,
@@ -18,28 +18,28 @@ pub(super) struct Servers {
 /// See [`super::ServerAnswers`].
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// Servers that are of no use.
+    /// Servers that are of no use, and why.
     down: KeyedMap<String, PlaceTrouble>,
-    /// Servers, and whether their files are in folders by their first two letters.
+    /// For each server, whether its files are in folders by their first two letters.
     two_tier: KeyedMap<String, bool>,
-    /// URLs of which nothing came.
+    /// URLs that gave no file, and why.
     absent: KeyedMap<String, Absent>,
-    /// How often servers said that they have not got a file, and how long that took.
+    /// For each server, how often it said that it does not have a file, and how long that took in all.
     waits: KeyedMap<String, (u32, Duration)>,
 }
 
-/// An answer that there is nothing takes such a part of the silence that is allowed, of a server that is of any use.
+/// A server that is of any use takes at most this part of the allowed silence to say that it does not have a file.
 const USUAL_PART: u32 = 20;
 
-/// What all such answers may take beside that, in times of that silence.
+/// Additional time for all such answers of a server, as a multiple of the allowed silence.
 const GRACE: u32 = 4;
 
-/// Why nothing came.
+/// The reason why a URL gave no file.
 #[derive(Clone, Debug)]
 pub(super) enum Absent {
     /// There is no such file.
     Missing,
-    /// There may be one.
+    /// There may be one, but something went wrong.
     Trouble(PlaceTrouble),
 }
 
@@ -48,19 +48,19 @@ impl Servers {
         Self { http: Http::new(patience), answers }
     }
 
-    /// Asks again what was asked before.
+    /// Forgets all answers, so that servers are asked again.
     pub(super) fn forget(&self) {
         *self.lock() = Answers::default();
     }
 
-    /// What is known of a URL of a server, if it need not be asked.
+    /// The known answer for a URL of a server, if the server need not be asked.
     pub(super) fn known(&self, server: &str, url: &str) -> Option<Absent> {
         let answers = self.lock();
         answers.down.get(server).cloned().map(Absent::Trouble).or_else(|| answers.absent.get(url).cloned())
     }
 
-    /// Notes that a server has not got a file, and how long it took to say so. One that keeps us waiting each time would do
-    /// so for each module.
+    /// Notes that a server does not have a file, and how long it took to say so. A server that is slow each time
+    /// would be so for each module, so it is not asked any more.
     pub(super) fn note_missing(&self, server: &str, url: &str, took: Duration) {
         let mut answers = self.lock();
         answers.absent.insert(url.to_owned(), Absent::Missing);
@@ -73,7 +73,7 @@ impl Servers {
         }
     }
 
-    /// Notes why a server did not give a file. What only we wanted to end says nothing of it.
+    /// Notes why a server did not give a file. If we stopped the download, that says nothing about the server.
     pub(super) fn note(&self, server: &str, url: &str, trouble: &PlaceTrouble) {
         if *trouble == PlaceTrouble::Stopped {
             return;

@@ -1,9 +1,8 @@
-//! What the programs do besides: frames of the program's loop, marks, processor samples.
+//! Activity of the programs besides memory: frames of the program's loop, marks, processor samples.
 //!
-//! The loop shows [`FRAMES_A_SECOND`] frames a second, as often as it leaks. In frame
-//! [`LONG_FRAME`] it writes its state down ([`AUTOSAVE`], a scope of UIforETW), which commits a
-//! buffer and takes as long as two frames. `xperf -m` wrote [`LEVELS`]. Every 10 ms those processors
-//! are sampled that have something to do.
+//! The loop shows [`FRAMES_A_SECOND`] frames a second, as often as it leaks. In frame [`LONG_FRAME`] it saves its
+//! state ([`AUTOSAVE`], a scope of UIforETW), which commits a buffer and takes as long as two frames. `xperf -m`
+//! wrote [`LEVELS`]. Every 10 ms the busy processors are sampled.
 
 use super::app::{MAIN, MAIN_THREAD, PHYSICS, PHYSICS_THREAD};
 use super::script::{Script, Thread, place_in};
@@ -14,13 +13,13 @@ use crate::synth::cast::START_TICKS;
 /// Address of the program's swap chain.
 const SWAP_CHAIN: u64 = 0x01A4_7FF0_9D80;
 
-/// Ticks of a frame.
+/// Ticks per frame.
 const FRAME: i64 = 10_000_000 / FRAMES_A_SECOND;
 
-/// How far apart samples are.
+/// Ticks between two samples.
 const SAMPLED_EVERY: i64 = ms(10);
 
-/// Everything of the kind.
+/// Adds all frames, marks and samples.
 pub(super) fn play(script: &mut Script) {
     frames(script);
     marks(script);
@@ -31,7 +30,7 @@ fn activity(event: ActivityEvent) -> Event {
     Event::Activity(Box::new(event))
 }
 
-/// When frame `n` is handed over, to a millisecond or two.
+/// Time at which frame `n` is presented, to a millisecond or two.
 fn frame_at(n: i64) -> i64 {
     let late = if n > LONG_FRAME { 1 } else { 0 };
     FIRST_FRAME + (n + late) * FRAME
@@ -55,7 +54,7 @@ fn marks(script: &mut Script) {
         let event = MarkEvent { provider, provider_name: None, text, lasted_ms };
         script.event(thread, at, activity(ActivityEvent::Mark(event)));
     };
-    // By a program of its own.
+    // Written by a program of its own.
     let xperf = Thread(3988, 3996);
     for (text, at) in LEVELS {
         mark(xperf, at, class::PERF_INFO, text, None);
@@ -64,7 +63,7 @@ fn marks(script: &mut Script) {
     mark(MAIN_THREAD, frame_at(LONG_FRAME) + ms(1) + lasted, class::MULTI_MAIN, text, Some(lasted as f32 / 1e4));
 }
 
-/// Where the program is found, how often in a hundred.
+/// Places where the program is sampled, each with its share in percent.
 type Places = [(u64, &'static [&'static str]); 3];
 
 const MAIN_PLACES: Places = [
@@ -90,7 +89,7 @@ fn samples(script: &mut Script) {
     }
 }
 
-/// At one of some places, or nowhere.
+/// Adds a sample at one of some places, or none.
 fn sample_one(script: &mut Script, thread: Thread, at: i64, outer: &[&'static str], places: &Places) {
     let mut left = script.random.below(100);
     for (share, inner) in places {

@@ -61,10 +61,10 @@ const CREATE_THREAD: [&str; 5] = [
 const ARENA: u64 = 0x01A4_8000_0000;
 const ARENA_SIZE: u64 = 2 << 20;
 
-/// Who commits: the thread, its path up to the program's function, the rest.
+/// The code that commits: the thread, its path up to the program's function, and the rest of the path.
 type By = (Thread, &'static [&'static str], &'static [&'static str]);
 
-/// The other commits: when, where, pages, who.
+/// The other commits: time, address, pages, and code.
 #[rustfmt::skip]
 const COMMITS: [(i64, u64, u64, By); 23] = [
     (ms(1_006), LEAKING_HEAP, 2, (MAIN_THREAD, &LOADER, &["ntdll!RtlCreateHeap", "ntdll!NtAllocateVirtualMemory"])),
@@ -87,7 +87,7 @@ const COMMITS: [(i64, u64, u64, By); 23] = [
     (ms(21_650), LEAKING_HEAP + 32 * PAGE, 4, (MAIN_THREAD, &INNER_NEW, &GROW_HEAP)),
     (ms(28_430), LEAKING_HEAP + 36 * PAGE, 4, (MAIN_THREAD, &INNER_NEW, &GROW_HEAP)),
     (ms(32_900), LEAKING_HEAP + 40 * PAGE, 4, (MAIN_THREAD, &INNER_NEW, &GROW_HEAP)),
-    // What the shell commits for its child, just before the child is announced.
+    // Commits of the shell for its child, just before the child is announced.
     (ms(1_000) - 4_000, 0x7FFE_3000, 3, (SHELL_THREAD, &SHELL, &CREATE_PROCESS)),
     (ms(1_000) - 2_500, 0x0014_0000_0000, 4, (SHELL_THREAD, &SHELL, &CREATE_PROCESS)),
     (ms(1_000) - 1_100, 0x0014_0010_0000, 1, (SHELL_THREAD, &SHELL, &CREATE_PROCESS)),
@@ -103,7 +103,7 @@ const POST: [&str; 5] = [MAIN[0], MAIN[1], MAIN[2], MAIN[3], "app!MessageQueue::
 const GROW_ARENA: [&str; 4] =
     ["app!PhysicsHeap::Allocate", "app!PhysicsHeap::Grow", "kernelbase!VirtualAlloc", "ntdll!NtAllocateVirtualMemory"];
 
-/// Everything the program does.
+/// Adds everything the program does.
 pub(super) fn play(script: &mut Script) {
     let process = process();
     script.extend(process.start(START_TICKS + APP_START, 0, Tid(SHELL_THREAD.1), 8_000));
@@ -138,7 +138,7 @@ fn path(outer: &[&'static str], inner: &[&'static str]) -> Vec<&'static str> {
     [outer, inner].concat()
 }
 
-/// The pieces besides the buffers. Heaps and the arena reserve their range first.
+/// Adds the commits besides the buffers. Heaps and the arena reserve their range first.
 fn commits(script: &mut Script) {
     let reservations =
         [(ms(1_005), LEAKING_HEAP, 1 << 20, 0), (ms(1_108), MESSAGE_HEAP, 1 << 18, 7), (ms(1_155), ARENA, ARENA_SIZE, 9)];
@@ -168,7 +168,7 @@ fn commits(script: &mut Script) {
     script.event(MAIN_THREAD, TRACKER_CLOSE + ms(30), arena);
 }
 
-/// The buffer of the start, the step and the spikes.
+/// Adds the buffer of the start, the step and the spikes.
 fn buffers(script: &mut Script) {
     const PLACE: u64 = 0x01A4_9000_0000;
     let buffer = |script: &mut Script, at: i64, base: u64, callers: &[&'static str]| {
@@ -179,19 +179,19 @@ fn buffers(script: &mut Script) {
     let release = |base| Event::VirtualFree(pages(base, BUFFER, mem::RELEASE));
     buffer(script, BUFFER_TIME, PLACE, &["app!AllocateWorkingBuffers"]);
     script.event(MAIN_THREAD, LOOP_END + ms(50), release(PLACE));
-    // The process ends with this one.
+    // This buffer lives until the process ends.
     buffer(script, STEP, PLACE + 0x100_0000, &[]);
     for at in SPIKES {
-        // The range is free again each time, so each time it is the same.
+        // The range is free again each time, so the address is always the same.
         buffer(script, at, PLACE + 0x200_0000, &["app!Operation1", "app!ManipulateTemporaryBuffer"]);
         script.event(MAIN_THREAD, at + SPIKE_TICKS, release(PLACE + 0x200_0000));
     }
 }
 
-/// How many, from when, ticks apart, and the path in two parts.
+/// A series of blocks: their number, the time of the first, the ticks between two, and the path in two parts.
 type Blocks = (u64, i64, i64, &'static [&'static str], &'static [&'static str]);
 
-/// Blocks of the start.
+/// Blocks that are allocated at the start.
 #[rustfmt::skip]
 const START_BLOCKS: [Blocks; 7] = [
     (10, ms(1_008), 4_500, &LOADER, &HEAP_ALLOC),
@@ -203,7 +203,7 @@ const START_BLOCKS: [Blocks; 7] = [
     (10, ms(1_156), 8_300, &START_PHYSICS, &NEW),
 ];
 
-/// The heap that leaks: blocks of the start of odd sizes, then always the same.
+/// Adds the heap that leaks: first blocks of odd sizes, then always the same size.
 fn default_heap(script: &mut Script) {
     let (layer, heap) = (Layer::Heap, LEAKING_HEAP);
     let owner = script.event(MAIN_THREAD, ms(1_006) + 3_000, Event::HeapOpen { layer, heap, name: None });
@@ -218,7 +218,7 @@ fn default_heap(script: &mut Script) {
     let mut bytes = HEAP_BYTES - LEAKS * LEAK_SIZE;
     for (count, from, step, outer, inner) in START_BLOCKS {
         for n in 0..count {
-            // Around the mean of what is left, so that the last one fits.
+            // Around the mean of the rest, so that the last one fits.
             let mean = bytes / blocks;
             let size = if blocks == 1 { bytes } else { script.random.between(mean / 5, mean * 9 / 5) };
             let at = script.about(from + n as i64 * step, 900);
@@ -234,7 +234,7 @@ fn default_heap(script: &mut Script) {
     }
 }
 
-/// Messages that live for some hundred milliseconds.
+/// Adds messages that live for some hundred milliseconds.
 fn message_heap(script: &mut Script) {
     let (layer, heap) = (Layer::Heap, MESSAGE_HEAP);
     let created = script.event(MAIN_THREAD, ms(1_110) + 4_000, Event::HeapOpen { layer, heap, name: None });
@@ -244,7 +244,7 @@ fn message_heap(script: &mut Script) {
     let mut n = 0;
     let mut at = LOOP_START + ms(30);
     while at < LOOP_END - ms(600) {
-        // A slot is used again after four seconds, when its message is long gone.
+        // A slot is used again after about four seconds, when its message is long gone.
         let address = heap + 0x740 + n % SLOTS * 0x220;
         let size = script.random.between(96, 512);
         let owner = script.event(MAIN_THREAD, at, Event::Alloc { layer, heap, address, size });
@@ -264,7 +264,7 @@ const TRACKED_FREE: [&str; 3] =
 const TRACKED_REALLOC: [&str; 3] =
     ["app!VSHeapTracker::CHeapTracker::ReallocateEvent", "ntdll!EtwEventWriteTransfer", "ntdll!NtTraceEvent"];
 
-/// The custom heap: some blocks for good, then teeth of a saw that grow to full height.
+/// Adds the custom heap: some blocks for good, then teeth of a sawtooth that grow to full height.
 fn tracker(script: &mut Script) {
     let (layer, heap) = (Layer::Tracker, TRACKER_HANDLE);
     let name = || Some(TRACKER.into());
@@ -290,8 +290,8 @@ fn tracker(script: &mut Script) {
     script.event_with_stack(MAIN_THREAD, TRACKER_CLOSE, Event::HeapClose { layer, heap, name: name() }, &closer);
 }
 
-/// One tooth: two blocks in each of 48 steps, one in twelve resized, all freed at
-/// the end. `height` in percent of 1.5 MB or so.
+/// Adds one tooth: two blocks in each of 48 steps, one in twelve is resized, all are freed at the end. `height` is in
+/// percent of about 1.5 MB.
 fn tooth(script: &mut Script, from: i64, base: u64, height: u64) {
     let (layer, heap) = (Layer::Tracker, TRACKER_HANDLE);
     let mut top = base;
@@ -309,7 +309,7 @@ fn tooth(script: &mut Script, from: i64, base: u64, height: u64) {
             let callers = [&PHYSICS[..], &[caller, "app!PhysicsHeap::Allocate"], &TRACKED_ALLOC].concat();
             script.event_with_stack(PHYSICS_THREAD, at, Event::Alloc { layer, heap, address, size }, &callers);
             if (2 * n + part) % 12 == 7 {
-                // Every second one can stay where it is.
+                // Every second one can stay at its address.
                 let stays = n % 2 == 0;
                 let size = if stays { size - size / 4 } else { size + size / 2 };
                 let new = if stays { address } else { place(size) };
@@ -328,7 +328,7 @@ fn tooth(script: &mut Script, from: i64, base: u64, height: u64) {
     }
 }
 
-/// Bytes of the pieces besides the buffers.
+/// Bytes of the commits besides the buffers.
 #[cfg(test)]
 pub(super) fn other_commits() -> u64 {
     COMMITS.iter().map(|(_, _, count, _)| count * PAGE).sum()

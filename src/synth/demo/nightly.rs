@@ -1,14 +1,14 @@
-//! One of many captures of the demo's program, as a fleet of machines records them each night: short,
-//! with numbers that whoever asks for it knows, so that questions about all of them have known answers.
+//! One of many captures of the demo's program, as a fleet of machines records them each night: short, with numbers
+//! that the caller chooses, so that questions about all of them have known answers.
 //!
-//! The program lies elsewhere in memory in each ([`Nightly::slide`]), as it does on real machines. It ends
-//! half a second before the capture does. What is alive then, of [`APP_PID`]:
+//! The program is at another address in each ([`Nightly::slide`]), as on real machines. It ends half a second before
+//! the capture does. Memory of [`APP_PID`] that is alive then:
 //! - heap: [`Nightly::leaks`] samples of [`LEAK_SIZE`] bytes by `InnerLoopOperation`, and
 //!   [`Nightly::settings`] settings of [`SETTING_SIZE`] bytes by `Array<Setting>::Grow`;
 //! - tracker: [`Nightly::pairs`] pairs of [`PAIR_SIZE`] bytes by `BroadPhase::UpdatePairs`;
 //! - commit: [`BUFFER`] bytes by `AllocateWorkingBuffers`, which end with the process.
 //!
-//! Besides, [`Nightly::messages`] messages of [`MESSAGE_SIZE`] bytes came and went by `MessageQueue::Post`.
+//! Besides, `MessageQueue::Post` allocates [`Nightly::messages`] messages of [`MESSAGE_SIZE`] bytes, which are freed again.
 
 use super::super::cast::{self, Process, START_TICKS};
 use super::super::timeline::What;
@@ -24,32 +24,32 @@ pub const PAIR_SIZE: u64 = 512;
 /// Bytes of a message.
 pub const MESSAGE_SIZE: u64 = 128;
 
-/// What is told apart.
+/// The numbers in which the captures differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Nightly {
-    /// Days after that of all other generated traces.
+    /// Days after the date of all other generated traces.
     pub day: u32,
-    /// How far from its usual place the program lies, in units of 64 KiB.
+    /// Distance of the program from its usual address, in units of 64 KiB.
     pub slide: u32,
-    /// Samples that leak.
+    /// Number of samples that leak.
     pub leaks: u32,
-    /// Settings.
+    /// Number of settings.
     pub settings: u32,
-    /// Messages.
+    /// Number of messages.
     pub messages: u32,
-    /// Pairs of bodies.
+    /// Number of pairs of bodies.
     pub pairs: u32,
 }
 
 const APP_BEGINS: i64 = ms(100);
 const APP_ENDS: i64 = ms(3_500);
 const CAPTURE_ENDS: i64 = ms(4_000);
-/// Blocks of one kind at most, so that all are there before the program ends.
+/// Maximum blocks of one kind, so that all are there before the program ends.
 const MOST: u32 = 100_000;
 const DAY: i64 = 86_400 * 10_000_000;
 
 impl Nightly {
-    /// Why there is none like that.
+    /// Checks the numbers; the error is the reason why there is no such capture.
     pub(in crate::synth) fn check(&self) -> Result<(), &'static str> {
         let Self { day, slide, leaks, settings, messages, pairs } = *self;
         if day > 10_000 || slide > 0x1000 || [leaks, settings, messages, pairs].iter().any(|&count| count > MOST) {
@@ -68,7 +68,7 @@ impl Nightly {
         process
     }
 
-    /// Everything the program does.
+    /// Adds everything the program does.
     fn play(&self, script: &mut Script) {
         let process = self.process();
         let step = 9_000;
@@ -113,14 +113,14 @@ impl Nightly {
         }
     }
 
-    /// Moves what lies in the program to where it lies now.
+    /// Moves addresses in the program to its address in this capture.
     fn moved(&self, frames: &mut [u64]) {
         let program = images::APP.base..images::APP.base + images::APP.size;
         frames.iter_mut().filter(|frame| program.contains(frame)).for_each(|frame| *frame += self.slide());
     }
 }
 
-/// So many moments, evenly spread.
+/// Returns `count` times, evenly spread.
 fn spread(count: u32, from: i64, to: i64) -> impl Iterator<Item = i64> {
     let (count, length) = (i64::from(count), to - from);
     (0..count).map(move |n| from + length * n / count)

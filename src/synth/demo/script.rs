@@ -1,5 +1,5 @@
-//! What happens in the demo, collected in any order: events of threads with their
-//! stacks, given as paths of functions from the outermost in.
+//! Events of the demo, collected in any order: events of threads with their stacks, which are given as paths of
+//! functions from the outermost in.
 
 use super::super::cast::START_TICKS;
 use super::super::images::{self, Image};
@@ -17,7 +17,7 @@ pub(super) struct Thread(pub(super) u32, pub(super) u32);
 /// The events so far.
 pub(super) struct Script {
     entries: Vec<Entry>,
-    /// Times at which each thread has an event; stacks name their owner by these.
+    /// Times at which each thread has an event, by which stacks refer to it.
     taken: KeyedSet<(u32, i64)>,
     pub(super) random: Random,
 }
@@ -34,18 +34,18 @@ impl Script {
         self.entries.extend(entries);
     }
 
-    /// All entries by time; those of one time as they came.
+    /// Returns all entries by time; those of the same time keep their order.
     pub(super) fn in_order(mut self) -> Vec<Entry> {
         self.entries.sort_by_key(|e| e.time);
         self.entries
     }
 
-    /// A moment up to `spread` ticks after `at`.
+    /// A random time up to `spread` ticks after `at`.
     pub(super) fn about(&mut self, at: i64, spread: u64) -> i64 {
         at + self.random.below(spread) as i64
     }
 
-    /// An event of a thread; tells its raw time, which is the thread's alone.
+    /// Adds an event of a thread; returns its raw time, which no other event of the thread has.
     pub(super) fn event(&mut self, thread: Thread, ticks: i64, event: Event) -> i64 {
         let time = self.claim(thread, ticks);
         self.entries.push(Entry::record(processor(thread, time), record(time, thread.0, thread.1, event)));
@@ -60,20 +60,20 @@ impl Script {
         time
     }
 
-    /// An event with its stack inside.
+    /// Adds an event that contains its stack.
     pub(super) fn event_with_stack(&mut self, thread: Thread, ticks: i64, event: Event, path: &[&str]) {
         let time = self.claim(thread, ticks);
         let what = What::Inline(record(time, thread.0, thread.1, event), frames(path));
         self.entries.push(Entry::new(time, processor(thread, time), what));
     }
 
-    /// The user's stack of an event that was written from user mode.
+    /// Adds the user stack of an event that was written from user mode.
     pub(super) fn stack(&mut self, thread: Thread, owner: i64, path: &[&str]) {
         let time = self.about(owner + 12, 40);
         self.push_stack(thread, time, processor(thread, owner), owner, path);
     }
 
-    /// The stack of a sample: its innermost frame is where it was.
+    /// Adds the stack of a sample, whose innermost frame is where the processor was.
     pub(super) fn stack_at(&mut self, thread: Thread, owner: i64, address: u64, path: &[&str]) {
         let time = self.about(owner + 8, 30);
         let mut frames = frames(path);
@@ -82,13 +82,13 @@ impl Script {
         self.entries.push(Entry::new(time, processor(thread, owner), what));
     }
 
-    /// Both parts of a VirtualAlloc's stack. The user's part comes when the thread
-    /// leaves the kernel, now and then on another processor.
+    /// Adds both parts of a VirtualAlloc's stack. The user part comes when the thread leaves the kernel, now and then
+    /// on another processor.
     pub(super) fn stack_from_kernel(&mut self, thread: Thread, owner: i64, user: &[&str]) {
         self.stack_with_kernel(thread, owner, &KERNEL_PATH, user);
     }
 
-    /// The same for another service of the kernel.
+    /// Adds both parts of the stack of another service of the kernel.
     pub(super) fn stack_with_kernel(&mut self, thread: Thread, owner: i64, kernel: &[&str], user: &[&str]) {
         let home = processor(thread, owner);
         let time = self.about(owner + 8, 30);
@@ -104,14 +104,14 @@ impl Script {
         self.entries.push(Entry::new(time, processor, what));
     }
 
-    /// The user's stack of an event as a key.
+    /// Adds the user stack of an event as a key.
     pub(super) fn key(&mut self, thread: Thread, owner: i64, key: u64) {
         let time = self.about(owner + 6, 20);
         let event = Event::StackRef { owner, part: StackPart::User, key };
         self.entries.push(Entry::record(processor(thread, owner), record(time, thread.0, thread.1, event)));
     }
 
-    /// What a key has stood for, told by an event of this hook.
+    /// Adds the event that tells which stack a key has stood for; `hook` is its kind.
     pub(super) fn define(&mut self, ticks: i64, hook: u16, key: u64, path: &[&str]) {
         let time = START_TICKS + ticks;
         let event = Event::StackDefinition { part: StackPart::User, key, frames: FrameRange::default() };
@@ -121,15 +121,14 @@ impl Script {
     }
 }
 
-/// Where a thread runs: it moves every half second or so.
+/// The processor on which a thread runs; it changes about every half second.
 fn processor(thread: Thread, time: i64) -> u16 {
     let slice = time / 5_300_000 + i64::from(thread.1) * 1_000_003;
     Random::new(slice as u64).below(4) as u16
 }
 
-/// Return addresses, innermost first, of a path of `image!function` from the
-/// outermost in. A caller returns to the same place whenever it calls the same
-/// function; what is called at the very end runs at a place of its own.
+/// The return addresses, innermost first, of a path of `image!function` from the outermost in. A caller returns to
+/// the same address whenever it calls the same function; the innermost function has an address of its own.
 pub(super) fn frames(path: &[&str]) -> Vec<u64> {
     let callees = path.iter().skip(1).copied().chain([""]);
     let mut frames: Vec<u64> = path.iter().zip(callees).map(|(function, callee)| return_address(function, callee)).collect();
@@ -137,7 +136,7 @@ pub(super) fn frames(path: &[&str]) -> Vec<u64> {
     frames
 }
 
-/// A place in a function, one of 64.
+/// An address in a function, one of 64.
 pub(super) fn place_in(function: &str, place: u64) -> u64 {
     let Some((image, name)) = function.split_once('!') else { return 0 };
     let Some(image) = image_of(image) else { return 0 };
@@ -147,7 +146,7 @@ pub(super) fn place_in(function: &str, place: u64) -> u64 {
     })
 }
 
-/// 0 for a function or a call that no table has; a test sees to it that there is none.
+/// The return address of a call; 0 for a function or a call that no table has. A test checks that there is no such call.
 fn return_address(function: &str, callee: &str) -> u64 {
     let Some((image, caller)) = function.split_once('!') else { return 0 };
     let Some(image) = image_of(image) else { return 0 };

@@ -11,10 +11,10 @@ const COLLECTOR: Thread = Thread(SERVICE_PID, SERVICE_THREADS[0]);
 const REPORTER: Thread = Thread(SERVICE_PID, SERVICE_THREADS[1]);
 const LAYER: Layer = Layer::Heap;
 const HEAP: u64 = SERVICE_HEAP;
-/// Blocks of reports; above the cache's.
+/// First address of the blocks of reports, above those of the cache.
 const REPORT_AREA: u64 = HEAP + 0x80_0000;
 
-/// When the history is loaded for the last time and its key is free for another stack.
+/// Time at which the history has been loaded for the last time, so that its key is free for another stack.
 const KEY_CHANGES_HANDS: i64 = ms(18_000);
 
 macro_rules! path {
@@ -24,7 +24,7 @@ macro_rules! path {
     };
 }
 
-/// What a stack key stands for. The first two share a key, one after the other.
+/// A stack and its key. The first two stacks share a key, one after the other.
 struct Site {
     key: u64,
     path: &'static [&'static str],
@@ -106,7 +106,7 @@ pub(super) fn process() -> Process {
     }
 }
 
-/// Everything the program does.
+/// Adds everything the program does.
 pub(super) fn play(script: &mut Script) {
     cache(script);
     history(script);
@@ -130,7 +130,7 @@ fn free(script: &mut Script, thread: Thread, at: i64, address: u64) {
     script.event(thread, at, Event::Free { layer: LAYER, heap: HEAP, address });
 }
 
-/// Samples are cached for good, but for one in three.
+/// Adds samples that are cached for good, except for one in three.
 fn cache(script: &mut Script) {
     let mut address = HEAP + 0x1000;
     let mut at = ms(350);
@@ -155,7 +155,7 @@ fn cache(script: &mut Script) {
     }
 }
 
-/// The history is read in the first half and turned over in the second.
+/// Adds the history, which is loaded in the first half and rotated in the second.
 fn history(script: &mut Script) {
     let area = HEAP + 0x40_0000;
     for n in 0..12 {
@@ -167,8 +167,8 @@ fn history(script: &mut Script) {
     }
 }
 
-/// A report: sections for a quarter of a second, a string that moves as it grows,
-/// a buffer to compress into, and soon all is gone.
+/// Adds a report: sections for a quarter of a second, a string that moves as it grows, and a buffer to compress into.
+/// Soon everything is freed.
 fn report(script: &mut Script, from: i64) {
     let sections = 34 + script.random.below(14);
     let mut blocks = Vec::new();
@@ -195,8 +195,8 @@ fn report(script: &mut Script, from: i64) {
     }
 }
 
-/// Five times as large as before means five moves: Alloc of the new block, Free of
-/// the old, and a ReAlloc that sums them up.
+/// Adds a string that doubles five times, each time with a move: Alloc of the new block, Free of the old, and a
+/// ReAlloc that sums them up. Returns the time of its end, and its address.
 fn growing_string(script: &mut Script, from: i64) -> (i64, u64) {
     let place = |step: u64| REPORT_AREA + 0x10_0000 + step % 2 * 0x8_0000;
     let mut size = 4 << 10;
@@ -213,7 +213,7 @@ fn growing_string(script: &mut Script, from: i64) -> (i64, u64) {
     (from + 5 * ms(14), place(5))
 }
 
-/// Blocks from before the trace go now and then.
+/// Adds frees of blocks from before the trace, now and then.
 fn unknown_frees(script: &mut Script) {
     for n in 0..UNMATCHED_FREES {
         let at = script.about(ms(1_500) + n as i64 * ms(1_400), 5_000_000);
@@ -221,8 +221,7 @@ fn unknown_frees(script: &mut Script) {
     }
 }
 
-/// Memory from before the trace, and an arena that grows, gives a part back and
-/// takes more than that again.
+/// Adds memory from before the trace, and an arena that grows, gives a part back and takes more than that again.
 fn pages(script: &mut Script) {
     const MB: u64 = 1 << 20;
     const ARENA: u64 = 0x01B0_0000_0000;

@@ -1,4 +1,4 @@
-//! The demo is what it says it is: facts counted by a plain scan of its records.
+//! Tests that the demo is what it claims to be: facts counted by a plain scan of its records.
 
 use std::io::Cursor;
 use std::ops::ControlFlow;
@@ -42,7 +42,7 @@ fn function_at(address: u64) -> (&'static Image, &'static Function) {
     let image = IMAGES.into_iter().find(|i| (i.base..i.base + i.size).contains(&address));
     let image = image.unwrap_or_else(|| panic!("{address:#x} is in no image"));
     let rva = (address - image.base) as u32;
-    // A return address is behind the call, so the start of a function is none.
+    // A return address is behind the call, so it is never the start of a function.
     let function = image.functions.iter().find(|f| (f.rva + 1..f.rva + f.size).contains(&rva));
     (image, function.unwrap_or_else(|| panic!("{}+{rva:#x} is in no function", image.file)))
 }
@@ -89,7 +89,7 @@ fn the_program_is_built_from_the_committed_sources() {
     for path in files {
         hasher.update(path.file_name().unwrap().as_encoded_bytes());
         hasher.update(b"\0");
-        // As they were built, whatever ends of lines the machine likes.
+        // As they were built, whatever line endings the machine prefers.
         hasher.update(std::fs::read_to_string(&path).unwrap().replace("\r\n", "\n").as_bytes());
     }
     assert_eq!(hasher.finalize(), program::SOURCES, "the sources changed: run scripts/demo.sh");
@@ -125,7 +125,7 @@ fn the_program_commits_126_megabytes() {
     let sum: u64 = commits.iter().map(|(_, range)| range.size).sum();
     assert_eq!(sum, 126 << 20);
     assert_eq!(app::other_commits(), OTHER_COMMITS);
-    // No page is committed twice while it is, so requests are rows.
+    // No page is committed twice at the same time, so each request is a row.
     let mut alive: Vec<PageRange> = Vec::new();
     let freed = demo.pages(APP_PID, true);
     for (at, range) in &commits {
@@ -189,7 +189,7 @@ fn the_heap_leaks_as_in_the_exercise() {
     }
 }
 
-/// Blocks alive at the end by layer, heap and address, and how many frees met none.
+/// Blocks alive at the end by layer, heap and address, and the number of frees that met no block.
 fn replay(demo: &Demo, pid: u32) -> (KeyedMap<(Layer, u64, u64), u64>, u64) {
     let (mut live, mut unmatched) = (KeyedMap::default(), 0);
     for record in demo.of(pid) {

@@ -1,20 +1,21 @@
-//! The folder of the tables: `<table>/capture=<id>/…`. Several exports write into it at a time and
-//! engines read it meanwhile, so a capture comes and goes as a whole.
+//! The folder of the tables: `<table>/capture=<id>/…`. Several exports can write into it at a time while query
+//! engines read it, so a capture appears and disappears as a whole.
 //!
-//! What is written stands in a folder of its own, [`STAGING`]…, where no table is and nobody looks. When all
-//! is there its parts move to their tables ([`swap`]), `captures` last: **a capture counts only if it is in
-//! `captures`**. One that is replaced leaves `captures` first, and its parts wait in that folder until the new ones
-//! are in their places: if anything goes wrong they move back.
+//! An export writes into a folder of its own, [`STAGING`]…, which is no table and which nobody reads. When everything
+//! is there, the parts are moved to their tables ([`swap`]), `captures` last: **a capture counts only if it is in
+//! `captures`**. A capture that is replaced leaves `captures` first, and its parts wait in the staging folder until
+//! the new ones are in their places: if anything goes wrong, they are moved back.
 //!
 //! Moving and tidying up happen under a lock of the folder ([`LOCK`]), which nobody holds for longer than some
-//! renames take. The folder of an export that was killed is one whose own lock nobody holds. What the next export finds:
-//! - Killed while it wrote, nothing is in the tables. Its folder is removed.
-//! - Killed while parts moved, the capture does not count. One that was to be replaced gets its parts back and counts
-//!   again; of others the parts are removed, those in the tables too.
-//! - Killed after the last part moved, the new capture counts. What was replaced is removed with the folder.
+//! renames take. A running export also holds a lock in its staging folder: if nobody holds that one, the export was
+//! killed. The next export finds one of these states:
+//! - Killed while writing: nothing is in the tables. The staging folder is removed.
+//! - Killed while parts moved: the capture does not count. If it was to replace another one, that one gets its parts
+//!   back and counts again; otherwise its parts are removed, also those in the tables.
+//! - Killed after the last part moved: the new capture counts. The replaced parts are removed with the staging folder.
 //!
-//! What cannot be put in order or removed (others have it open) stays for the export after that: it does not count.
-//! But where it cannot be told whether a capture counts, nothing is removed, and the export fails.
+//! Anything that cannot be put in order or removed (others have it open) stays for the next export: it does not
+//! count. But if it cannot be told whether a capture counts, nothing is removed, and the export fails.
 
 mod swap;
 #[cfg(test)]
@@ -31,31 +32,31 @@ use swap::{PART, Swap, at, is_folder, make, part};
 
 /// File that is locked while parts are moved.
 const LOCK: &str = "_lock";
-/// How folders of exports that are going on begin.
+/// Prefix of the staging folders of running exports.
 const STAGING: &str = "_staging-";
-/// In such a folder, locked as long as its export lives.
+/// File in a staging folder, locked as long as its export lives.
 const OWNER: &str = "_owner";
 
-/// What became of a capture.
+/// The outcome of adding a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// It was written.
     Written,
-    /// It was there already, maybe since a moment ago.
+    /// It was there already, perhaps only since a moment ago.
     WasThere,
 }
 
-/// The folder, and the place in it of this export.
+/// The folder of the tables, and the staging folder of this export.
 #[derive(Debug)]
 pub struct Lake {
     folder: PathBuf,
     staging: PathBuf,
-    /// Locked as long as this lives.
+    /// The file that is locked as long as this lives.
     owner: Option<File>,
 }
 
 impl Lake {
-    /// Makes the folder if need be, puts in order what was left over there, and begins an export.
+    /// Creates the folder if need be, tidies up what killed exports left there, and begins an export.
     pub fn open(folder: &Path) -> Result<Self, LakeError> {
         if folder.metadata().is_ok_and(|is| !is.is_dir()) {
             return Err(LakeError::Refused(folder.to_owned(), "this is no folder; tables are written into one"));
@@ -65,20 +66,20 @@ impl Lake {
         let _lock = lock(folder)?;
         make_captures(folder)?;
         tidy(folder)?;
-        // Its owner is there and locked before anybody else can look. It goes again if that fails.
+        // The owner file is there and locked before anybody else can look. If that fails, the staging folder is removed.
         let staging = tempfile::Builder::new().prefix(STAGING).tempdir_in(folder).map_err(at(folder))?;
         let owner = File::create_new(staging.path().join(OWNER)).map_err(at(folder))?;
         owner.lock().map_err(at(folder))?;
         Ok(Self { folder: folder.to_owned(), staging: staging.keep(), owner: Some(owner) })
     }
 
-    /// Whether a capture is there.
+    /// Whether the folder has a capture.
     pub fn has(&self, capture: &str) -> Result<bool, LakeError> {
         Ok(is_folder(&part(&self.folder, &CAPTURES, capture))?)
     }
 
-    /// Lets `write` fill a new folder with the tables of a capture and moves them to their places. If
-    /// anything goes wrong nothing of it remains, and a capture that was to be replaced stays.
+    /// Lets `write` fill a new folder with the tables of a capture, and moves them to their places. If anything goes
+    /// wrong, nothing of it remains, and a capture that was to be replaced stays.
     pub fn add<T>(
         &self,
         capture: &str,
@@ -100,12 +101,13 @@ impl Lake {
 impl Drop for Lake {
     fn drop(&mut self) {
         let Ok(_lock) = lock(&self.folder) else { return };
-        self.owner = None; // Windows keeps files that are open
+        self.owner = None; // Windows does not remove open files
         let _ = remove_staging(&self.folder, &self.staging);
     }
 }
 
-/// What was written of a capture, or what it replaced: it goes, unless a capture waits in it for its place.
+/// The draft of a capture, or the parts that it replaced. It is removed when dropped, unless a capture waits in it
+/// for its place.
 struct Draft<'a>(Swap<'a>);
 
 impl Drop for Draft<'_> {
@@ -116,7 +118,7 @@ impl Drop for Draft<'_> {
     }
 }
 
-/// Windows locks only what can be read or written.
+/// Options for opening a lock file: Windows locks only files that can be read or written.
 fn lockable() -> OpenOptions {
     let mut options = File::options();
     options.read(true).write(true).truncate(false);
@@ -130,7 +132,7 @@ fn lock(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Refuses folders in which parts would come and go around a file that is read.
+/// Refuses a folder if a file that is read lies below the folders in which parts come and go.
 fn check_free(folder: &Path) -> Result<(), LakeError> {
     let own = entries(folder)?.into_iter().filter(|(_, name)| {
         let name = name.as_str();
@@ -144,8 +146,8 @@ fn check_free(folder: &Path) -> Result<(), LakeError> {
     Ok(())
 }
 
-/// Makes the folder that tells which captures count, before any part can be there. If it is not there and parts
-/// are, somebody took it away: then they are no leftovers.
+/// Creates the folder that tells which captures count, before any part can be there. If it is missing although there
+/// are parts, somebody removed it: the parts are no leftovers then, and that is an error.
 fn make_captures(folder: &Path) -> Result<(), LakeError> {
     let captures = folder.join(CAPTURES.name);
     if is_folder(&captures)? {
@@ -159,8 +161,8 @@ fn make_captures(folder: &Path) -> Result<(), LakeError> {
     Ok(make(&captures)?)
 }
 
-/// Puts in order what exports left that ended in the middle: their own folders, and parts of captures that do
-/// not count. Under the lock, so that nobody moves parts just now.
+/// Tidies up after exports that were killed: removes their staging folders, and parts of captures that do not count.
+/// Call it under the lock, so that nobody moves parts meanwhile.
 fn tidy(folder: &Path) -> io::Result<()> {
     let mut waiting = Vec::new();
     for (staging, name) in entries(folder)? {
@@ -186,7 +188,7 @@ fn tidy(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the folder of an export that has ended, when all captures that gave way in vain are in their
+/// Removes the staging folder of an export that has ended, when all captures that were moved out in vain are in their
 /// places again.
 fn remove_staging(folder: &Path, staging: &Path) -> io::Result<()> {
     for capture in waiting_in(folder, staging)? {
@@ -195,7 +197,7 @@ fn remove_staging(folder: &Path, staging: &Path) -> io::Result<()> {
     if waiting_in(folder, staging)?.is_empty() { fs::remove_dir_all(staging) } else { Ok(()) }
 }
 
-/// Captures that gave way in vain and wait in an export's folder.
+/// The captures that were moved out in vain and wait in a staging folder.
 fn waiting_in(folder: &Path, staging: &Path) -> io::Result<Vec<String>> {
     let mut waiting = Vec::new();
     for (draft, capture) in entries(staging)? {
@@ -207,16 +209,16 @@ fn waiting_in(folder: &Path, staging: &Path) -> io::Result<Vec<String>> {
     Ok(waiting)
 }
 
-/// Whether nobody holds its lock. Where that cannot be told (it may be another user's) somebody does.
+/// Whether nobody holds the lock of a staging folder. If that cannot be told (it may be another user's), somebody does.
 fn is_abandoned(staging: &Path) -> bool {
     match lockable().open(staging.join(OWNER)) {
         Ok(owner) => owner.try_lock().is_ok(),
-        // It ended before it had one: it has one before it gives up the lock of the folder.
+        // The export ended before it had an owner file: it has one before it gives up the lock of the folder.
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }
 
-/// Folders in a folder; none if that is not there.
+/// The folders in a folder; none if it does not exist.
 fn entries(folder: &Path) -> io::Result<Vec<(PathBuf, String)>> {
     let list = match fs::read_dir(folder) {
         Ok(list) => list,

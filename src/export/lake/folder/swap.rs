@@ -1,10 +1,10 @@
-//! How a capture takes its place in the tables, and how one that stands there gives way: by renames alone, each
-//! of which can be taken back. Whoever does that holds the lock of the folder.
+//! Moves a capture to its place in the tables, and an old one out of it: by renames alone, each of which can be
+//! undone. The caller holds the lock of the folder.
 //!
-//! The new parts are in a draft, `<draft>/<table>`. Those of the old capture move into [`OLD`] there, `captures`
-//! first; then the new ones move to their places, `captures` last. So a capture that is in `captures` has all its
-//! parts at any moment. A table's new part is in its place if and only if the draft lacks it: that is all
-//! that has to be known to take things back, also by another program after this one was killed.
+//! The new parts are in a draft, `<draft>/<table>`. Those of the old capture are moved into [`OLD`] there, `captures`
+//! first; then the new ones are moved to their places, `captures` last. So a capture that is in `captures` has all
+//! its parts at any moment. A table's new part is in its place if and only if it is not in the draft: nothing else
+//! has to be known to undo the moves, even by another program after this one was killed.
 
 use std::fs;
 use std::io;
@@ -12,33 +12,33 @@ use std::path::{Path, PathBuf};
 
 use crate::export::lake::table::{CAPTURES, TABLES, Table};
 
-/// In a draft, the parts of the capture that gave way.
+/// Folder in a draft for the parts of the old capture.
 const OLD: &str = "_old";
-/// How parts of captures are called in the folders of their tables.
+/// Prefix of the folders of captures in the folder of a table.
 pub(super) const PART: &str = "capture=";
 
-/// Renames a folder; tests let it fail.
+/// A function that renames a folder; tests let it fail.
 pub(super) type Rename<'r> = dyn FnMut(&Path, &Path) -> io::Result<()> + 'r;
 
-/// One capture that comes.
+/// The move of one capture to its place.
 pub(super) struct Swap<'a> {
     /// The folder of the tables.
     pub(super) folder: &'a Path,
-    /// Its name there.
+    /// Its id there.
     pub(super) capture: &'a str,
-    /// Where its parts are.
+    /// The folder with its new parts.
     pub(super) draft: PathBuf,
 }
 
 impl Swap<'_> {
-    /// Puts the capture into its place, from which an old one gives way. If that fails nothing has changed or,
-    /// where not even that could be had, the swap [is halfway](Self::is_halfway).
+    /// Moves the capture to its place, and an old one out of it. If that fails, nothing has changed or, if it could
+    /// not be undone, the swap [is halfway](Self::is_halfway).
     pub(super) fn publish(&self) -> io::Result<()> {
         self.publish_by(&mut move_folder)
     }
 
     pub(super) fn publish_by(&self, rename: &mut Rename<'_>) -> io::Result<()> {
-        // A part that was never there would be taken for one that is in its place.
+        // A part that was never there would be taken for one that is in its place already.
         for table in TABLES {
             let part = self.new_part(table);
             if !is_folder(&part)? {
@@ -52,7 +52,7 @@ impl Swap<'_> {
         done
     }
 
-    /// The renames.
+    /// Does the renames.
     pub(super) fn exchange(&self, rename: &mut Rename<'_>) -> io::Result<()> {
         make(&self.draft.join(OLD))?;
         for table in TABLES {
@@ -64,7 +64,7 @@ impl Swap<'_> {
         TABLES.into_iter().try_for_each(|table| self.shift(table, &self.new_part(table), &self.part(table), rename))
     }
 
-    /// Takes the renames back, however many there were; as often as it is called.
+    /// Undoes the renames, however many were done; can be called again.
     pub(super) fn undo(&self) -> io::Result<()> {
         self.undo_by(&mut move_folder)
     }
@@ -79,13 +79,13 @@ impl Swap<'_> {
         TABLES.into_iter().try_for_each(|table| self.shift(table, &self.old_part(table), &self.part(table), rename))
     }
 
-    /// Whether an old capture gave way that does not count now, and neither does the new one.
+    /// Whether an old capture was moved out and does not count now, and neither does the new one.
     pub(super) fn is_halfway(&self) -> io::Result<bool> {
         let is_between = is_folder(&self.old_part(&CAPTURES))? && is_folder(&self.new_part(&CAPTURES))?;
         Ok(is_between && !is_folder(&self.part(&CAPTURES))?)
     }
 
-    /// Moves what is there; an error names the table's part.
+    /// Moves a folder if it is there; an error names the table's part.
     fn shift(&self, table: &Table, from: &Path, to: &Path, rename: &mut Rename<'_>) -> io::Result<()> {
         if is_folder(from)? { rename(from, to).map_err(at(&self.part(table))) } else { Ok(()) }
     }
@@ -107,12 +107,12 @@ fn move_folder(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
-/// Where a table has a capture.
+/// The folder of a capture in a table.
 pub(super) fn part(folder: &Path, table: &Table, capture: &str) -> PathBuf {
     folder.join(table.name).join(format!("{PART}{capture}"))
 }
 
-/// Whether a folder is there. Where that cannot be told it is an error: the folder may well be there.
+/// Whether a folder is there. If that cannot be told, it is an error: the folder may well be there.
 pub(super) fn is_folder(path: &Path) -> io::Result<bool> {
     match fs::metadata(path) {
         Ok(found) => Ok(found.is_dir()),
@@ -121,12 +121,12 @@ pub(super) fn is_folder(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Makes a folder, and those around it, if need be.
+/// Creates a folder and its parents, if need be.
 pub(super) fn make(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder).map_err(at(folder))
 }
 
-/// Lets an error name what it is about.
+/// Adds the path that an error is about.
 pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! How captures come and go, and what is left where that fails or ends in the middle.
+//! Tests how captures are added and replaced, and what is left if that fails or is interrupted.
 
 use std::ops::RangeBounds;
 
@@ -19,12 +19,12 @@ fn text(folder: &Path, table: &str, capture: &str) -> Option<String> {
     fs::read_to_string(folder.join(table).join(format!("capture={capture}")).join("part-0000.parquet")).ok()
 }
 
-/// The same of each table.
+/// The text of each table.
 fn texts(folder: &Path, capture: &str) -> Vec<Option<String>> {
     TABLES.iter().map(|table| text(folder, table.name, capture)).collect()
 }
 
-/// What that is of a whole capture.
+/// The texts of a whole capture.
 fn all(text: &str) -> Vec<Option<String>> {
     vec![Some(text.to_owned()); TABLES.len()]
 }
@@ -86,7 +86,7 @@ fn leftovers_of_the_dead_go_and_those_who_live_are_left_alone() {
     let path = folder.path();
     let living = Lake::open(path).unwrap();
     living.add("a", false, fill("one")).unwrap();
-    // Ended before it had an owner, in the middle of writing, and between two moves.
+    // Killed before it had an owner file, while writing, and between two moves.
     fs::create_dir(path.join("_staging-early")).unwrap();
     fs::create_dir_all(path.join("_staging-dead/b/allocations")).unwrap();
     fs::write(path.join("_staging-dead").join(OWNER), "").unwrap();
@@ -97,7 +97,7 @@ fn leftovers_of_the_dead_go_and_those_who_live_are_left_alone() {
     assert_eq!(staging, 2, "{:?}", visible(path));
     assert!(text(path, "allocations", "b").is_none());
     assert_eq!(text(path, "allocations", "a").as_deref(), Some("one"));
-    // Both go on, with the same capture too.
+    // Both exports go on, with the same capture, too.
     assert_eq!(living.add("c", false, fill("first")).unwrap().0, Outcome::Written);
     assert_eq!(second.add("c", false, fill("second")).unwrap().0, Outcome::WasThere);
     drop((living, second));
@@ -105,12 +105,12 @@ fn leftovers_of_the_dead_go_and_those_who_live_are_left_alone() {
     assert_eq!(text(path, "captures", "c").as_deref(), Some("first"));
 }
 
-/// Moves of a capture that replaces another; of one that is new only the second half is done.
+/// Number of moves if a capture replaces another; a new capture needs only the second half.
 fn moves() -> usize {
     2 * TABLES.len()
 }
 
-/// Renames, of which these fail.
+/// A rename function that fails at these calls.
 fn failing(which: impl RangeBounds<usize>) -> impl FnMut(&Path, &Path) -> io::Result<()> {
     let mut next = 0usize;
     move |from, to| {
@@ -120,7 +120,7 @@ fn failing(which: impl RangeBounds<usize>) -> impl FnMut(&Path, &Path) -> io::Re
     }
 }
 
-/// A folder with a whole capture `a`, and new ones of both names in the folder of an export that was killed.
+/// A folder with a whole capture `a`, and with new captures `a` and `b` in the staging folder of a killed export.
 fn killed() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     Lake::open(folder.path()).unwrap().add("a", false, fill("one")).unwrap();
@@ -188,7 +188,7 @@ fn what_waits_for_its_place_in_an_export_that_goes_on_is_no_leftover() {
     let swap = Swap { folder: path, capture: "a", draft: living.staging.join("a") };
     fs::create_dir_all(&swap.draft).unwrap();
     fill("two")(&swap.draft).unwrap();
-    // Neither could it be moved nor could that be taken back.
+    // The capture could not be moved, and the moves could not be undone.
     assert!(swap.publish_by(&mut failing(3..)).is_err() && swap.is_halfway().unwrap());
     let second = Lake::open(path).unwrap();
     assert!(!second.has("a").unwrap());
@@ -213,7 +213,7 @@ fn without_the_table_that_tells_what_counts_nothing_is_taken_for_a_leftover() {
         assert!(said.starts_with(&captures.display().to_string()) && said.contains("put it back"), "{said}");
         assert_eq!(text(path, "allocations", "a").as_deref(), Some("one"));
     }
-    // But a first export that was killed had made it before any other.
+    // But a first export that was killed had created that folder before any part.
     let folder = tempfile::tempdir().unwrap();
     drop(Lake::open(folder.path()).unwrap());
     fs::create_dir_all(folder.path().join("allocations/capture=b")).unwrap();
@@ -228,7 +228,7 @@ fn what_cannot_be_looked_at_is_not_taken_for_absent() {
     let path = folder.path();
     let lake = Lake::open(path).unwrap();
     lake.add("a", false, fill("one")).unwrap();
-    // A link to itself: looking at it fails, whoever looks.
+    // A link to itself: looking at it fails for everybody.
     let row = part(path, &CAPTURES, "a");
     fs::remove_dir_all(&row).unwrap();
     std::os::unix::fs::symlink(&row, &row).unwrap();

@@ -1,16 +1,16 @@
-//! Values by group where few of many groups have one at a time.
+//! Values by group, for many groups of which few have a value at a time.
 
 use crate::query::index::feed::NOBODY;
 
-/// Values of those among many groups that have one.
+/// The values of those groups that have one.
 pub(super) struct Active<V> {
-    /// By group the place of its value, or [`NOBODY`].
+    /// For each group the index of its value, or [`NOBODY`].
     place: Vec<u32>,
     values: Vec<(u32, V)>,
 }
 
 impl<V> Default for Active<V> {
-    /// Of no group: nothing can be added.
+    /// Creates a table without groups, to which nothing can be added.
     fn default() -> Self {
         Self { place: Vec::new(), values: Vec::new() }
     }
@@ -32,7 +32,7 @@ impl<V: Default> Active<V> {
         &mut values[*place as usize].1
     }
 
-    /// Hands over all values, of which none is left.
+    /// Removes and returns all values.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (u32, V)> {
         let Self { place, values } = self;
         values.drain(..).inspect(|(group, _)| place[*group as usize] = NOBODY)

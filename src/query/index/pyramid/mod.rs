@@ -1,13 +1,12 @@
-//! What each group of sites does in each block of a stretch of events, and in each
-//! sixteen blocks, and so on up to all of them: the graph of any view is put together from
-//! the largest pieces that fit into its bins.
+//! Pyramid of summaries: the activity of each group of sites in each block of a stretch of events, in each sixteen
+//! blocks, and so on up to all of them. The graph of any view is combined from the largest nodes that fit into its
+//! bins.
 //!
-//! Groups without a step in a block take no room there. An entry takes 48 bytes, one of an
-//! upper level 72. Where so many groups are active that the entries of all levels would
-//! take more than is granted, the lower levels are left out, and their blocks have to be
-//! walked through ([`super::lines`]).
+//! Groups without a step in a block have no entry there. An entry takes 48 bytes, one of an upper level 72. If so many
+//! groups are active that the entries of all levels would take more memory than granted, the lower levels are omitted,
+//! and their blocks have to be walked ([`super::lines`]).
 //!
-//! Here is what a pyramid answers; [`storage`] is how it lies in memory, [`writer`] how it is made.
+//! This module has the queries; [`storage`] has the memory layout, and [`writer`] builds pyramids.
 
 mod active;
 mod storage;
@@ -19,33 +18,33 @@ pub(super) use storage::{ENTRY, MOST_GROUPS};
 use storage::{Level, PackedSummary};
 pub(super) use writer::PyramidWriter;
 
-/// Blocks, or nodes, under one node above.
+/// Number of blocks, or nodes, below one node of the next level.
 const FAN: usize = 16;
 
-/// What some groups of sites do in each block of a stretch.
+/// The activity of some groups of sites in each block of a stretch.
 #[derive(Debug, Default)]
 pub(super) struct Pyramid {
     blocks: Level<PackedSummary>,
     upper: Vec<Level<(u32, Summary<i64>)>>,
-    /// Levels from the blocks up that are left out.
+    /// Number of omitted levels, counted from the blocks up.
     missing: usize,
     /// Number of blocks.
     count: usize,
 }
 
 impl Pyramid {
-    /// Number of blocks under a node of a level; level 0 are the blocks.
+    /// Returns the number of blocks below a node of a level; level 0 is the blocks.
     fn width(level: usize) -> usize {
         FAN.saturating_pow(level as u32)
     }
 
-    /// Whether even single blocks are known.
+    /// Returns whether no level is omitted.
     pub(super) fn is_whole(&self) -> bool {
         self.missing == 0
     }
 
-    /// The highest level of which a whole node begins at `block` and ends at `end` at
-    /// the latest, and fits into what `fits` says of its last block.
+    /// Returns the highest level with a node that begins at `block`, ends at `end` or before, and whose last block
+    /// satisfies `fits`.
     pub(super) fn largest(&self, block: usize, end: usize, fits: impl Fn(usize) -> bool) -> Option<usize> {
         let is_one = |&level: &usize| {
             let behind = self.behind(level, block);
@@ -54,12 +53,12 @@ impl Pyramid {
         (self.missing..=self.upper.len()).take_while(is_one).last()
     }
 
-    /// Behind the node of `level` at `block`.
+    /// Returns the end (exclusive) of the node of `level` at `block`.
     fn behind(&self, level: usize, block: usize) -> usize {
         block.saturating_add(Self::width(level)).min(self.count)
     }
 
-    /// The entries of the node of `level` at `block`, and the block behind it.
+    /// Calls `take` with the entries of the node of `level` at `block`, and returns the end of the node.
     pub(super) fn node(
         &self,
         blocks: &EventBlocks,
@@ -82,7 +81,7 @@ impl Pyramid {
         self.behind(level, block)
     }
 
-    /// Bytes in memory.
+    /// Returns the bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
         self.blocks.bytes() + self.upper.iter().map(Level::bytes).sum::<usize>()
     }

@@ -1,9 +1,9 @@
-//! How summaries lie in memory: those of blocks packed, all of a level side by side.
+//! Memory layout of summaries: those of blocks are packed, and those of a level are contiguous.
 
 use crate::query::summary::Summary;
 use crate::units::Ticks;
 
-/// A summary in a block: times count from its first tick.
+/// The summary of a block; times are relative to the block's first tick.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PackedSummary {
     sum: i64,
@@ -13,16 +13,16 @@ pub(super) struct PackedSummary {
     last: u32,
     low_at: u32,
     high_at: u32,
-    /// Group; the number of steps is in the two bits above.
+    /// Group; the two upper bits are the number of steps.
     group: u32,
 }
 
 const GROUP_BITS: u32 = 30;
 
-/// The most groups that entries can number.
+/// Largest number of groups that entries can number.
 pub(in crate::query::index) const MOST_GROUPS: usize = 1 << GROUP_BITS;
 
-/// Bytes of an entry of a block.
+/// Bytes of a block's entry.
 pub(in crate::query::index) const ENTRY: usize = size_of::<PackedSummary>();
 
 impl PackedSummary {
@@ -56,11 +56,11 @@ impl PackedSummary {
     }
 }
 
-/// Entries of blocks, or of nodes above them, side by side.
+/// The entries of blocks, or of nodes above them, stored contiguously.
 #[derive(Debug)]
 pub(super) struct Level<E> {
     pub(super) entries: Vec<E>,
-    /// Where each node's entries begin, and where the last one's end.
+    /// Start of each node's entries, and the end of the last.
     starts: Vec<u32>,
 }
 
@@ -79,7 +79,7 @@ impl<E> Level<E> {
         self.starts.push(self.entries.len() as u32);
     }
 
-    /// Bytes of what is in it.
+    /// Returns the bytes of the contents.
     pub(super) fn bytes(&self) -> usize {
         self.entries.len() * size_of::<E>() + self.starts.len() * 4
     }

@@ -1,7 +1,6 @@
-//! The pyramid of a stretch is made while its events come by: blocks are cut, and what
-//! groups do in them is put together upwards.
+//! Builds the pyramid of a stretch while its events are processed: entries are made per block and combined upwards.
 //!
-//! A level that alone would take more than is granted is given up at once.
+//! A level that alone would take more memory than granted is dropped immediately.
 
 use super::active::Active;
 use super::storage::{Level, PackedSummary};
@@ -10,7 +9,7 @@ use crate::query::index::feed::Item;
 use crate::query::summary::{Sketch, Summary};
 use crate::units::Ticks;
 
-/// Makes the pyramid of a stretch while its events come by.
+/// Builds the pyramid of a stretch from its events.
 pub(in crate::query::index) struct PyramidWriter {
     /// Bytes that all levels may take together.
     granted: usize,
@@ -23,9 +22,9 @@ pub(in crate::query::index) struct PyramidWriter {
 
 /// A level above the blocks.
 struct UpperLevel {
-    /// Of the present node.
+    /// Summaries of the current node.
     sums: Active<Summary<i64>>,
-    /// Nodes below that are in it, and nodes of this level that are complete.
+    /// Number of lower nodes in the current node, and number of complete nodes of this level.
     below: usize,
     nodes: usize,
     level: Option<Level<(u32, Summary<i64>)>>,
@@ -50,7 +49,7 @@ impl PyramidWriter {
         self.end_node();
     }
 
-    /// Ends a block before the tick at `at`, some of which is there already.
+    /// Ends a block before the tick at `at`, some of whose events were already added; they stay for the next block.
     pub(in crate::query::index) fn end_block_before(&mut self, at: Ticks, base: Ticks) {
         let sketches: Vec<_> = self.sketches.drain().collect();
         for (group, mut sketch) in sketches {
@@ -81,7 +80,7 @@ impl PyramidWriter {
         }
     }
 
-    /// A level; all below it are there.
+    /// Returns a level, creating it if all lower levels exist.
     fn upper(&mut self, level: usize) -> &mut UpperLevel {
         if self.upper.len() == level {
             let sums = Active::new(self.groups);
@@ -90,7 +89,7 @@ impl PyramidWriter {
         &mut self.upper[level]
     }
 
-    /// Ends the present node of a level.
+    /// Ends the current node of a level.
     fn end_upper(&mut self, level: usize) {
         self.upper(level + 1);
         let (lower, upper) = self.upper.split_at_mut(level + 1);
@@ -104,7 +103,7 @@ impl PyramidWriter {
         end(&mut own.level, self.granted);
     }
 
-    /// The pyramid, in which the last node of a level may be smaller than the others.
+    /// Returns the pyramid; the last node of a level may be smaller than the others.
     pub(in crate::query::index) fn finish(mut self) -> Pyramid {
         let mut levels = 0;
         if self.count > 1 {
@@ -124,7 +123,7 @@ impl PyramidWriter {
             None => self.blocks.as_ref().map(Level::bytes),
             Some(above) => upper[above].as_ref().map(Level::bytes),
         };
-        // From the top down as far as there is room.
+        // Keep levels from the top down as far as memory permits.
         let (mut room, mut missing) = (self.granted, levels + 1);
         while let Some(left) = missing.checked_sub(1).and_then(bytes).and_then(|bytes| room.checked_sub(bytes)) {
             (room, missing) = (left, missing - 1);
@@ -138,7 +137,7 @@ impl PyramidWriter {
     }
 }
 
-/// Ends the present node of a level, which is given up if it alone is too much.
+/// Ends the current node of a level, and drops the level if it alone takes too much memory.
 fn end<E>(level: &mut Option<Level<E>>, granted: usize) {
     if let Some(entries) = level {
         entries.end_node();
