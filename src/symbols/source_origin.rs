@@ -185,11 +185,8 @@ fn filled_in(text: &str) -> u64 {
             _ => longest = longest.max(line.len() as u64),
         }
     }
-    let (mut known, mut most) = (KeyedMap::default(), 0);
-    for name in values.keys() {
-        most = most.max(length(name, &values, longest, &mut known, 0));
-    }
-    most
+    let mut known = KeyedMap::default();
+    values.keys().map(|name| length(name, &values, longest, &mut known, 0)).max().unwrap_or(0)
 }
 
 /// Maximum nesting of variables.

@@ -14,6 +14,9 @@ use crate::query::{
 use crate::symbols::Names;
 use crate::units::Interval;
 
+/// Another trace, and its names.
+type OtherTrace<'a> = (&'a Arc<Trace>, &'a Arc<Names>);
+
 /// See the module.
 pub struct Ground<'a> {
     /// Sees only the rows that the filters leave.
@@ -133,7 +136,7 @@ impl<'a> Ground<'a> {
     pub fn common_groups(
         &mut self,
         sides: &[DiffSide<'_>; 2],
-        (theirs, ours): (Option<(&Arc<Trace>, &Arc<Names>)>, usize),
+        (theirs, ours): (Option<OtherTrace<'_>>, usize),
         by: &'static [By],
     ) -> Result<Arc<CommonGroups>, Cancelled> {
         let theirs = theirs.map(|(trace, names)| (Arc::downgrade(trace), Arc::downgrade(names)));

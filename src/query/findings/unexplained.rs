@@ -150,9 +150,7 @@ fn owners(question: &Question<'_>, by_site: &KeyedMap<SiteId, u64>) -> Vec<(Stri
     let trace = question.index.trace();
     let mut finder = OwnerFinder::new(trace, question.names);
     let mut of_owner: KeyedMap<&str, u64> = KeyedMap::default();
-    for (&site, &bytes) in by_site {
-        *of_owner.entry(finder.owner(trace.site(site))).or_default() += bytes;
-    }
+    by_site.iter().for_each(|(&site, &bytes)| *of_owner.entry(finder.owner(trace.site(site))).or_default() += bytes);
     let mut owners: Vec<(String, u64)> = of_owner.into_iter().map(|(owner, bytes)| (owner.to_owned(), bytes)).collect();
     owners.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     owners.truncate(OWNERS);
