@@ -1,11 +1,10 @@
-//! `highwater.com`: the program for shells. A Windows program is either for the
-//! console, and then opens one when it is started from Explorer, or not, and then no
-//! shell waits for it or shows what it prints. So `highwater.exe` is for Explorer,
-//! and this one, which shells find first (`.COM` comes first in `PATHEXT`), starts
-//! it, hands on its output, waits for it and ends with its exit code.
+//! `highwater.com`: the program for shells. A Windows program is either a console program, which opens a console when
+//! it is started from Explorer, or not, and then no shell waits for it or shows its output. So `highwater.exe` is for
+//! Explorer, and this one, which shells find first (`.COM` comes first in `PATHEXT`), starts it, forwards its output,
+//! waits for it and exits with its exit code.
 //!
-//! A console takes no output from a program that is not attached to it, so that goes
-//! through pipes; files and pipes are handed to the program as they are.
+//! A console shows no output of a program that is not attached to it, so that output goes through pipes; redirected
+//! files and pipes are passed to the program as they are.
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::process::{Command, ExitCode, Stdio};
@@ -31,12 +30,12 @@ fn run() -> io::Result<i32> {
         .stdout(if io::stdout().is_terminal() { Stdio::piped() } else { Stdio::inherit() })
         .stderr(if io::stderr().is_terminal() { Stdio::piped() } else { Stdio::inherit() })
         .spawn()?;
-    // A recording ends well on Ctrl+C, which the other program gets too; it is waited for.
+    // Ctrl+C ends a recording properly. The other program receives it too, so this one ignores it and waits.
     #[cfg(windows)]
     if std::env::args_os().nth(1).is_some_and(|command| command == "record") {
         highwater::platform::Interrupts::watch();
     }
-    // Who stops this program means the other one too. Without that, it ends on its own.
+    // Killing this program should end the other one, too. If tying them fails, the other one ends on its own.
     let _tie = highwater::platform::tie(&child);
     let (out, err) = (child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
@@ -50,7 +49,7 @@ fn run() -> io::Result<i32> {
     Ok(child.wait()?.code().unwrap_or(1))
 }
 
-/// Copies what there is at once: a message must not wait for the next one.
+/// Copies output as soon as it comes: a message must not wait for the next one.
 fn hand_on(mut from: impl Read, mut to: impl Write) {
     let mut buffer = [0; 8 << 10];
     while let Ok(n @ 1..) = from.read(&mut buffer) {

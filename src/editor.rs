@@ -1,7 +1,7 @@
-//! Opens a line of a source file in the user's editor. Debug information names files as they were where the program was
-//! built; [`place`] finds them on this machine.
+//! Opens a line of a source file in the user's editor. Debug information has the paths of the build machine; [`place`]
+//! finds the files on this machine.
 //!
-//! Knows nothing of traces and of the window. No argument goes through a shell.
+//! Independent of traces and of the window. No argument goes through a shell.
 
 mod place;
 mod text;
@@ -18,7 +18,7 @@ use crate::platform;
 pub use place::{FolderMap, find};
 pub use text::{Excerpt, excerpt, excerpt_of};
 
-/// Which program shows source files.
+/// The program that shows source files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Editor {
@@ -29,7 +29,7 @@ pub enum Editor {
     VisualStudio,
     /// Rider (`rider64 --line LINE FILE`; its documentation, "Open files from the command line").
     Rider,
-    /// A command of the user's own.
+    /// A custom command.
     Own,
 }
 
@@ -37,7 +37,7 @@ impl Editor {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::VsCode, Self::VisualStudio, Self::Rider, Self::Own];
 
-    /// What it is called.
+    /// Its display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::VsCode => "Visual Studio Code",
@@ -48,18 +48,18 @@ impl Editor {
     }
 }
 
-/// How source files are opened.
+/// Settings for opening source files.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SourceSettings {
-    /// By which program.
+    /// The program.
     pub editor: Editor,
-    /// The command of [`Editor::Own`]: words with spaces between them, `"…"` around those with spaces; `{file}` and `{line}`
-    /// stand for the place.
+    /// The command of [`Editor::Own`]: words separated by spaces, with `"…"` around words that contain spaces; `{file}`
+    /// and `{line}` are replaced.
     pub command: String,
-    /// Folders of build machines and what they are here.
+    /// Folders of build machines and the corresponding folders here.
     pub folders: Vec<FolderMap>,
-    /// Servers that may be asked for source files of which symbols say that they have them.
+    /// Source servers that may be asked for the files that symbols say they have.
     pub servers: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ pub fn open(settings: &SourceSettings, file: &Path, line: u32) -> Result<(), Str
         _ => format!("{} did not start: {error}.", call.program),
     };
     let mut child = started.map_err(fault)?;
-    std::thread::spawn(move || child.wait()); // else a system keeps its end in mind until ours
+    std::thread::spawn(move || child.wait()); // otherwise some systems keep a zombie until we exit
     Ok(())
 }
 
@@ -107,19 +107,19 @@ fn call(settings: &SourceSettings, file: &str, line: u32) -> Result<Call, String
     })
 }
 
-/// Hands a link to the program that is registered for it.
+/// Opens a link with the program that is registered for it.
 fn link(url: String) -> Call {
     let (program, first) = platform::opener();
     Call { program: program.to_owned(), words: first.map(str::to_owned).into_iter().chain([url]).collect() }
 }
 
-/// A path as a part of a link (RFC 3986): `C:/a%20b.cpp`.
+/// Encodes a path for a link (RFC 3986): `C:/a%20b.cpp`.
 fn encoded(path: &str) -> String {
     const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b':');
     utf8_percent_encode(path.replace('\\', "/").trim_start_matches('/'), ESCAPED).to_string()
 }
 
-/// The words of a command.
+/// Splits a command into words.
 fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut is_quoted) = (Vec::new(), None::<String>, false);
     for letter in command.chars() {
@@ -136,7 +136,7 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// Where a program is that Windows knows by its name alone (registry, "App Paths"); else the name.
+/// The path of a program that is registered by its name (registry, "App Paths"), otherwise the name.
 fn program_path(name: &str) -> String {
     #[cfg(windows)]
     for hive in [winreg::enums::HKEY_CURRENT_USER, winreg::enums::HKEY_LOCAL_MACHINE] {
@@ -179,7 +179,7 @@ mod tests {
         let of = |command: &str, file: &str| called(Editor::Own, command, file).map(|(_, words)| words.join("|"));
         assert_eq!(of(r#""C:\Program Files\vim\gvim.exe" +{line} {file}"#, "a b.cpp"), Ok("+12|a b.cpp".to_owned()));
         assert_eq!(of("edit -n {line}", "x;rm *.cpp"), Ok("-n|12|x;rm *.cpp".to_owned()));
-        // What a trace calls a file is no place to fill in.
+        // A placeholder in the name of a file is not replaced.
         assert_eq!(of("edit {file}", "{line}.cpp"), Ok("{line}.cpp".to_owned()));
         assert!(of(" ", "a.cpp").unwrap_err().contains("No command is set"));
         assert_eq!(called(Editor::Own, r#""a b" c"#, "f").unwrap().0, "a b");

@@ -1,16 +1,16 @@
-//! Numbers as people read and write them, the same in the window and in text reports; and texts of others, which are
-//! only told.
+//! Formats and parses numbers for people, the same way in the window and in text reports. Also makes foreign texts safe
+//! to display.
 
 use crate::units::Ticks;
 
-/// A text of others in one line that a terminal only shows: all that would be obeyed, would break the line or turn the
-/// direction of writing is replaced, and so is what XML has no way to write. Whatever a trace, a PDB or the name of a file
-/// says goes through here where it becomes part of a sentence or a cell.
+/// Makes a foreign text safe to display in one line: replaces control characters, line breaks, characters that change
+/// the writing direction, and characters that XML cannot represent. Every string from a trace, a PDB or a file name
+/// goes through here before it becomes part of a sentence or a cell.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if is_plain(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
-/// Whether a letter stays in a text of others; see [`plain`].
+/// Whether [`plain`] keeps a character.
 pub fn is_plain(c: char) -> bool {
     let breaks_line = matches!(c, '\u{2028}' | '\u{2029}');
     // Embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX #9).
@@ -19,7 +19,7 @@ pub fn is_plain(c: char) -> bool {
     !(c.is_control() || breaks_line || turns || no_xml)
 }
 
-/// What a file is of which all is in another one.
+/// Describes a file whose whole content is in another one.
 pub fn repeats(original: &str, is_part: bool) -> String {
     format!("{} of {}", if is_part { "part" } else { "copy" }, plain(original))
 }
@@ -32,7 +32,7 @@ pub fn bytes(n: u64) -> String {
     }
     let mut value = n as f64 / 1024.0;
     let mut unit = 0;
-    // What would be rounded to 1024.00 belongs to the next unit.
+    // A value that would be rounded to 1024.00 gets the next unit.
     while value >= 1023.995 && unit + 1 < UNITS.len() {
         value /= 1024.0;
         unit += 1;
@@ -40,7 +40,7 @@ pub fn bytes(n: u64) -> String {
     format!("{value:.2} {}", UNITS[unit])
 }
 
-/// Bytes to two digits or so, for estimates: `40 GB`, `1.2 GB`, `850 MB`.
+/// Bytes rounded to about two digits, for estimates: `40 GB`, `1.2 GB`, `850 MB`.
 pub fn rough_bytes(n: u64) -> String {
     let text = bytes(n);
     let Some((number, unit)) = text.split_once(' ') else { return text };
@@ -54,7 +54,7 @@ pub fn rough_bytes(n: u64) -> String {
     }
 }
 
-/// A change in bytes, with its sign: `+10.00 MB`, `−40 B`, `0 B`; the smallest number stands for what is not known.
+/// A change in bytes, with its sign: `+10.00 MB`, `−40 B`, `0 B`; `i64::MIN` means unknown.
 pub fn signed_bytes(n: i64) -> String {
     if n == i64::MIN {
         return "unknown".to_owned();
@@ -70,7 +70,7 @@ fn sign(n: i64) -> &'static str {
     }
 }
 
-/// Bytes as people write them: a number, with K, M or G for powers of 2^10.
+/// Parses bytes as people write them: a number, optionally with K, M or G for powers of 2^10.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let units = [("K", 10), ("M", 20), ("G", 30), ("k", 10), ("m", 20), ("g", 30)];
     let unit = units.into_iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)));
@@ -82,7 +82,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "that is larger than any block".to_owned())
 }
 
-/// A count with thousands apart: `1,200`.
+/// A count with thousands separators: `1,200`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
@@ -121,7 +121,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// The same where a round number is enough: `1 µs`, `10 ms`, `100 s`.
+/// A rounded length of time: `1 µs`, `10 ms`, `100 s`.
 pub fn rough_duration(seconds: f64) -> String {
     let scales = [(1.0, "s"), (1e-3, "ms"), (1e-6, "\u{b5}s")];
     let (scale, unit) = scales.into_iter().find(|(scale, _)| seconds >= scale * 0.9995).unwrap_or((1e-9, "ns"));
@@ -133,7 +133,7 @@ pub fn percent(part: f64) -> String {
     format!("{:.1} %", 100.0 * part)
 }
 
-/// A message with a capital at its beginning.
+/// Capitalizes the first letter of a message.
 pub fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())

@@ -1,10 +1,8 @@
-//! highwater: where did the memory go? A reader and analyser of Windows memory
-//! traces (ETW, `.etl`).
+//! highwater: where did the memory go? Reads and analyses Windows memory traces (ETW, `.etl`).
 //!
-//! Rooms, in the order in which data flows; arrows go one way only:
-//! ([`archive`] →) [`etl`] bytes → [`events`] records → [`model`] one immutable trace →
-//! [`query`] answers for an interval → `app` (window) and [`cli`] (text, JSON).
-//! `ARCHITECTURE.md` has the map.
+//! Modules, in the order of the data flow; dependencies go one way only: ([`archive`] →) [`etl`] bytes → [`events`]
+//! records → [`model`] one immutable trace → [`query`] answers for an interval → `app` (window) and [`cli`] (text,
+//! JSON). `ARCHITECTURE.md` has the map.
 
 #[cfg(feature = "gui")]
 pub mod app;

@@ -1,6 +1,6 @@
-//! Opens the files of one capture and replays them into a trace, publishing it
-//! while it grows. This is the one way from bytes to numbers: window, command
-//! line and tests all use it. What is still being recorded is followed ([`follow`]).
+//! Opens the files of one capture and replays them into a trace, which is published while it grows. This is the only
+//! way from bytes to numbers; window, command line and tests all use it. A capture that is still being recorded is
+//! followed ([`follow`]).
 
 mod captures;
 mod copied;
@@ -39,7 +39,7 @@ pub use plan::{Plan, default_budget, describe_scope};
 use playback::Playback;
 use replay::{About, Replay};
 
-/// What a user can name as a file.
+/// An input that a user can name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Input {
     /// A file.
@@ -48,11 +48,11 @@ pub enum Input {
     Demo,
 }
 
-/// How the demo trace is named wherever a file is.
+/// The name of the demo trace, used in place of a file name.
 pub const DEMO_NAME: &str = "demo:";
 
 impl Input {
-    /// From a word of the command line.
+    /// Converts a command line argument.
     pub fn from_arg(arg: &std::ffi::OsStr) -> Self {
         if arg == DEMO_NAME { Self::Demo } else { Self::File(arg.into()) }
     }
@@ -62,12 +62,12 @@ impl Input {
         matches!(self, Self::File(path) if crate::capture::is_recording(path))
     }
 
-    /// Its file, if it is one.
+    /// Its path, if it is a file.
     pub fn path(&self) -> Option<&Path> {
         if let Self::File(path) = self { Some(path) } else { None }
     }
 
-    /// As the user named it.
+    /// Its name as the user gave it.
     pub fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
@@ -75,7 +75,7 @@ impl Input {
         }
     }
 
-    /// The traces in it. `progress` is told how far an archive is expanded.
+    /// Opens the traces in it. `progress` gets how far an archive is expanded.
     fn open(&self, progress: &mut Progress<'_>) -> Result<Contents, OpenError> {
         match self {
             Self::File(path) => archive::open(path, progress),
@@ -84,20 +84,20 @@ impl Input {
     }
 }
 
-/// Notes that some are read: nothing is written over them as long as the answer lives.
+/// Marks these inputs as being read: as long as the result lives, they are not overwritten.
 pub fn reading(inputs: &[Input]) -> Reading {
     Reading::of(inputs.iter().filter_map(Input::path).map(Path::to_owned))
 }
 
-/// Processors of all files together: eight files of the largest machine.
+/// Maximum number of CPU streams of all files together: eight files from the largest machine.
 const MAX_STREAMS: usize = 8 * 2048;
 
 /// The open files of one capture.
 #[derive(Debug, Default)]
 pub struct Capture {
-    /// Files that could be read, in the order in which they were named.
+    /// The readable files, in the order in which they were named.
     pub files: Vec<TraceFile>,
-    /// What was wrong with opening them.
+    /// The problems with opening them.
     pub problems: Problems,
 }
 
@@ -106,19 +106,19 @@ pub struct Capture {
 pub struct Opened {
     /// Its files.
     pub capture: Capture,
-    /// Why it is not the first one, as the end of a sentence about its files; `None` for the first.
+    /// Why it is separate from the first capture, as the end of a sentence about its files; `None` for the first.
     pub why_apart: Option<String>,
 }
 
 impl Capture {
-    /// Opens the files of one capture. One unreadable file among several is a problem; if none can be read,
-    /// that is the error, and so is it if they are of several captures ([`together`]).
+    /// Opens the files of one capture. One unreadable file among several is a problem. It is an error if no file can be
+    /// read, or if the files belong to several captures ([`together`]).
     pub fn open(inputs: &[Input]) -> Result<Self, OpenError> {
         Self::open_watched(inputs, &mut |_, _| true)
     }
 
-    /// The same. `progress` is told how far archives are expanded, which can take as
-    /// long as loading; if it says no, the error is [`OpenError::Stopped`].
+    /// Opens files like [`Capture::open`]. `progress` gets how far archives are expanded, which can take as long as
+    /// loading; if it returns `false`, the error is [`OpenError::Stopped`].
     pub fn open_watched(inputs: &[Input], progress: &mut Progress<'_>) -> Result<Self, OpenError> {
         let mut all = Self::open_all(inputs, progress)?;
         if all.len() > 1 {
@@ -127,8 +127,8 @@ impl Capture {
         Ok(all.pop().map_or_else(Self::default, |only| only.capture))
     }
 
-    /// Opens files of any captures; at least one, in the order of their first files. Problems with what is
-    /// of none of them (a file that cannot be read) are told with each.
+    /// Opens files that may belong to several captures; returns at least one capture, in the order of their first
+    /// files. Problems that belong to no capture (an unreadable file) are listed with each.
     pub fn open_all(inputs: &[Input], progress: &mut Progress<'_>) -> Result<Vec<Opened>, OpenError> {
         let mut opened = Self::default();
         let mut first_error = None;
@@ -165,7 +165,7 @@ impl Capture {
         }
     }
 
-    /// Each capture among the files that were opened.
+    /// Groups the opened files into captures.
     fn apart(self) -> Vec<Opened> {
         let groups = together(&self.files);
         let mut files: Vec<Option<TraceFile>> = self.files.into_iter().map(Some).collect();
@@ -177,7 +177,7 @@ impl Capture {
         groups.into_iter().map(capture).collect()
     }
 
-    /// Adds a file of this capture, if it can be read beside the others.
+    /// Adds a file to this capture, unless there are too many CPU streams with it.
     fn take(&mut self, file: TraceFile) {
         let name = file.name.clone();
         match self.check_streams(file) {
@@ -198,7 +198,7 @@ impl Capture {
         first_error.get_or_insert(error);
     }
 
-    /// Of files that still grow it is not known when they end.
+    /// Checks that a growing file has the same clock as the first. Its end is unknown, so times are not compared.
     fn check_clock(&self, file: TraceFile) -> Result<TraceFile, OpenError> {
         let Some(first) = self.files.first() else { return Ok(file) };
         if let Some(conflict) = first.header.clock_conflict(&file.header) {
@@ -217,7 +217,7 @@ impl Capture {
         Ok(file)
     }
 
-    /// Bytes of all files.
+    /// Size of all files in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|f| f.bytes).sum()
     }
@@ -242,7 +242,7 @@ impl Capture {
         copied::lost(&self.files, &Copies::default())
     }
 
-    /// What of the files was told twice: one look at all events, in the order of time.
+    /// Finds events that the files contain twice. Cost: one pass over all events, in the order of time.
     pub fn copies(&self) -> Copies {
         let mut merge = Merge::new(&self.files);
         let _: ControlFlow<()> = merge.run_slices(&(), |_| ControlFlow::Continue(()), |_| ControlFlow::Continue(i64::MAX));
@@ -250,7 +250,7 @@ impl Capture {
     }
 }
 
-/// Losses of all files that their buffers tell of, by time.
+/// The losses recorded in the buffers of all files, ordered by time.
 fn losses(capture: &Capture, mut go_on: impl FnMut() -> bool) -> Arc<[Loss]> {
     let start = capture.trace_start();
     let mut all: Vec<Loss> = capture.files.iter().flat_map(|file| losses_of(file, start, &mut go_on)).collect();
@@ -258,7 +258,7 @@ fn losses(capture: &Capture, mut go_on: impl FnMut() -> bool) -> Arc<[Loss]> {
     all.into()
 }
 
-/// Those of one file of a capture that began at the raw time `start`.
+/// The losses recorded in the buffers of one file, of a capture that starts at the raw time `start`.
 fn losses_of(file: &TraceFile, start: i64, go_on: impl FnMut() -> bool) -> Vec<Loss> {
     let name: Arc<str> = file.name.as_str().into();
     let placed = |loss: RawLoss| {
@@ -269,7 +269,7 @@ fn losses_of(file: &TraceFile, start: i64, go_on: impl FnMut() -> bool) -> Vec<L
     events::losses(file, go_on).into_iter().map(placed).collect()
 }
 
-/// What to say where a capture has nothing to account for.
+/// The message for a capture without memory events.
 pub fn no_memory_events(counts: &EventCounts) -> &'static str {
     if counts.heap_snapshot > 0 {
         return "this trace holds heap snapshots (Microsoft-Windows-Heap-Snapshot), whose layout is not public, so that only WPA \
@@ -281,12 +281,12 @@ pub fn no_memory_events(counts: &EventCounts) -> &'static str {
      or attach a custom heap tracker"
 }
 
-/// One who watches a load.
+/// An observer of a load.
 pub trait Watch {
-    /// Called often; returns whether to go on.
+    /// Reports progress; called often. Returns whether to go on.
     fn progress(&mut self, done: u64, total: u64) -> bool;
 
-    /// Takes what is known so far; called now and then if [`Watch::wants_trace`].
+    /// Receives the trace so far; called from time to time if [`Watch::wants_trace`].
     fn publish(&mut self, trace: Trace);
 
     /// Whether unfinished traces are wanted.
@@ -294,30 +294,29 @@ pub trait Watch {
         true
     }
 
-    /// How many seconds of the capture take a second, if it is to be played as if it
-    /// were being recorded; 0 holds it. Asked again and again.
+    /// The speed of playing the capture as if it were being recorded, in seconds of the capture per second; 0 pauses,
+    /// `None` loads at full speed. Asked again and again.
     fn speed(&self) -> Option<f64> {
         None
     }
 
-    /// Whether to go on following a capture that is still recorded; if not, it ends with
-    /// what is there. Asked again and again.
+    /// Whether to go on following a capture that is still being recorded; otherwise it ends with the data so far. Asked
+    /// again and again.
     fn follows(&self) -> bool {
         true
     }
 
-    /// Lets time pass until the files of a followed capture are looked at again, and tells
-    /// how much.
+    /// Waits until the files of a followed capture are checked again; returns how long it waited.
     fn rest(&mut self) -> Duration {
         std::thread::sleep(LOOK_EVERY);
         LOOK_EVERY
     }
 }
 
-/// How long the files of a followed capture are left alone.
+/// The interval at which the files of a followed capture are checked.
 pub const LOOK_EVERY: Duration = Duration::from_millis(120);
 
-/// Nobody watches.
+/// An observer that does nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unwatched;
 
@@ -333,22 +332,22 @@ impl Watch for Unwatched {
     }
 }
 
-/// The user gave up.
+/// The user cancelled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stopped;
 
-/// Replays the whole capture. Time is linear in its bytes.
+/// Replays the whole capture. The time is linear in its size.
 pub fn load(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped> {
     load_planned(capture, &Plan::default(), watch)
 }
 
-/// Replays a part of a capture, or as much of it as there is room for.
+/// Replays a part of a capture, or as much of it as fits into the memory budget.
 pub fn load_planned(capture: &Capture, plan: &Plan, watch: &mut impl Watch) -> Result<Trace, Stopped> {
     replayed(capture, plan, true, watch)
 }
 
-/// What is wrong with a capture and what was lost: a trace without memory, whose problems are those of the
-/// trace that a load gives which has room for everything.
+/// Finds the problems and losses of a capture. Returns a trace without memory events, with the problems that a load
+/// without a memory limit would have.
 pub fn inspect(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped> {
     let scope = Scope { processes: Processes::Only(BTreeSet::new()), layers: Vec::new(), stacks: false };
     replayed(capture, &Plan { scope, ..Plan::default() }, false, watch)

@@ -38,7 +38,7 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
     })
 }
 
-/// Who records here.
+/// The recorder of this system, if there is one.
 #[cfg(feature = "gui")]
 fn recorder() -> Option<std::sync::Arc<dyn highwater::capture::Recorder>> {
     #[cfg(windows)]
@@ -49,7 +49,7 @@ fn recorder() -> Option<std::sync::Arc<dyn highwater::capture::Recorder>> {
     None
 }
 
-/// Says that there is no window.
+/// Reports that this build has no window.
 #[cfg(not(feature = "gui"))]
 fn open_window(_inputs: Vec<Input>, _look: Look) -> Result<(), String> {
     Err("built without the window; use highwater info or highwater report".to_owned())

@@ -1,12 +1,12 @@
-//! Moments that people write: seconds since the trace start, a mark by its text, a frame by its number.
+//! Moments as the user writes them: seconds since the trace start, a mark by its text, a frame by its number.
 //!
-//! | written | what it is |
+//! | form | meaning |
 //! |-|-|
-//! | `12.5` | seconds: [`Seconds`] |
+//! | `12.5` | seconds; see [`Seconds`] |
 //! | `mark:TEXT`, `mark:"TEXT"` | the first mark with that text; see [`find_mark`] |
-//! | `frame:N` | the begin of frame N of the main swap chain; see [`main_frames`] |
+//! | `frame:N` | the start of frame N of the main swap chain; see [`main_frames`] |
 //!
-//! Only a trace tells what the latter two are. Cost: a look at each mark.
+//! Marks and frames can be resolved only with a trace. Cost: one check of each mark.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -18,20 +18,20 @@ use crate::query::{find_mark, main_frames};
 use crate::seconds::Seconds;
 use crate::units::Ticks;
 
-/// See the module.
+/// A moment as the user writes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Moment {
-    /// So many seconds after the trace start.
+    /// Seconds after the trace start.
     At(Seconds),
-    /// When the first mark with this text was written.
+    /// The first mark with this text.
     Mark(Box<str>),
-    /// When a frame begins.
+    /// The start of a frame.
     Frame(usize),
 }
 
-/// What a text begins with that means a mark, ...
+/// Prefix of a mark.
 const MARK: &str = "mark:";
-/// ... and a frame.
+/// Prefix of a frame.
 const FRAME: &str = "frame:";
 
 impl FromStr for Moment {
@@ -56,7 +56,7 @@ impl FromStr for Moment {
 }
 
 impl fmt::Display for Moment {
-    /// As it is read.
+    /// Formats the moment so that it can be parsed again.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::At(seconds) => seconds.fmt(f),
@@ -67,7 +67,7 @@ impl fmt::Display for Moment {
 }
 
 impl PartialOrd for Moment {
-    /// Of two times; what a mark or a frame is only a trace tells.
+    /// Compares two times or two frames. Marks can be ordered only with a trace.
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::At(a), Self::At(b)) => a.partial_cmp(b),
@@ -78,8 +78,8 @@ impl PartialOrd for Moment {
 }
 
 impl Moment {
-    /// When that is. Frames are those of `process`, by name or id, or of whichever process is meant by the
-    /// frames of the trace. The error says what there is.
+    /// Resolves the moment in a trace. Frames are those of `process` (name or id), or, without one, those of the main
+    /// swap chain of the trace. The error lists what exists.
     pub fn ticks(&self, trace: &Trace, process: Option<&str>) -> Result<Ticks, String> {
         match self {
             Self::At(seconds) => Ok(seconds.ticks(&trace.clock)),
@@ -88,7 +88,7 @@ impl Moment {
                 let lane = main_lane(trace, process).and_then(|lane| trace.activity.presents.get(lane));
                 let Some(lane) = lane else { return Err(no_frames(trace, process)) };
                 let last = lane.frames() - 1;
-                // The last present is the end of the last frame.
+                // There is one more time than frames: the last present ends the last frame.
                 lane.times.get(*number).copied().ok_or_else(|| {
                     format!("there is no frame {number}: those of {} are 0 to {last}", trace.process(lane.process).label())
                 })
@@ -97,7 +97,7 @@ impl Moment {
     }
 }
 
-/// The swap chain that is meant by the frames of a process, by name or id; or of any.
+/// The main swap chain of a process (name or id), or of the trace.
 pub fn main_lane(trace: &Trace, process: Option<&str>) -> Option<usize> {
     let Some(wanted) = process else { return main_frames(trace, None) };
     let is_meant = |(_, process): &(u32, &Process)| process.is_called(wanted);
@@ -106,7 +106,7 @@ pub fn main_lane(trace: &Trace, process: Option<&str>) -> Option<usize> {
     lanes.max_by_key(|&lane| (trace.activity.presents[lane].frames(), std::cmp::Reverse(lane)))
 }
 
-/// There is no such mark.
+/// The error for a mark that does not exist.
 fn no_mark(trace: &Trace, text: &str) -> String {
     let marks = &trace.activity.marks.list;
     let hint = if marks.is_empty() { " (--marks PROVIDER makes marks of a provider's events)" } else { "" };
@@ -120,8 +120,8 @@ fn no_frames(trace: &Trace, process: Option<&str>) -> String {
     }
 }
 
-/// Splits `A..B` where a moment may be a mark, whose text may have dots: behind a text in quotes; at the
-/// last `..` if A is a mark without quotes (before `..mark:"` if B is one with them); else at the first.
+/// Splits `A..B`, where a moment may be a mark whose text has dots: behind a text in quotes; at the last `..` if A is a
+/// mark without quotes (before `..mark:"` if B is one with quotes); otherwise at the first.
 pub fn split_range(text: &str) -> Option<(&str, &str)> {
     let Some(mark) = text.strip_prefix(MARK) else { return text.split_once("..") };
     if let Some(quoted) = mark.strip_prefix('"')

@@ -1,18 +1,18 @@
-//! What to say of a name that nothing has: the names that are most like it. There is one such sentence,
-//! whatever is asked for by name: a process, a heap, a type, a mark, a function, a command.
+//! The error for an unknown name, with the most similar known names. All lookups by name use this sentence: for a
+//! process, a heap, a type, a mark, a function, a command.
 //!
-//! Cost: for each of at most [`LOOKED_AT`] names the product of two short texts.
+//! Cost: for each of at most [`LOOKED_AT`] names, the product of the lengths of two short texts.
 
 use std::collections::BTreeSet;
 
-/// Names in the sentence.
+/// Number of names in the sentence.
 const TOLD: usize = 5;
-/// Names that are compared, and characters of each.
+/// Maximum number of names that are compared; [`COMPARED`] is the number of characters of each.
 const LOOKED_AT: usize = 20_000;
 const COMPARED: usize = 48;
 
-/// The names that are most like `wanted`, in any case, best first, each once. Those with `wanted` in them come
-/// before all others.
+/// The names most similar to `wanted`, ignoring case, best first, each once. Names that contain `wanted` come before
+/// all others.
 pub fn nearest<N: AsRef<str>>(wanted: &str, known: impl IntoIterator<Item = N>) -> Vec<String> {
     let lower: Vec<char> = wanted.to_lowercase().chars().take(COMPARED).collect();
     let mut best: BTreeSet<(bool, usize, String)> = BTreeSet::new();
@@ -35,7 +35,7 @@ pub fn nearest<N: AsRef<str>>(wanted: &str, known: impl IntoIterator<Item = N>) 
     best.into_iter().map(|(_, _, name)| name).collect()
 }
 
-/// The sentence: no `what` has the name `wanted`; `known` are those that there are.
+/// Formats the sentence that no `what` is called `wanted`; `known` are the existing names.
 pub fn no_such<N: AsRef<str>>(what: &str, wanted: &str, known: impl IntoIterator<Item = N>) -> String {
     let nearest = nearest(wanted, known);
     if nearest.is_empty() {
@@ -45,8 +45,8 @@ pub fn no_such<N: AsRef<str>>(what: &str, wanted: &str, known: impl IntoIterator
     format!("no {what} is called \"{wanted}\"; nearest: {}", names.join(", "))
 }
 
-/// How many letters are added, left out, replaced or swapped with their neighbour from one text to the other
-/// (the optimal string alignment distance).
+/// The number of letters that are added, removed, replaced or swapped with their neighbour between two texts (the
+/// optimal string alignment distance).
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();

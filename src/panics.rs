@@ -1,10 +1,9 @@
-//! A worker's panic as a value: what went wrong and where, to be shown instead of
-//! ending the program or filling the terminal.
+//! Turns the panic of a worker into a value (what went wrong and where), which is shown instead of ending the program
+//! or filling the terminal.
 //!
-//! [`install`] puts a panic hook in front of the one that is there. It records what
-//! happens inside [`catch`], on the thread itself or on one of rayon's that works
-//! for it, and passes on every other panic. Only programs install it; without it
-//! [`catch`] still catches, but knows no place.
+//! [`install`] puts a panic hook in front of the existing one. It records panics inside [`catch`], on the thread itself
+//! or on a rayon thread that works for it, and passes on all others. Only programs install it; without it, [`catch`]
+//! still catches panics but knows no place.
 
 use std::any::Any;
 use std::backtrace::Backtrace;
@@ -18,11 +17,11 @@ use std::thread::{self, ThreadId};
 /// A panic that was caught.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Caught {
-    /// What it said.
+    /// Its message.
     pub message: String,
     /// File, line and column of the source; empty if unknown.
     pub place: String,
-    /// The calls that led there; empty if unknown.
+    /// The backtrace; empty if unknown.
     pub backtrace: String,
 }
 
@@ -35,12 +34,12 @@ impl fmt::Display for Caught {
     }
 }
 
-/// What the hook saw and nobody asked for yet. Several workers can panic where only
-/// one panic comes through, so there is a limit.
+/// Panics that the hook recorded and [`catch`] has not fetched yet. Several workers can panic while only one panic is
+/// propagated, so the list is limited.
 static SEEN: Mutex<Vec<(ThreadId, Caught)>> = Mutex::new(Vec::new());
 const MAX_SEEN: usize = 16;
 
-/// Calls of [`catch`] that are going on.
+/// Number of running calls of [`catch`].
 static CATCHING: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -56,7 +55,7 @@ pub fn install() {
     });
 }
 
-/// Whether somebody waits for what the present thread does.
+/// Whether a call of [`catch`] waits for the current thread.
 fn is_caught() -> bool {
     let in_pool = || rayon::current_thread_index().is_some() && CATCHING.load(Ordering::Acquire) > 0;
     HERE.get() || in_pool()
@@ -75,8 +74,8 @@ fn record(info: &PanicHookInfo<'_>) {
     seen.push((thread::current().id(), caught));
 }
 
-/// Does some work; a panic in it, or in workers of rayon that it waits for, comes
-/// back as an error. What the work changed outside must not be used afterwards.
+/// Runs some work; a panic in it, or in rayon workers that it waits for, is returned as an error. Data outside that the
+/// work has changed must not be used afterwards.
 pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Caught> {
     let outer = HERE.replace(true);
     CATCHING.fetch_add(1, Ordering::AcqRel);
@@ -86,13 +85,13 @@ pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Caught> {
     result.map_err(|payload| find(&text(payload.as_ref())))
 }
 
-/// What the hook saw of the panic with this message, here or on another thread.
-/// Others that were seen are added: this one may only be their consequence.
+/// Finds the recorded panic with this message, on this or another thread. Other recorded panics are appended: this one
+/// may only be their consequence.
 fn find(message: &str) -> Caught {
     let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
     let here = thread::current().id();
     let (same, others): (Vec<_>, Vec<_>) = seen.drain(..).partition(|(_, caught)| caught.message == message);
-    seen.clone_from(&others); // somebody else may ask for them
+    seen.clone_from(&others); // another call may fetch them
     drop(seen);
     let best = same.into_iter().max_by_key(|(thread, _)| *thread == here).map(|(_, caught)| caught);
     let mut found = best.unwrap_or_else(|| Caught { message: message.to_owned(), ..Caught::default() });
@@ -107,7 +106,7 @@ fn text(payload: &(dyn Any + Send)) -> String {
     text.unwrap_or("a panic without a message").to_owned()
 }
 
-/// A place at which tests can make a worker panic; nothing in release builds.
+/// A place where tests can make a worker panic; does nothing in release builds.
 pub(crate) fn reach(place: &str) {
     #[cfg(debug_assertions)]
     fault::reach(place);
@@ -123,9 +122,8 @@ pub mod fault {
 
     static ARMED: Mutex<String> = Mutex::new(String::new());
 
-    /// From now on the work panics at this place (`load`, `query`, `report`), or with
-    /// ` pool` behind it on a worker of rayon; nowhere if empty. For other programs
-    /// the environment's `HIGHWATER_FAULT` says the same.
+    /// Makes the work panic at this place (`load`, `query`, `report`) from now on, or with ` pool` behind the name on a
+    /// rayon worker; nowhere if empty. For other processes, the environment variable `HIGHWATER_FAULT` does the same.
     pub fn arm(place: &str) {
         place.clone_into(&mut ARMED.lock().unwrap_or_else(PoisonError::into_inner));
     }

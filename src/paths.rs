@@ -1,9 +1,9 @@
-//! Paths that others name: traces, symbol stores, servers. Where they lead on this
-//! machine, and whether whoever follows them tells a stranger who asks or waits for a device.
-//! What is read ([`Reading`]), and what may be written ([`write`]).
+//! Paths from foreign data: traces, symbol stores, servers. Where they lead on this machine, and whether following them
+//! would reveal the user to another machine or wait for a device. Also the files that are read ([`Reading`]), and
+//! writing files ([`write`]).
 //!
-//! Format: NT paths as the kernel gives images; UNC and device paths and reserved names
-//! (Microsoft, "Naming Files, Paths, and Namespaces").
+//! Format: NT paths as the kernel gives them for images; UNC and device paths and reserved names (Microsoft, "Naming
+//! Files, Paths, and Namespaces").
 
 mod inputs;
 mod output;
@@ -15,8 +15,7 @@ use std::path::{Path, PathBuf};
 pub use inputs::{Reading, is_read_below};
 pub use output::{Draft, Existing, Refusal, adopt, check, check_file, create, keep, remove_drafts, spare, transfer, write};
 
-/// Where a path leads on this machine that the kernel gave an image. `volumes` are NT
-/// paths of volumes and their drives.
+/// Converts the kernel's path of an image to a path on this machine. `volumes` are NT paths of volumes and their drives.
 pub fn on_disk(path: &str, volumes: &[(String, String)]) -> Option<PathBuf> {
     let strip = |prefix: &str| {
         let head = path.get(..prefix.len()).filter(|head| head.eq_ignore_ascii_case(prefix))?;
@@ -33,19 +32,19 @@ pub fn on_disk(path: &str, volumes: &[(String, String)]) -> Option<PathBuf> {
     local_path(strip(r"\??\").unwrap_or(path))
 }
 
-/// A path that names the same file wherever we are; another system's does not.
+/// Accepts an absolute path, which does not depend on the current folder; the paths of another system are not absolute.
 pub fn absolute_path(path: &str) -> Option<PathBuf> {
     Some(PathBuf::from(path)).filter(|path| path.is_absolute())
 }
 
-/// The same for a path that a trace names: traces come from others, and whoever opens
-/// a share tells its server who asks.
+/// Accepts an absolute path that is not on a share, for paths from a trace: traces come from others, and opening a
+/// share reveals the user to its server.
 pub fn local_path(path: &str) -> Option<PathBuf> {
     absolute_path(path).filter(|_| behind_two_slashes(path).is_none())
 }
 
-/// Whose share a path leads to. Written as Windows knows it, on every system: `\\HOST\share`,
-/// `//HOST@443/share`, `\\?\UNC\HOST\share`.
+/// The host of a path to a share. Recognizes the forms of Windows on every system: `\\HOST\share`, `//HOST@443/share`,
+/// `\\?\UNC\HOST\share`.
 pub fn share_host(path: &str) -> Option<&str> {
     let rest = behind_two_slashes(path)?;
     let mut parts = rest.split(['\\', '/']).filter(|part| !part.is_empty());
@@ -56,18 +55,18 @@ pub fn share_host(path: &str) -> Option<&str> {
         }
         host = parts.next()?;
     }
-    host.split('@').next() // what follows is how it is asked
+    host.split('@').next() // the rest is the protocol or port
 }
 
-/// The rest of a path that begins with a host or a name space, however that is written.
+/// The rest of a path that starts with a host or a namespace, in any notation.
 fn behind_two_slashes(path: &str) -> Option<&str> {
     if path.starts_with(r"\??\") {
-        return path.get(2..); // the kernel's way to write `\\?\`
+        return path.get(2..); // the kernel's notation of `\\?\`
     }
     path.strip_prefix(['\\', '/'])?.strip_prefix(['\\', '/'])
 }
 
-/// Whether Windows takes a path for a device or a pipe, wherever its folder is.
+/// Whether Windows treats a path as a device or a pipe, whatever its folder.
 pub fn is_device(path: &str) -> bool {
     const RESERVED: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
     let is_reserved = |part: &str| {
@@ -85,7 +84,7 @@ pub fn is_device(path: &str) -> bool {
     let Some(rest) = behind_two_slashes(path) else { return parts().any(is_reserved) };
     let mut rest = rest.split(['\\', '/']).filter(|part| !part.is_empty());
     match (rest.next(), rest.next()) {
-        // Of what is not a file system's, drives and shares are.
+        // In a device namespace, only drives and UNC shares belong to file systems.
         (Some("?" | "."), Some(first)) => {
             let is_drive = first.len() == 2 && first.ends_with(':');
             !(is_drive || first.eq_ignore_ascii_case("UNC")) || rest.any(is_reserved)
@@ -95,13 +94,12 @@ pub fn is_device(path: &str) -> bool {
     }
 }
 
-/// Whether a path leads to a file that can be read without waiting for anybody: no folder,
-/// pipe or device. Opens nothing that is none.
+/// Whether a path leads to a regular file: no folder, pipe or device that would block a reader. Opens nothing else.
 pub fn is_regular(path: &Path) -> bool {
     regular(path).is_ok()
 }
 
-/// Opens a file, and nothing else; see [`is_regular`].
+/// Opens a regular file; anything else is an error. See [`is_regular`].
 pub fn open_regular(path: &Path) -> io::Result<File> {
     regular(path)?;
     File::open(path)
@@ -109,7 +107,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 
 fn regular(path: &Path) -> io::Result<()> {
     let other = || io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file");
-    // Windows opens what it asks about, and its own library calls a device a file.
+    // On Windows, querying metadata opens the path, and the standard library reports a device as a file.
     if cfg!(windows) && is_device(&path.to_string_lossy()) {
         return Err(other());
     }

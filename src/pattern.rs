@@ -1,17 +1,16 @@
-//! Names as patterns: `*` stands for anything, `\*` for a star itself. There is one way to
-//! match them, whatever is asked for by name.
+//! Patterns for names: `*` matches anything, `\*` a star itself. All lookups by name use this matcher.
 //!
-//! Cost: a step for each byte of the name, however many stars there are.
+//! Cost: one step for each byte of the name, independent of the number of stars.
 
-/// A pattern, taken apart.
+/// A parsed pattern.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pattern {
-    /// What stands between the stars; at least one.
+    /// The texts between the stars; at least one.
     parts: Box<[Box<str>]>,
 }
 
 impl Pattern {
-    /// From what somebody wrote.
+    /// Parses a pattern.
     pub fn new(text: &str) -> Self {
         let mut parts = vec![String::new()];
         let mut rest = text.chars().peekable();
@@ -20,23 +19,23 @@ impl Pattern {
             match (parts.last_mut(), c) {
                 (_, '*') => parts.push(String::new()),
                 (Some(part), c) => part.push(if is_star_itself { '*' } else { c }),
-                (None, _) => {} // there is always a last one
+                (None, _) => {} // `parts` is never empty
             }
         }
         Self { parts: parts.into_iter().map(String::into_boxed_str).collect() }
     }
 
-    /// The pattern that only `name` fits.
+    /// The pattern that matches only `name`.
     pub fn escape(name: &str) -> String {
         name.replace('*', "\\*")
     }
 
-    /// Whether a name is what the pattern says.
+    /// Whether a name matches the pattern.
     pub fn fits(&self, name: &str) -> bool {
         let Some((first, rest)) = self.parts.split_first() else { return false };
         let Some((last, between)) = rest.split_last() else { return **first == *name };
         let Some(mut name) = name.strip_prefix(&**first) else { return false };
-        // The first place that fits leaves most room for what follows.
+        // The first match leaves the most room for the following parts.
         for part in between {
             match name.find(&**part) {
                 Some(at) => name = &name[at + part.len()..],
@@ -48,10 +47,10 @@ impl Pattern {
 }
 
 impl Pattern {
-    /// Whether any name fits that begins so and goes on, if at all, with nothing but letters of which `rest` says yes.
+    /// Whether any name can match that starts with `begin` and continues, if at all, only with characters that `rest` accepts.
     pub fn may_fit(&self, begin: &str, rest: impl Fn(char) -> bool) -> bool {
         let is_rest = |text: &str| text.chars().all(&rest);
-        // A part that begins with the end of what is known, or behind it.
+        // Whether the part can start at the end of the known text, or behind it, and extend beyond.
         let goes_beyond = |known: &str, part: &str| {
             let ends = part.char_indices().map(|(at, _)| at).chain([part.len()]);
             ends.into_iter().any(|at| known.ends_with(&part[..at]) && is_rest(&part[at..]))
@@ -60,7 +59,7 @@ impl Pattern {
         let Some((last, between)) = others.split_last() else {
             return first.strip_prefix(begin).is_some_and(is_rest);
         };
-        // What is left of the known begin; nothing once a part lies beyond it.
+        // The unmatched rest of `begin`; empty once a part lies beyond it.
         let mut known = match (begin.strip_prefix(&**first), first.strip_prefix(begin)) {
             (Some(known), _) => known,
             (None, Some(beyond)) if is_rest(beyond) => "",
@@ -104,7 +103,7 @@ mod tests {
         }
     }
 
-    /// Tries all that each star can stand for.
+    /// Tries every text that each star can match.
     fn naive(pattern: &[char], name: &[char]) -> bool {
         match pattern {
             [] => name.is_empty(),
@@ -131,7 +130,7 @@ mod tests {
             let name = format!("{begin}{rest}");
             let compiled = Pattern::new(&pattern);
             prop_assert!(!compiled.fits(&name) || compiled.may_fit(&begin, |c| c == 'b'), "{pattern} {begin} {rest}");
-            // And says yes only where something fits.
+            // And the answer is yes only if some name matches.
             let fits = (0..16).any(|more| compiled.fits(&format!("{begin}{}", "b".repeat(more))));
             prop_assert_eq!(compiled.may_fit(&begin, |c| c == 'b'), fits, "{} {}", pattern, begin);
         }

@@ -1,5 +1,5 @@
-//! Images on disk: which build a file is. For traces that do not name its PDB, and for
-//! recordings, which shall.
+//! Image files on disk: which build a file is. Used for traces that do not name its PDB, and by recordings, which add
+//! that name.
 //!
 //! Format: PE/COFF (Microsoft, "PE Format"): headers, section table, debug directory
 //! with a CodeView entry "RSDS": GUID, age, path of the PDB.
@@ -11,38 +11,38 @@ use std::path::Path;
 use crate::etl::{Guid, guid_at, u16_at, u32_at};
 use crate::paths;
 
-/// What tells builds of an image apart.
+/// The identity of a build of an image.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Build {
     /// Link time stamp, 0 if unknown.
     pub time_stamp: u32,
-    /// Bytes mapped; a trace may have them rounded up to pages.
+    /// Mapped size in bytes; a trace may have it rounded up to pages.
     pub size: u64,
     /// Checksum in the header, 0 if unknown.
     pub checksum: u32,
 }
 
-/// What two builds have in common.
+/// The result of comparing two builds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Likeness {
-    /// The time stamp, the checksum, or both, and the size.
+    /// Equal time stamp, checksum, or both, and equal size.
     Same,
-    /// The size; the trace knows no more.
+    /// Equal size; the trace knows no more.
     SameSize,
-    /// They are different ones.
+    /// Different builds.
     Other,
 }
 
-/// What an image says of itself.
+/// The facts in the headers of an image.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Image {
     /// Which build it is.
     pub build: Build,
     /// Its PDB, if it names one.
     pub pdb: Option<CodeView>,
-    /// Bytes that its file has at least: up to the end of its last section.
+    /// Minimum size of its file in bytes: up to the end of its last section.
     pub bytes: u64,
-    /// Whether it has names as DWARF, as builds with MinGW do.
+    /// Whether it contains DWARF debug information, like MinGW builds.
     pub has_dwarf: bool,
 }
 
@@ -58,8 +58,8 @@ pub struct CodeView {
 }
 
 impl Build {
-    /// Whether a file is the one of which a trace says this. What the trace knows must be
-    /// so in the file; a file without a stamp or checksum is another one than a file with it.
+    /// Compares a build in a trace with a file. Every value that the trace knows must be equal in the file; a file
+    /// without a time stamp or checksum differs from a file with it.
     pub fn compare(&self, file: &Self) -> Likeness {
         const PAGE: u64 = 0x1000;
         let pages = |build: &Self| build.size.div_ceil(PAGE);
@@ -74,19 +74,19 @@ impl Build {
     }
 }
 
-/// Longest path of a PDB, sections and debug entries that are looked at.
+/// Limits: the length of a PDB path, and the numbers of sections and of debug entries that are read.
 const MAX_PATH: usize = 4096;
 const MAX_SECTIONS: usize = 96;
 const MAX_ENTRIES: usize = 64;
 
 /// The headers of an image.
 struct Headers {
-    /// COFF's, with the signature before it.
+    /// The COFF header, with the signature before it.
     head: Vec<u8>,
     optional: Vec<u8>,
     /// The section table.
     table: Vec<u8>,
-    /// Where the data directories are in the optional header.
+    /// Offset of the data directories in the optional header.
     directories: usize,
 }
 
@@ -109,7 +109,7 @@ fn headers(file: &mut File) -> Option<Headers> {
     Some(Headers { head, optional, table, directories })
 }
 
-/// Reads the headers of an image; `None` if it is none, or no file at all.
+/// Reads the headers of an image; `None` if it is not an image or not a regular file.
 pub fn read(path: &Path) -> Option<Image> {
     let mut file = paths::open_regular(path).ok()?;
     let Headers { head, optional, table, directories } = headers(&mut file)?;
@@ -127,27 +127,28 @@ pub fn read(path: &Path) -> Option<Image> {
     Some(Image { build: Build { time_stamp: u32_at(&head, 8)?, size: size.into(), checksum }, pdb, bytes: end, has_dwarf })
 }
 
-/// A section of an image with a name that debuggers know.
+/// A debug section of an image.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DebugSection {
-    /// `.debug_info` and its like.
+    /// Its name, such as `.debug_info`.
     pub name: String,
-    /// Where it is in the file.
+    /// Its offset in the file.
     pub offset: u64,
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
-/// All of them, and where the image wants to be mapped: the addresses in them count from 0.
+/// The debug sections of an image, and its preferred base address. Addresses in the sections are absolute: they include
+/// the base.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DebugSections {
-    /// Address that the linker chose.
+    /// The preferred base address that the linker chose.
     pub image_base: u64,
-    /// In the order of the file.
+    /// The sections, in the order of the file.
     pub list: Vec<DebugSection>,
 }
 
-/// The sections in which an image keeps its names as DWARF; `None` if it is no image.
+/// Finds the DWARF sections of an image; `None` if it is not an image.
 pub fn debug_sections(path: &Path) -> Option<DebugSections> {
     let mut file = paths::open_regular(path).ok()?;
     let Headers { head, optional, table, .. } = headers(&mut file)?;
@@ -162,20 +163,20 @@ pub fn debug_sections(path: &Path) -> Option<DebugSections> {
 fn dwarf_sections(file: &mut File, strings: Option<u64>, table: &[u8]) -> Vec<DebugSection> {
     let one = |section: &[u8]| {
         let name = long_name(file, strings, section).filter(|name| name.starts_with(".debug_"))?;
-        // What stands behind the bytes that are mapped only fills a page.
+        // Data behind the mapped bytes are padding.
         let bytes = u32_at(section, 8)?.min(u32_at(section, 16)?);
         Some(DebugSection { name, offset: u32_at(section, 20)?.into(), bytes: bytes.into() })
     };
     table.chunks_exact(40).filter_map(one).collect()
 }
 
-/// Where names of sections stand that have no room in the section table: behind the symbols, 18 bytes each.
+/// Offset of the string table with the long section names: behind the symbols, which have 18 bytes each.
 fn string_table(head: &[u8]) -> Option<u64> {
     let (symbols, count) = (u32_at(head, 12)?, u32_at(head, 16)?);
     (symbols != 0).then(|| u64::from(symbols) + 18 * u64::from(count))
 }
 
-/// The name of a section that is longer than 8 bytes: `/` and a place in the string table stands for it.
+/// The name of a section if it is longer than 8 bytes: the header then has `/` and an offset in the string table.
 fn long_name(file: &mut File, strings: Option<u64>, section: &[u8]) -> Option<String> {
     const LONGEST: usize = 24;
     let digits = section[..8].strip_prefix(b"/")?.split(|&byte| byte == 0).next()?;
@@ -200,7 +201,7 @@ fn code_view(file: &mut File, entry: &[u8]) -> Option<CodeView> {
     Some(CodeView { guid: guid_at(&data, 4)?, age: u32_at(&data, 20)?, path: String::from_utf8_lossy(path).into_owned() })
 }
 
-/// Where an rva stands in the file.
+/// Converts an RVA to a file offset.
 fn offset_of(sections: &[u8], rva: u32) -> Option<u64> {
     sections.chunks_exact(40).find_map(|section| {
         let (size, start) = (u32_at(section, 16)?.max(u32_at(section, 8)?), u32_at(section, 12)?);
@@ -236,7 +237,7 @@ mod tests {
         assert_eq!(Build { size: u64::MAX, ..file }.compare(&file), Likeness::Other);
     }
 
-    /// Whoever opens a pipe waits until somebody writes.
+    /// Opening a pipe blocks until another process writes.
     #[cfg(unix)]
     #[test]
     fn a_pipe_in_place_of_an_image_is_not_opened() {

@@ -1,40 +1,40 @@
-//! What is wrong with the data: one structured [`Problem`] each, collected while
-//! work goes on and shown to the user at the end. Nothing deep inside prints.
+//! Problems in the data: each is a structured [`Problem`], collected during the work and shown to the user at the end.
+//! Inner layers print nothing.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::Serialize;
 
-/// One thing that was wrong with the input and what was done about it.
+/// A problem in the input, and what was done about it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Problem {
-    /// What kind, for programs (`snake_case` in JSON).
+    /// The kind, for programs (`snake_case` in JSON).
     pub kind: ProblemKind,
     /// The file it was found in, as the user named it.
     pub file: String,
-    /// Byte offset in the file, 0 where the whole file is meant.
+    /// Byte offset in the file, 0 for the whole file.
     pub offset: u64,
-    /// One sentence for people.
+    /// One sentence for the user.
     pub detail: String,
 }
 
-/// The kinds of problems, stable names of the machine interface.
+/// The kinds of problems; their names are part of the machine interface and stable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ProblemKind {
     /// The file ends in the middle of a buffer.
     TruncatedBuffer,
-    /// A buffer header is impossible; what follows was searched or given up.
+    /// A buffer header is impossible; the data behind it were searched or given up.
     BrokenChain,
-    /// The end of the file was reserved for the trace, but never written.
+    /// The end of the file was allocated for the trace but never written.
     UnwrittenTail,
     /// The beginning of a circular file was overwritten.
     Overwritten,
     /// The session wrote more buffers than the file has.
     MissingBuffers,
-    /// An archive's member is not what its directory says; what could be read was.
+    /// The member of an archive does not match its directory; the readable part was used.
     DamagedArchive,
     /// An event header is impossible; the rest of its buffer was skipped.
     DamagedEvent,
@@ -44,13 +44,13 @@ pub enum ProblemKind {
     ShortPayload,
     /// The session header event is missing or short; defaults were taken.
     DamagedHeader,
-    /// A file among several that could not be read at all.
+    /// One of several files could not be read at all.
     UnreadableFile,
-    /// A file whose clock cannot be compared with the others'.
+    /// The clock of a file cannot be compared with that of the others.
     ClockMismatch,
     /// The file became shorter, or could not be read, while it was loading.
     ReadFailed,
-    /// Events that came later than their time allows; applied where they were met.
+    /// Events come later in the stream than their time allows; they were applied where they stand.
     OutOfOrder,
     /// The capture holds no heap, VirtualAlloc or tracker events.
     NoMemoryEvents,
@@ -58,7 +58,7 @@ pub enum ProblemKind {
     LimitReached,
 }
 
-/// Collects problems, at most [`Problems::KEPT`] with their details, and counts all.
+/// A collection of problems: keeps at most [`Problems::KEPT`] with their details, and counts all.
 #[derive(Clone, Debug, Default)]
 pub struct Problems {
     list: Vec<Problem>,
@@ -67,20 +67,20 @@ pub struct Problems {
     kinds: BTreeSet<ProblemKind>,
 }
 
-/// A part of a file with which one thing is wrong.
+/// A part of a file with one kind of problem.
 #[derive(Clone, Debug)]
 struct Stretch {
     first: Problem,
     end: u64,
-    /// How many were told as one.
+    /// Number of problems that were joined.
     parts: u64,
 }
 
 impl Problems {
-    /// How many are kept with their details; a damaged file can hold millions.
+    /// Number of problems that are kept with their details; a damaged file can have millions.
     pub const KEPT: usize = 1000;
 
-    /// Adds one.
+    /// Adds a problem.
     pub fn add(&mut self, kind: ProblemKind, file: &str, offset: u64, detail: impl Into<String>) {
         self.total += 1;
         self.kinds.insert(kind);
@@ -89,9 +89,8 @@ impl Problems {
         }
     }
 
-    /// Adds one that concerns `range` of the file. It becomes one problem with those
-    /// of its kind right before and behind it, in whatever order they come: what can
-    /// be told of a whole run is not told of each part.
+    /// Adds a problem with `range` of the file. It is joined with problems of the same kind directly before and behind
+    /// it, in whatever order they come, so that a whole run is reported as one problem.
     pub fn add_stretch(&mut self, kind: ProblemKind, file: &str, range: Range<u64>, detail: impl Into<String>) {
         let first = Problem { kind, file: file.to_owned(), offset: range.start, detail: detail.into() };
         self.kinds.insert(kind);
@@ -128,7 +127,7 @@ impl Problems {
         }
     }
 
-    /// Adds all of `other`.
+    /// Adds all problems of `other`.
     pub fn append(&mut self, mut other: Self) {
         self.kinds.append(&mut other.kinds);
         self.total += other.total;
@@ -139,8 +138,8 @@ impl Problems {
         }
     }
 
-    /// Those that were kept: of whole stretches by file and place, then the others in
-    /// the order in which they were found.
+    /// The problems that were kept: first joined ones by file and offset, then the others in the order in which they
+    /// were found.
     pub fn list(&self) -> Vec<Problem> {
         let stretches = self.stretches.iter().map(|stretch| {
             let mut problem = stretch.first.clone();
@@ -154,12 +153,12 @@ impl Problems {
         stretches.chain(self.list.iter().cloned()).collect()
     }
 
-    /// Whether there was any of this kind, also among those that were not kept.
+    /// Whether there was any problem of this kind, including those that were not kept.
     pub fn has(&self, kind: ProblemKind) -> bool {
         self.kinds.contains(&kind)
     }
 
-    /// How many there were in all.
+    /// Total number of problems.
     pub fn total(&self) -> u64 {
         self.total + self.stretches.len() as u64
     }

@@ -1,14 +1,13 @@
-//! `highwater-recorder.exe`: the part of recording that needs an administrator's rights, and
-//! nothing else. The window starts it, Windows asks the user, and it ends with the recording.
+//! `highwater-recorder.exe`: the part of recording that needs administrator rights, and nothing else. The window starts
+//! it, Windows asks the user, and it ends with the recording.
 //!
-//! Whoever can put a library where a program with rights looks for one has these rights.
-//! So libraries that are loaded while it runs come from the system's folder only: the first
-//! statement says so. Those that it is linked to are looked for before that. Microsoft's linker
-//! has them come from there, too (`build.rs`); the GNU linker cannot, so they are of the few
-//! that Windows itself has in memory for all programs (KnownDLLs). `scripts/windows/checks.sh`
-//! has the list, and no other may come to it.
+//! Whoever can place a library where an elevated program searches for one gains its rights. So libraries that are
+//! loaded at run time come only from the system folder: the first statement ensures that. Libraries that the program is
+//! linked to are searched before that. Microsoft's linker restricts them to the system folder, too (`build.rs`). The
+//! GNU linker cannot, so there they are limited to some that Windows itself keeps in memory for all programs
+//! (KnownDLLs). `scripts/windows/checks.sh` has the list; no other library may be added.
 
-#![cfg_attr(windows, windows_subsystem = "windows")] // nobody is to see it
+#![cfg_attr(windows, windows_subsystem = "windows")] // it has no visible window
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! Times that people write, on the command line and in rules: seconds since the trace start with up to nine
-//! decimals, read digit by digit, so that no tick is lost to binary fractions.
+//! Times as the user writes them, on the command line and in rules: seconds since the trace start with up to nine
+//! decimals. They are parsed digit by digit, so that no tick is lost to binary fractions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,20 +15,20 @@ pub struct Seconds {
 
 const DECIMALS: usize = 9;
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
-/// Whole digits beyond these name a time that no clock reaches.
+/// Maximum number of digits before the point; no clock reaches a longer number.
 const MAX_WHOLE_DIGITS: usize = 18;
 
 const WANTED: &str = "seconds are wanted, such as 12.5, with at most nine decimals";
 
 impl Seconds {
-    /// The nearest tick; halves go away from zero.
+    /// The nearest tick; halves are rounded away from zero.
     pub fn ticks(self, clock: &Clock) -> Ticks {
         clock.nearest_tick(self.nanos)
     }
 }
 
 impl fmt::Display for Seconds {
-    /// As they are read.
+    /// Formats the time so that it can be parsed again.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (sign, nanos) = (if self.nanos < 0 { "-" } else { "" }, self.nanos.unsigned_abs());
         let (whole, fraction) = (nanos / NANOS_PER_SECOND as u128, nanos % NANOS_PER_SECOND as u128);

@@ -1,29 +1,29 @@
-//! Hash tables whose keys a stranger may have chosen: those of traces, PDBs, files of rules and servers.
+//! Hash tables for keys that may be chosen by an attacker: keys from traces, PDBs, rule files and servers.
 //!
-//! Each table has a random key of its own, which nobody knows who makes a file, so that no file can be made
-//! whose values all meet in one place. The hash is [`ahash`], whose authors claim resistance to chosen keys,
-//! with a few instructions for a word, where the standard library's SipHash needs a hundred.
+//! Each table has a random seed of its own, which the author of a file does not know, so no file can be made whose
+//! values all collide. The hash is [`ahash`], whose authors claim resistance to chosen keys. It needs a few
+//! instructions for a word, where the standard library's SipHash needs a hundred.
 //!
-//! All tables are of these types, for there is hardly one that a file does not fill in the end. Their order is
-//! another in each run and in each table, so no answer may depend on it (`clippy::iter_over_hash_type`).
+//! All tables have these types, since nearly every one is filled from files in the end. Their order differs in each run
+//! and in each table, so no result may depend on it (`clippy::iter_over_hash_type`).
 
 use std::collections::{HashMap, HashSet};
 
-/// What hashes the keys of one table; two of them never agree.
+/// The hasher of one table; no two tables hash alike.
 pub type Hashing = ahash::RandomState;
 
-/// A map from keys that a stranger may have chosen.
+/// A map with keys that an attacker may have chosen.
 pub type KeyedMap<K, V> = HashMap<K, V, Hashing>;
 
-/// A set of values that a stranger may have chosen.
+/// A set of values that an attacker may have chosen.
 pub type KeyedSet<K> = HashSet<K, Hashing>;
 
 /// A table that can be emptied.
 pub trait Empties: Default {
-    /// Values that it has room for.
+    /// The capacity.
     fn room(&self) -> usize;
 
-    /// Removes all values, but not their room, in as much time as there is room.
+    /// Removes all values but keeps the capacity, in time proportional to the capacity.
     fn clear(&mut self);
 }
 
@@ -47,8 +47,8 @@ impl<K> Empties for KeyedSet<K> {
     }
 }
 
-/// Empties a table that is filled and emptied again and again: one that was large once is given up, for each time
-/// would take as long as it was large.
+/// Empties a table that is filled and emptied again and again. A large table is replaced by a new one, since clearing
+/// it would take time proportional to its capacity each time.
 pub fn empty<T: Empties>(table: &mut T) {
     const SMALL: usize = 64;
     if table.room() <= SMALL {
@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// Hashes that share their lowest 16 bits with another, of so many keys.
+    /// Number of keys whose hash shares its lowest 16 bits with an earlier one.
     fn meetings(keys: impl Iterator<Item = u64>) -> usize {
         let (hashing, mut met, mut meetings) = (Hashing::default(), vec![false; 1 << 16], 0);
         for key in keys {
@@ -94,7 +94,7 @@ mod tests {
         const KEYS: u64 = 1 << 14;
         for shift in [0, 4, 16, 32, 44, 50] {
             let met = meetings((0..KEYS).map(|n| n << shift));
-            // Of as many random ones about 1,880 meet another.
+            // Of as many random keys, about 1,880 collide.
             assert!((1_500..2_300).contains(&met), "{met} of keys times 2^{shift}");
         }
     }

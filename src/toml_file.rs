@@ -1,5 +1,5 @@
-//! Files of rules that people write, in TOML. Whoever wrote one may have meant harm: it is read
-//! up to a size, and what is wrong is one sentence with its line.
+//! Rule files in TOML, written by hand. The author may be malicious, so only files up to a maximum size are read, and
+//! an error is one sentence with its line.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -12,15 +12,15 @@ use toml_parser::parser::{Event, EventKind, RecursionGuard};
 use crate::format::plain;
 use crate::paths;
 
-/// What is told of a mistake at most, in characters: names of keys stand in it.
+/// Maximum length of an error message in characters, since it can contain the names of keys.
 const MOST_TOLD: usize = 300;
 
-/// What is wrong with the text of a file.
+/// An error in the text of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadText {
-    /// In which line, the first being 1; `None` if it is about all of it.
+    /// The line, counted from 1; `None` if the error is about the whole text.
     pub line: Option<usize>,
-    /// What, in words.
+    /// The error in words.
     pub what: String,
 }
 
@@ -34,19 +34,19 @@ impl fmt::Display for BadText {
 }
 
 impl BadText {
-    /// Something wrong at a place of the text.
+    /// Creates an error at a position of the text.
     pub fn at(text: &str, place: &Range<usize>, what: impl Into<String>) -> Self {
         let line = 1 + text.bytes().take(place.start).filter(|&byte| byte == b'\n').count();
         Self { line: Some(line), what: what.into() }
     }
 }
 
-/// What a text says, if it has the form of a `T`.
+/// Parses a text into a `T`.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, BadText> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let what = error.message().lines().collect::<Vec<_>>().join(", ");
         let what: String = plain(&what).chars().take(MOST_TOLD).collect();
-        // Of keys of too many parts it does not tell the place.
+        // For keys with too many parts the parser does not report a position.
         match error.span().map(|span| (span, what.clone())).or_else(|| too_deep(text)) {
             Some((span, what)) => BadText::at(text, &span, what),
             None => BadText { line: None, what },
@@ -54,9 +54,9 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, BadText> {
     })
 }
 
-/// The first key with most parts, if it has more than anybody writes.
+/// Finds the first key with the most parts, if it has more than anybody writes.
 fn too_deep(text: &str) -> Option<(Range<usize>, String)> {
-    /// From so many on the parser refuses them.
+    /// The parser refuses keys with more parts.
     const MOST_PARTS: usize = 80;
     let tokens = toml_parser::Source::new(text).lex().into_vec();
     let (mut deepest, mut now) = ((0, 0..0), (0, 0..0));
@@ -79,13 +79,13 @@ fn too_deep(text: &str) -> Option<(Range<usize>, String)> {
     (parts >= MOST_PARTS).then(|| (place, format!("a key of {parts} parts is deeper than anything that is read")))
 }
 
-/// The text of a regular file of at most so many bytes. It is in UTF-8, or in UTF-16 with a mark that says
-/// so, as older PowerShells write what a command prints.
+/// Reads the text of a regular file of at most `most` bytes, in UTF-8, or in UTF-16 with a byte order mark, as older
+/// PowerShells write the output of a command.
 pub fn text_of(path: &Path, most: u64) -> io::Result<String> {
     decoded(&bytes_of(path, most)?).map_err(|line| io::Error::other(format!("line {line} is no text in UTF-8")))
 }
 
-/// The same, with signs for what is no such text.
+/// Reads a text like [`text_of`], with replacement characters for invalid bytes.
 pub fn any_text_of(path: &Path, most: u64) -> io::Result<String> {
     let bytes = bytes_of(path, most)?;
     Ok(decoded(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into_owned()))
@@ -100,7 +100,7 @@ fn bytes_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The text, or the first line that is none.
+/// Decodes a text; the error is the number of the first invalid line.
 fn decoded(bytes: &[u8]) -> Result<String, usize> {
     let line_at = |bytes: &[u8]| 1 + bytes.iter().filter(|&&byte| byte == b'\n').count();
     let order: Option<fn([u8; 2]) -> u16> = match bytes.get(..2) {

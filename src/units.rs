@@ -1,5 +1,4 @@
-//! Ids and units as types, so that a tick is never added to a byte count and a
-//! process id never used as an index.
+//! Types for ids and units, so that a tick is never added to a byte count and a process id is never used as an index.
 
 use std::fmt;
 
@@ -11,13 +10,12 @@ use std::fmt;
 pub struct Ticks(pub i64);
 
 impl Ticks {
-    /// Birth of a block that was alive before the first event (rundown).
+    /// The allocation time of a block that was live before the first event (rundown).
     pub const BEFORE_TRACE: Self = Self(i64::MIN);
-    /// Death of a block that nobody freed.
+    /// The free time of a block that was never freed.
     pub const NEVER: Self = Self(i64::MAX);
 
-    /// The moment of a raw clock value. Values too far away to be subtracted
-    /// are clamped to the nearest ordinary moment.
+    /// Converts a raw clock value. Values too far away to be subtracted are clamped to the nearest ordinary moment.
     pub fn from_raw(raw: i64, trace_start: i64) -> Self {
         // One less than the end, so that "one tick after the last event" exists.
         Self(raw.saturating_sub(trace_start).clamp(i64::MIN + 1, i64::MAX - 2))
@@ -32,9 +30,9 @@ impl Ticks {
 /// Half-open time range `[from, to)`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Interval {
-    /// Left edge, part of the interval.
+    /// Start (inclusive).
     pub from: Ticks,
-    /// Right edge, not part of it.
+    /// End (exclusive).
     pub to: Ticks,
 }
 
@@ -70,20 +68,20 @@ pub struct Pid(pub u32);
 pub struct Tid(pub u32);
 
 impl Pid {
-    /// The event did not say whose it is.
+    /// The process of an event that does not name one.
     pub const NONE: Self = Self(u32::MAX);
 
-    /// Whether the event said whose it is.
+    /// Whether the event named its process.
     pub fn is_known(self) -> bool {
         self != Self::NONE
     }
 }
 
 impl Tid {
-    /// The event did not say which thread wrote it.
+    /// The thread of an event that does not name one.
     pub const NONE: Self = Self(u32::MAX);
 
-    /// Whether the event said which thread wrote it.
+    /// Whether the event named its thread.
     pub fn is_known(self) -> bool {
         self != Self::NONE
     }

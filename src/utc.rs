@@ -1,15 +1,15 @@
 //! FILETIME (100 ns since 1601, UTC) as text.
 //!
-//! The civil date comes from the day number by Howard Hinnant's `civil_from_days`
-//! (public domain); no time zone and no leap seconds, as FILETIME has neither.
+//! The civil date is computed from the day number with Howard Hinnant's `civil_from_days` (public domain). There are no
+//! time zones and no leap seconds, as FILETIME has neither.
 
 const TICKS_PER_SECOND: i64 = 10_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 /// Days from 0000-03-01 to 1601-01-01.
 const DAYS_TO_1601: i64 = 584_694;
 
-/// RFC 3339 with as many decimals as needed; `None` for "unknown" (0) and for
-/// times outside the years 1601 to 9999.
+/// Formats a time as RFC 3339 with as many decimals as needed; `None` for "unknown" (0) and for times outside the years
+/// 1601 to 9999.
 pub fn rfc3339(filetime: i64) -> Option<String> {
     if filetime <= 0 {
         return None;
@@ -28,7 +28,7 @@ pub fn rfc3339(filetime: i64) -> Option<String> {
     Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{decimals}Z"))
 }
 
-/// Nanoseconds since 1970; `None` for "unknown" (0) and beyond the years 1677 to 2262.
+/// Converts a time to nanoseconds since 1970; `None` for "unknown" (0) and outside the years 1677 to 2262.
 pub fn unix_nanos(filetime: i64) -> Option<i64> {
     const TO_1970: i64 = 11_644_473_600 * TICKS_PER_SECOND;
     (filetime > 0).then_some(filetime - TO_1970)?.checked_mul(1_000_000_000 / TICKS_PER_SECOND)

@@ -1,14 +1,11 @@
-//! OLE compound files, the older kind of `.diagsession`: a file system in a file.
-//! Streams are chains of sectors, so each trace is copied out of it. Most are
-//! packed once more by Visual Studio's diagnostics hub ([`super::hub`]).
+//! OLE compound files, the older kind of `.diagsession`: a file system in a file. A stream is a chain of sectors, so
+//! each trace is copied out of it. Most are also packed by Visual Studio's diagnostics hub ([`super::hub`]).
 //!
-//! Storages and streams have short made-up names; those that Visual Studio shows are
-//! in property sets that are not read here.
+//! Storages and streams have short generated names; the names that Visual Studio shows are in property sets that are not read.
 //!
-//! The library keeps the directory in memory and finds a stream by its path, name by name
-//! among siblings that need not be balanced. So what it is given is bounded: the tables of
-//! sectors before it sees them, then depth and number of what it walks. Cost: each stream
-//! is looked up once, and its first 4 KiB are read.
+//! The library keeps the directory in memory and finds a stream by its path, name by name among siblings in a tree that
+//! may be unbalanced. So its input is limited: first the size of the sector tables, then the depth and number of the
+//! entries that it visits. Cost: each stream is looked up once, and its first 4 KiB are read.
 
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
@@ -25,15 +22,15 @@ use crate::problem::{ProblemKind, Problems};
 /// A trace in the compound file.
 struct Found {
     path: PathBuf,
-    /// Bytes of the stream.
+    /// Size of the stream in bytes.
     size: u64,
     /// Whether it is packed by the diagnostics hub.
     packed: bool,
 }
 
-/// Storages in one another; recordings have two or three.
+/// Maximum nesting of storages; recordings have two or three levels.
 const MAX_DEPTH: usize = 16;
-/// Streams that are looked at; recordings have some dozens.
+/// Maximum number of streams; recordings have some dozens.
 const MAX_STREAMS: usize = 4096;
 
 pub(super) fn open(source: &Source, name: &str, progress: &mut Progress<'_>) -> Result<Contents, OpenError> {
@@ -42,7 +39,7 @@ pub(super) fn open(source: &Source, name: &str, progress: &mut Progress<'_>) -> 
     if !has_plausible_tables(source, bytes) {
         return Err(refuse("this compound file is damaged (it has more tables than sectors); copy it again".to_owned()));
     }
-    // The beginnings of many streams, then all of a few.
+    // Small pieces first, to read the start of many streams; larger ones later, to read a few completely.
     let (found, others) = find(&mut compound(source, name, 4 << 10)?).map_err(refuse)?;
     if found.is_empty() {
         return Err(others.refusal(name, "this compound file (.diagsession)"));
@@ -56,24 +53,23 @@ pub(super) fn open(source: &Source, name: &str, progress: &mut Progress<'_>) -> 
     Ok(Contents { format: Format::Diagsession, members, problems })
 }
 
-/// The compound file, which reads streams in pieces of so many bytes.
+/// Opens the compound file; streams are read in pieces of this size in bytes.
 fn compound<'s>(source: &'s Source, name: &str, piece: usize) -> Result<CompoundFile<Reader<'s>>, OpenError> {
-    // A sector: the library seeks to each, which throws away what was read beyond it.
+    // Reads one sector ahead: the library seeks to each sector, which discards data read beyond it.
     let reader = reader(source, 4 << 10).map_err(|e| OpenError::from_io(name.to_owned(), e))?;
     let damaged = |e| OpenError::Archive(name.to_owned(), format!("this compound file is damaged ({e}); copy it again"));
     OpenOptions::new().max_buffer_size(piece).open_with(reader).map_err(damaged)
 }
 
-/// Whether the header and the chain behind it name no more sectors with tables of
-/// sectors (FAT) than there are sectors; the library would read each as often as it is
-/// named. (Layout: MS-CFB, sections 2.2 and 2.5.)
+/// Whether the header and its chain name no more FAT sectors than the file has sectors; the library would read a sector
+/// as often as it is named. (Layout: MS-CFB, sections 2.2 and 2.5.)
 fn has_plausible_tables(source: &Source, bytes: u64) -> bool {
     const FREE: u32 = 0xFFFF_FFFF;
     const LAST_SECTOR: u32 = 0xFFFF_FFFA;
     let named = |ids: &[u8]| ids.chunks_exact(4).filter(|id| *id != FREE.to_le_bytes()).count() as u64;
     let mut head = [0; 512];
     if source.read_at(&mut head, 0).is_ok_and(|n| n < head.len()) {
-        return true; // the library says what is wrong with it
+        return true; // the library reports the error
     }
     let sector = if u16_at(&head, 0x1E) == Some(12) { 4096 } else { 512 };
     let sectors = bytes / sector + 1;
@@ -93,7 +89,7 @@ fn has_plausible_tables(source: &Source, bytes: u64) -> bool {
     tables <= sectors
 }
 
-/// All streams that are traces by their content, or why there are too many.
+/// Finds all streams that are traces by their content. The error says which limit is exceeded.
 fn find(file: &mut CompoundFile<Reader<'_>>) -> Result<(Vec<Found>, Others), String> {
     let mut streams: Vec<(PathBuf, u64)> = Vec::new();
     for entry in file.walk().take(MAX_ENTRIES) {
@@ -123,7 +119,7 @@ fn find(file: &mut CompoundFile<Reader<'_>>) -> Result<(Vec<Found>, Others), Str
     Ok((found, others))
 }
 
-/// The first bytes of a stream, and those of what the diagnostics hub packed in it.
+/// The first bytes of a stream, and the first bytes after unpacking it as the diagnostics hub packs.
 fn heads(file: &mut CompoundFile<Reader<'_>>, path: &Path) -> (Vec<u8>, Vec<u8>) {
     let Ok(mut stream) = file.open_stream(path) else { return Default::default() };
     let head = head_of(&mut stream).unwrap_or_default();
@@ -145,7 +141,7 @@ fn take(
     let mut done = 0;
     let mut members = Vec::new();
     for found in found {
-        // Streams can share sectors: all together they take no more than there is.
+        // Streams can share sectors; all together must not count more than the file has.
         let packed = found.size.min(left);
         left -= packed;
         let path = plain(&found.path.display().to_string());

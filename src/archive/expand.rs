@@ -1,4 +1,4 @@
-//! From an archive's stream to a temporary file, within a budget.
+//! Expands a stream of an archive into a temporary file, within a budget.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -8,8 +8,7 @@ use super::Progress;
 use crate::etl::{OpenError, Source};
 use crate::format;
 
-/// How many bytes may be expanded in all: enough for any real recording, too little
-/// for an archive that was made to fill the disk.
+/// The limit of all expanded bytes: enough for any real recording, too little for an archive that was made to fill the disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     left: u64,
@@ -17,10 +16,9 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// So much is always allowed.
+    /// The number of bytes that is always allowed.
     pub const FREE: u64 = 1 << 30;
-    /// And so many times the archive's own size. Traces with anything in them shrink
-    /// by 5 to 30; deflate gives at most 1032.
+    /// The allowed multiple of the archive's size. Traces with any content shrink by 5 to 30; deflate gives at most 1032.
     pub const RATIO: u64 = 200;
 
     /// The budget of an archive of `bytes` bytes.
@@ -29,7 +27,7 @@ impl Budget {
         Self { left: total, total }
     }
 
-    /// Whether so much as the archive says can be expanded.
+    /// Checks that the size declared by the archive is within the budget.
     pub(super) fn check(self, archive: &str, declared: u64) -> Result<(), OpenError> {
         if declared <= self.left { Ok(()) } else { Err(self.exceeded(archive)) }
     }
@@ -48,17 +46,17 @@ impl Budget {
     }
 }
 
-/// A source as the libraries want it.
+/// A buffered reader of a source, for the libraries.
 pub(super) type Reader<'s> = BufReader<Cursor<'s>>;
 
-/// Reads a source with a cursor.
+/// A source with a read position.
 pub(super) struct Cursor<'s> {
     source: &'s Source,
     len: u64,
     at: u64,
 }
 
-/// A reader at the start of `source`, which reads so many bytes ahead.
+/// A reader at the start of `source` that reads `ahead` bytes ahead.
 pub(super) fn reader(source: &Source, ahead: usize) -> io::Result<Reader<'_>> {
     Ok(BufReader::with_capacity(ahead, Cursor { source, len: source.len()?, at: 0 }))
 }
@@ -83,17 +81,17 @@ impl Seek for Cursor<'_> {
     }
 }
 
-/// A member on its way out of its archive.
+/// The expansion of a member of an archive.
 pub(super) struct Expansion<'a> {
     pub(super) archive: &'a str,
     pub(super) budget: &'a mut Budget,
-    /// Bytes of all members, and those that are done.
+    /// Size of all members in bytes; `done` counts the bytes expanded so far.
     pub(super) total: u64,
     pub(super) done: &'a mut u64,
     pub(super) progress: &'a mut Progress<'a>,
 }
 
-/// What came out, and what was wrong with it.
+/// The expanded data, and what was wrong with them.
 pub(super) struct Expanded {
     pub(super) source: Source,
     pub(super) bytes: u64,
@@ -101,7 +99,7 @@ pub(super) struct Expanded {
 }
 
 impl Expansion<'_> {
-    /// Copies `from` into a temporary file, to its end or to its first fault.
+    /// Copies `from` into a temporary file, up to its end or its first fault.
     pub(super) fn run(&mut self, from: &mut dyn Read) -> Result<Expanded, OpenError> {
         let no_room = |e: io::Error| {
             let reason = format!("no room to expand it ({e}); free some space in the temporary folder, or unpack it elsewhere");

@@ -1,22 +1,22 @@
-//! How Visual Studio's diagnostics hub packs the streams of a compound file: blocks
-//! of chunks of at most 64 KiB, each as it is or XPRESS-Huffman, with check sums.
+//! The format in which Visual Studio's diagnostics hub packs the streams of a compound file: blocks of chunks of at
+//! most 64 KiB, each stored or compressed with XPRESS-Huffman, with checksums.
 //!
 //! ```text
 //! block: u32 bytes when unpacked, u32 bytes of all its chunks
 //! chunk: u32 CRC-32 unpacked, u32 bytes unpacked, u32 CRC-32 packed, u32 bytes packed
 //! ```
-//! A chunk whose two sizes are equal is as it is. (Source: the reader of
-//! traplol/trace-render, tested there on recordings of Visual Studio.)
+//! A chunk whose two sizes are equal is stored. (Source: the reader of traplol/trace-render, tested there on recordings
+//! of Visual Studio.)
 
 use std::io::{self, Read};
 
 use crate::etl::compression::Algorithm;
 use crate::etl::u32_at;
 
-/// The largest chunk.
+/// Maximum size of a chunk in bytes.
 const MAX_CHUNK: usize = 64 << 10;
 
-/// Unpacks a stream while it is read. Holds one chunk.
+/// Unpacks a stream while it is read. Keeps one chunk in memory.
 pub(super) struct HubReader<R> {
     from: R,
     /// Bytes of chunks left in this block.
@@ -35,7 +35,7 @@ impl<R: Read> HubReader<R> {
     fn next_chunk(&mut self) -> io::Result<bool> {
         while self.block_left == 0 {
             let mut block = [0; 8];
-            // The end of the stream is only right between blocks.
+            // The stream may only end between blocks.
             let n = self.from.by_ref().take(8).read(&mut block)?;
             if n == 0 {
                 return Ok(false);

@@ -1,13 +1,12 @@
-//! What lies in a file that a user named: a trace, or an archive of traces (`.zip`,
-//! `.diagsession` of both kinds). What a file is is told by its content.
+//! Opens a file that a user named: a trace, or an archive of traces (`.zip`, `.diagsession` of both kinds). The kind is
+//! detected from the content.
 //!
-//! Gives each trace as a [`Source`]. What an archive holds as it is is read where it
-//! lies; everything else is first expanded into a temporary file without a name,
-//! which goes with the source. Memory is bounded whatever the archive says: one
-//! chunk, and what the two libraries keep of the archive's directory, which is no
-//! more than a small part of the file. Disk is bounded by [`Budget`].
+//! Returns each trace as a [`Source`]. Stored members of an archive are read in place; all others are first expanded
+//! into an unnamed temporary file, which is deleted with the source. Memory is bounded whatever the archive says: one
+//! chunk, and what the two libraries keep of the archive's directory, which is no more than a small part of the file.
+//! Disk space is bounded by [`Budget`].
 //!
-//! Nothing is written where a member's name says: names are only shown.
+//! No file is written under a member's name: names are only displayed.
 
 mod compound;
 mod expand;
@@ -27,34 +26,34 @@ use expand::Reader;
 /// The traces in a file.
 #[derive(Debug)]
 pub struct Contents {
-    /// What the file is.
+    /// The format of the file.
     pub format: Format,
     /// The traces; at least one.
     pub members: Vec<Member>,
-    /// What was wrong with the archive.
+    /// The problems in the archive.
     pub problems: Problems,
 }
 
 /// One trace.
 #[derive(Debug)]
 pub struct Member {
-    /// Its file, or `archive!member`.
+    /// The name of its file, or `archive!member`.
     pub name: String,
-    /// Its bytes.
+    /// Its data.
     pub source: Source,
-    /// How many bytes it takes in its archive, if it lies in one; all together no more than that has.
+    /// Its packed size in the archive in bytes, if it is in one. The sum over all members is at most the size of the archive.
     pub packed: Option<u64>,
 }
 
-/// Told of the work: bytes done and in all; returns whether to go on.
+/// A progress callback: gets the bytes done and the total, and returns whether to go on.
 pub type Progress<'p> = dyn FnMut(u64, u64) -> bool + 'p;
 
-/// More entries than this are no recording.
+/// Maximum number of entries in an archive; no recording has more.
 const MAX_ENTRIES: usize = 100_000;
-/// More traces than this are no recording either, and each may take a temporary file.
+/// Maximum number of traces in an archive; no recording has more, and each may take a temporary file.
 const MAX_TRACES: usize = 256;
 
-/// Opens a file and finds its traces, or one of them: `archive!member`, as members are named.
+/// Opens a file and finds its traces, or opens one member, named as `archive!member`.
 pub fn open(path: &Path, progress: &mut Progress<'_>) -> Result<Contents, OpenError> {
     let file = file_of(path);
     let mut found = contents(Source::open_file(&file)?, file.display().to_string(), progress)?;
@@ -68,7 +67,7 @@ pub fn open(path: &Path, progress: &mut Progress<'_>) -> Result<Contents, OpenEr
     Ok(found)
 }
 
-/// The file in which a trace lies: the archive of `archive!member`, unless there is a file that is called so.
+/// The file that contains a trace: the archive of `archive!member`, unless a file with that whole name exists.
 pub fn file_of(path: &Path) -> PathBuf {
     let archive = || {
         let name = path.to_str().filter(|_| !path.exists())?;
@@ -77,7 +76,7 @@ pub fn file_of(path: &Path) -> PathBuf {
     archive().unwrap_or(path).to_owned()
 }
 
-/// The same for bytes that are already at hand.
+/// Finds the traces in data that are already open.
 pub fn contents(source: Source, name: String, progress: &mut Progress<'_>) -> Result<Contents, OpenError> {
     let mut head = [0; 8];
     let n = source.read_at(&mut head, 0).map_err(|e| OpenError::from_io(name.clone(), e))?;
@@ -92,16 +91,16 @@ pub fn contents(source: Source, name: String, progress: &mut Progress<'_>) -> Re
     }
 }
 
-/// What was found in an archive besides traces; says why there are none.
+/// The other entries of an archive; used to explain why it has no traces.
 #[derive(Debug, Default)]
 struct Others {
     entries: usize,
-    /// An archive in the archive.
+    /// An archive inside the archive, by its name.
     nested: Option<String>,
 }
 
 impl Others {
-    /// Notes an entry that is no trace and begins with `head`.
+    /// Notes an entry that is not a trace and starts with `head`.
     fn note(&mut self, entry: &str, head: &[u8]) {
         self.entries += 1;
         let archive = head.starts_with(b"PK\x03\x04")
@@ -113,7 +112,7 @@ impl Others {
         }
     }
 
-    /// Why an archive without a trace is refused.
+    /// The error for an archive without a trace.
     fn refusal(self, name: &str, what: &str) -> OpenError {
         let reason = match (self.nested, self.entries) {
             (Some(nested), _) => {
@@ -134,7 +133,7 @@ fn is_etl_name(name: &str) -> bool {
     name.len() > 4 && name.get(name.len() - 4..).is_some_and(|end| end.eq_ignore_ascii_case(".etl"))
 }
 
-/// As many of the first bytes of `from` as tell what it is.
+/// Reads enough of the start of `from` to detect its format.
 fn head_of(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(SNIFF);
     from.take(SNIFF as u64).read_to_end(&mut head)?;

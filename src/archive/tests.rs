@@ -1,4 +1,4 @@
-//! Limits, faults and the packing of compound files, on archives in memory.
+//! Tests of limits, faults and the packing of compound files, with archives in memory.
 
 #[path = "../../tests/common/packed.rs"]
 mod packed;
@@ -18,7 +18,7 @@ use crate::etl::{SessionHeader, TraceFile};
 use crate::problem::ProblemKind;
 use packed::compound;
 
-/// A trace of a header buffer only, and `tail` bytes that are none.
+/// A trace of a header buffer only, followed by `tail` bytes of padding.
 fn trace(tail: usize) -> Vec<u8> {
     let session = SessionHeader { buffer_size: 4096, ..SessionHeader::default() };
     let mut bytes = Writer::new(Cursor::new(Vec::new()), session).unwrap().finish().unwrap().into_inner();
@@ -30,7 +30,7 @@ fn zip(members: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
     packed::zip(members, &[method])
 }
 
-/// As the diagnostics hub packs: blocks of three chunks.
+/// Packs bytes as the diagnostics hub does, in blocks of three chunks.
 fn hub_packed(bytes: &[u8], chunk_size: usize) -> Vec<u8> {
     let mut out = Vec::new();
     for block in bytes.chunks(3 * chunk_size) {

@@ -1,5 +1,5 @@
-//! Zip archives, the zip kind of `.diagsession` among them (a package with a
-//! `metadata.xml`, as traplol/trace-render describes it).
+//! Zip archives, including the zip kind of `.diagsession` (a package with a `metadata.xml`, as traplol/trace-render
+//! describes it).
 
 use std::io::Read;
 
@@ -20,11 +20,11 @@ use crate::problem::{ProblemKind, Problems};
 struct Found {
     index: usize,
     name: String,
-    /// Bytes, as the directory says.
+    /// Size in bytes, according to the directory.
     size: u64,
-    /// Bytes that it takes in the archive, as the directory says.
+    /// Packed size in bytes, according to the directory.
     packed: u64,
-    /// Where it lies, if it is stored as it is.
+    /// Its offset, if it is stored uncompressed.
     stored_at: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn open(source: &Source, name: &str, progress: &mut Progress<'_>) -> 
     let (found, others) = find(&mut archive, name, bytes, &mut problems);
     let found = side_by_side(found, name, bytes, &mut problems);
     if found.is_empty() {
-        // What was refused says more than that nothing is left.
+        // The reason for a refused member is more helpful than that no trace is left.
         return Err(match problems.list().first() {
             Some(problem) => OpenError::Refused(problem.detail.clone()),
             None => others.refusal(name, "this zip archive"),
@@ -67,7 +67,7 @@ fn is_diagsession(archive: &ZipArchive<Reader<'_>>, name: &str) -> bool {
     name.to_ascii_lowercase().ends_with(".diagsession") || (has("metadata.xml") && has("[Content_Types].xml"))
 }
 
-/// All entries that are traces by name or content.
+/// Finds all entries that are traces by name or content.
 fn find(archive: &mut ZipArchive<Reader<'_>>, name: &str, bytes: u64, problems: &mut Problems) -> (Vec<Found>, Others) {
     let (mut found, mut others) = (Vec::new(), Others::default());
     for index in 0..archive.len() {
@@ -122,8 +122,8 @@ fn describe(e: ZipError) -> String {
     }
 }
 
-/// Leaves out members for which the archive has no bytes, because they lie over others: each would be as much
-/// work as if it had some.
+/// Leaves out members for which the archive is too small because they overlap others: each would take as much work as
+/// one with bytes of its own.
 fn side_by_side(found: Vec<Found>, name: &str, mut left: u64, problems: &mut Problems) -> Vec<Found> {
     let has_room = |found: &Found| {
         let room = left.checked_sub(found.packed);
@@ -138,7 +138,7 @@ fn side_by_side(found: Vec<Found>, name: &str, mut left: u64, problems: &mut Pro
     found.into_iter().filter(has_room).collect()
 }
 
-/// Makes sources of what was found.
+/// Makes a source of each trace that was found.
 fn take(
     source: &Source,
     archive: &mut ZipArchive<Reader<'_>>,
@@ -160,7 +160,7 @@ fn take(
         }
         let entry = archive.by_index(found.index).map_err(|e| OpenError::Archive(member.clone(), describe(e)))?;
         let mut expansion = Expansion { archive: name, budget: &mut budget, total, done: &mut done, progress: &mut *progress };
-        // One byte more than declared tells that there is more.
+        // Reads up to one byte more than declared, to detect a larger member.
         let expanded = expansion.run(&mut entry.take(found.size.saturating_add(1)))?;
         let fault = expanded.fault.or_else(|| {
             let differs = expanded.bytes != found.size;

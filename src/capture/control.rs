@@ -1,14 +1,13 @@
-//! What an elevated recorder and the window that started it tell each other through two
-//! pipes: lines of JSON one way, words the other. The recorder is told nothing on them that it
-//! could do harm with: where it writes stands on its command line ([`Orders`]), which the user
-//! has agreed to.
+//! The protocol between an elevated recorder and the window that started it, over two pipes: JSON lines from the
+//! recorder, command words from the window. No command can do harm: the output folder is on the recorder's command line
+//! ([`Orders`]), which the user has confirmed.
 //!
 //! ```text
 //! recorder ─▶ {"progress":{…}} four times a second, then "ended" or {"failed":"…"}
-//! window   ─▶ stop | mark NAME        (its end means stop, too)
+//! window   ─▶ stop | mark NAME        (a closed pipe means stop, too)
 //! ```
 //!
-//! The last line is said when everything was stopped and put back. [`Listener`] takes it all.
+//! The recorder sends its last line when everything was stopped and put back. [`Listener`] receives all lines.
 
 mod listen;
 mod orders;
@@ -22,35 +21,35 @@ pub use orders::{Errand, Orders, PipeName, Sid};
 
 use super::{Cost, Leftovers, Pulse};
 
-/// What a recorder says.
+/// A message from the recorder.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
-    /// How it goes.
+    /// The state of the recording.
     Progress(Progress),
-    /// What was left of others and is gone now.
+    /// Leftovers of earlier recordings that were cleaned up.
     CleanedUp(Leftovers),
-    /// Why nothing is recorded, or what could not be stopped and put back. The last line.
+    /// Recording failed, or something could not be stopped and put back; why. Always the last line.
     Failed(String),
-    /// Everything was stopped and put back. The last line.
+    /// Everything was stopped and put back. Always the last line.
     Ended,
 }
 
 impl Message {
-    /// One line, with its end.
+    /// Formats the message as one line, including the line break.
     pub fn line(&self) -> String {
-        // Numbers and texts always become JSON.
+        // Numbers and strings can always be serialized as JSON.
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 
-    /// The way back; `None` for what is no message.
+    /// Parses a line; `None` if it is not a message.
     pub fn parse(line: &str) -> Option<Self> {
         serde_json::from_str(line.trim_end()).ok()
     }
 }
 
-/// Lines of a stream without their ends: up to its end, an error, or a line that is longer
-/// than anything that is said here. What has no end of a line is not one.
+/// Lines of a stream without their line breaks. Stops at the end of the stream, at an error, or at a line that is
+/// longer than any message. An unterminated last line is dropped.
 pub fn lines(stream: impl Read) -> impl Iterator<Item = String> {
     const MOST: u64 = 1 << 20;
     let mut stream = BufReader::new(stream);
@@ -62,46 +61,46 @@ pub fn lines(stream: impl Read) -> impl Iterator<Item = String> {
     })
 }
 
-/// How a recording goes. Counts are from its start.
+/// The state of a recording. Counts start at its beginning.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Progress {
-    /// Where its files grow.
+    /// The folder with the files that are being written.
     pub folder: String,
-    /// Since when.
+    /// Duration so far, in seconds.
     pub seconds: f64,
-    /// Events that came.
+    /// Events received.
     pub events: u64,
-    /// Their bytes.
+    /// Bytes of these events.
     pub bytes: u64,
-    /// Bytes in files now.
+    /// Bytes in files at the moment.
     pub on_disk: u64,
-    /// Events that were lost.
+    /// Lost events.
     pub lost_events: u64,
-    /// Whole buffers that were lost.
+    /// Lost buffers.
     pub lost_buffers: u64,
-    /// Buffers of all sessions that hold events, ...
+    /// Buffers that hold events, in all sessions.
     pub buffers_used: u32,
-    /// ... and those there are.
+    /// Total buffers of all sessions.
     pub buffers_total: u32,
-    /// What is wrong now, for people.
+    /// A current problem, as text for the user.
     pub warning: Option<String>,
-    /// It is over by itself, and why; for people. Whoever watches it ends it.
+    /// Why the recording should end, as text for the user; `None` while it should go on. The watcher has to end it.
     pub ends: Option<String>,
-    /// What the recorder takes, if it knows.
+    /// The recorder's own memory and CPU use, if known.
     pub cost: Option<Cost>,
 }
 
-/// What a window wants.
+/// A command from the window.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Command {
-    /// End the recording. Its lanes stay in their folder.
+    /// Ends the recording. Its lanes stay in their folder.
     Stop,
-    /// Name this moment.
+    /// Sets a mark at this moment.
     Mark(String),
 }
 
 impl Command {
-    /// From one line; `None` for what is no command.
+    /// Parses a line; `None` if it is not a command.
     pub fn parse(line: &str) -> Option<Self> {
         match line.trim() {
             "stop" => Some(Self::Stop),
@@ -109,7 +108,7 @@ impl Command {
         }
     }
 
-    /// One line, with its end.
+    /// Formats the command as one line, including the line break.
     pub fn line(&self) -> String {
         match self {
             Self::Stop => "stop\n".to_owned(),

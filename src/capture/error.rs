@@ -1,5 +1,4 @@
-//! Why nothing is recorded, or not all of it. Each message is one sentence for
-//! people; numbers of Windows errors are carried along.
+//! Errors of recording. Each message is one sentence for the user; the codes of Windows errors are part of it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,11 +9,11 @@ use super::constants::*;
 use crate::etl::OpenError;
 use crate::etl::write::WriteError;
 
-/// Why something could not be recorded.
+/// A reason why something was not recorded.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CaptureError {
-    /// What was asked for is impossible; the sentence says why.
+    /// The request cannot be fulfilled; the sentence says why.
     #[error("{0}")]
     BadRequest(String),
     /// Recording needs ETW.
@@ -23,77 +22,77 @@ pub enum CaptureError {
     /// Windows refused or failed.
     #[error("{what}: {}", meaning(*code))]
     Windows {
-        /// What was tried, as the start of a sentence: "the heap session could not be started".
+        /// The failed action, as the start of a sentence: "the heap session could not be started".
         what: String,
-        /// The system's number.
+        /// The Win32 error code.
         code: u32,
     },
-    /// Windows has one session that traces heaps, and somebody has it.
+    /// Windows allows one session that traces heaps, and another program has started it.
     #[error(
         "heaps are traced already, by the session {0:?}: Windows has one such session at a time. End the program that \
          has started it, or the session: logman stop {0:?} -ets"
     )]
     HeapsTraced(String),
-    /// Windows traces the heaps of some processes only.
+    /// Windows traces the heaps of only some of the processes.
     #[error(
         "heaps of {} are not recorded: Windows took two processes and no more ({why})",
         processes(.pids)
     )]
     HeapsLeftOut {
-        /// Those that are left out.
+        /// The processes that are left out.
         pids: Vec<u32>,
-        /// What it said to all of them together.
+        /// The error that Windows returned for all of them together.
         why: String,
     },
-    /// A file or folder could not be made, written or removed.
+    /// A file or folder could not be created, written or removed.
     #[error("{path}: {error}", path = path.display())]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The trace could not be written.
     #[error("{path}: {error}", path = path.display())]
     Write {
-        /// Which file.
+        /// The path of the trace.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: WriteError,
     },
     /// A recorded file could not be read again.
     #[error(transparent)]
     Read(#[from] OpenError),
-    /// There is nothing to put together.
+    /// The folder holds no lane, so there is nothing to merge.
     #[error("{}: nothing was recorded in this folder", .0.display())]
     Empty(PathBuf),
-    /// The recording was ended before.
+    /// The recording has already ended.
     #[error("the recording has ended")]
     Ended,
-    /// The user gave up; what was recorded is still there.
+    /// The user cancelled; what was recorded is still there.
     #[error("stopped")]
     Stopped,
 }
 
 impl CaptureError {
-    /// For what the system says of a file.
+    /// Returns a function that turns the system's error on a file into this error.
     pub(super) fn file(path: &Path) -> impl Fn(io::Error) -> Self {
         move |error| Self::File { path: path.to_owned(), error }
     }
 
-    /// For what went wrong in writing a trace.
+    /// Returns a function that turns an error of writing a trace into this error.
     pub(super) fn write(path: &Path) -> impl Fn(WriteError) -> Self {
         move |error| Self::Write { path: path.to_owned(), error }
     }
 }
 
-/// Processes by their ids, for a sentence.
+/// Lists process ids for a sentence.
 fn processes(pids: &[u32]) -> String {
     let ids = pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     format!("{} {ids}", if pids.len() == 1 { "process" } else { "processes" })
 }
 
-/// What the numbers mean that sessions answer with, and what to do.
+/// Explains the Win32 error codes of session functions, and says what to do.
 fn meaning(code: u32) -> String {
     let known = match code {
         ERROR_FILE_NOT_FOUND => "there is no such program",

@@ -1,27 +1,26 @@
-//! What is in a recording's folder, by the names of its files.
+//! The files in a recording's folder and the meaning of their names.
 //!
-//! * `context.etl`, `context-heap.etl` and `context-user.etl`: what gives names to all else, one
-//!   file for each session, for each delivers at its own pace. They are there from the start, and
-//!   nothing of them ever goes.
-//! * `pages-0001.etl`, `pages-0002.etl` and so on, and the same for `heap` and `user`: the parts of
-//!   the lanes.
+//! * `context.etl`, `context-heap.etl` and `context-user.etl`: the events that all others are read with (processes,
+//!   images and other names), one file for each session because each delivers at its own pace. They exist from the
+//!   start and are never cut.
+//! * `pages-0001.etl`, `pages-0002.etl` and so on, and likewise `heap-…` and `user-…`: the parts of the lanes.
 //!
-//! Earlier recorders wrote `kernel.etl`, and `heap.etl` and `user.etl` in one part each: they are
-//! lanes too. Anything else in the folder is nobody's lane.
+//! Earlier recorders wrote `kernel.etl`, `heap.etl` and `user.etl`, one part each; these are lanes too. Any other file
+//! in the folder is ignored.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Lane;
 
-/// The first file of a recording.
+/// Name of the file that every recording has from its start.
 pub(super) const CONTEXT: &str = "context";
 const KERNEL: &str = "kernel";
 
-/// Names of lanes in a folder, in the order in which they are read: what names things first.
+/// Names of lanes in the order in which they are read: context first.
 pub(super) const LANES: [&str; 7] = [KERNEL, CONTEXT, "context-heap", "context-user", "pages", "heap", "user"];
 
-/// Name of the file that takes what names things and comes with a lane.
+/// Name of the context file for the session of a lane.
 pub(super) fn context_of(lane: Lane) -> &'static str {
     match lane {
         Lane::Context | Lane::Pages => CONTEXT,
@@ -30,18 +29,18 @@ pub(super) fn context_of(lane: Lane) -> &'static str {
     }
 }
 
-/// Whether old events may go, by the place of a name in the order of lanes.
+/// Whether old events of a lane may be deleted; `place` is its index in [`LANES`].
 pub(super) fn wraps(place: usize) -> bool {
     Lane::ALL.iter().any(|lane| lane.wraps() && lane.name() == LANES[place])
 }
 
-/// How the number of a part is written.
+/// Formats the number of a part.
 pub(super) fn part_number(number: u32) -> String {
     format!("{number:04}")
 }
 
-/// Which lane a file of a recording's folder is of, as its place in the order of lanes, and
-/// which of the files of that lane (0 if it is the only one); `None` for what is no lane's.
+/// The lane of a file in a recording's folder, as its index in the order of lanes, and the number of the part (0 for a
+/// lane that is one file); `None` if the name is not that of a lane.
 pub fn lane_file(name: &str) -> Option<(usize, u32)> {
     let place = |name: &str| LANES.iter().position(|&known| known == name);
     let stem = name.strip_suffix(".etl")?;
@@ -53,13 +52,13 @@ pub fn lane_file(name: &str) -> Option<(usize, u32)> {
     Some((place(lane)?, at))
 }
 
-/// Whether a folder holds a recording: its first file is there from the start.
+/// Whether a folder holds a recording: the first context file exists from the start.
 pub fn is_recording(folder: &Path) -> bool {
     [CONTEXT, KERNEL].iter().any(|name| folder.join(format!("{name}.etl")).is_file())
 }
 
-/// The files of lanes in a folder, lanes in their order and the files of each in the order in
-/// which they were written: place of the lane, number of the file, path.
+/// The files of lanes in a folder as lane index, number of the part and path, ordered by lane and then by number, which
+/// is the order in which they were written.
 pub(super) fn files(folder: &Path) -> io::Result<Vec<(usize, u32, PathBuf)>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder)? {

@@ -1,10 +1,9 @@
-//! The folder of a recording, through which its files are made and removed.
+//! The folder of a recording. All its files are created and removed through it.
 //!
-//! A user who records for himself names a folder that is his: it is made, and used by its
-//! path ([`Folder::make`]). A recorder with rights that its user lacks is told one by somebody
-//! who may want it to write or delete elsewhere: there every file is reached by a handle of
-//! the folder, never by a path, and links are not followed ([`Folder::given`]; on Windows
-//! only, where recorders are: `windows::folder` has the reasons).
+//! A user who records with his own rights names a folder of his own: it is created if necessary and used by its path
+//! ([`Folder::make`]). An elevated recorder is given a folder by a user with fewer rights, who may want it to write or
+//! delete elsewhere. So it accesses every file relative to a handle of the folder, never by a path, and follows no
+//! links ([`Folder::given`]; on Windows only, where recorders run; `windows::folder` has the details).
 
 use std::fs::File;
 use std::io;
@@ -22,13 +21,13 @@ use super::windows::Directory;
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// If it was given by somebody with fewer rights.
+    /// The open handle, if the folder was given by a user with fewer rights.
     #[cfg(windows)]
     directory: Option<Arc<Directory>>,
 }
 
 impl Folder {
-    /// One of the user's own, made if need be.
+    /// Opens a folder of the user's own; creates it if necessary.
     pub fn make(path: &Path) -> Result<Self, CaptureError> {
         std::fs::create_dir_all(path).map_err(CaptureError::file(path))?;
         Ok(Self {
@@ -38,9 +37,9 @@ impl Folder {
         })
     }
 
-    /// One that somebody with fewer rights names, by the path that `canonicalize` tells. It is
-    /// there already, on a drive of this machine, belongs to this account, and no part of its path is a link. It can
-    /// be neither renamed nor removed while this lives.
+    /// Opens a folder that a user with fewer rights names, by the path that `canonicalize` returns. The folder must
+    /// exist already, be on a drive of this machine and belong to this account, and no part of its path may be a link.
+    /// It can be neither renamed nor removed while this lives.
     #[cfg(windows)]
     pub fn given(path: &Path, owner: &Sid) -> Result<Self, CaptureError> {
         let directory = Directory::open(path).map_err(CaptureError::file(path))?;
@@ -48,12 +47,12 @@ impl Folder {
         Ok(Self { path: path.to_owned(), directory: Some(Arc::new(directory)) })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes a file that is not there yet. Only the name of the path counts.
+    /// Creates a new file; an error if it exists. Only the file name of the path is used.
     pub(super) fn create(&self, file: &Path) -> io::Result<File> {
         let name = name_of(file)?;
         #[cfg(windows)]
@@ -63,7 +62,7 @@ impl Folder {
         File::options().write(true).create_new(true).open(self.path.join(name))
     }
 
-    /// Removes a file. Only the name of the path counts.
+    /// Removes a file. Only the file name of the path is used.
     pub(super) fn remove(&self, file: &Path) -> io::Result<()> {
         let name = name_of(file)?;
         #[cfg(windows)]

@@ -1,30 +1,30 @@
-//! Which processes are recorded: what comes of the pages of others stays out of the files.
+//! Decides which processes are recorded. Page events of other processes stay out of the files.
 //!
-//! The kernel's session has the pages of every process, with their stacks, their threads and their command lines, those of
-//! other users among them; and who looks at the files may have fewer rights than the recorder. [`Followed`] stands
-//! between its consumer and its lane: it learns from the stream itself which processes there are,
-//! and passes on what is needed of them.
+//! The kernel session delivers the page events of every process, with stacks, threads and command lines, including
+//! those of other users; and whoever reads the files may have fewer rights than the recorder. [`Followed`] stands
+//! between the session's consumer and its lane: it learns from the stream itself which processes there are, and passes
+//! on only the events that belong to recorded ones.
 //!
-//! * A process is followed because its id was told, because its image has one of the names, or
-//!   because one that is followed started it. It is that until it ends: ids are used again.
-//! * Pages belong to the process in their payload. What comes before the start event of that
-//!   process (pages of a child are made before it is announced) waits for it, and for nothing else;
-//!   of a process that is not announced in time it is dropped, and counted.
-//! * Threads belong to their process, and their names. Of a process that is not followed the events pass without the
-//!   command line.
-//! * A sample of a processor belongs to the process of its thread, as events of threads tell; it waits for
-//!   those as pages do for processes. Of idle processors nothing is passed on.
-//! * A stack goes with its event, wherever and whenever it comes: same time, same thread.
-//! * All else passes, for it is what the rest is read with.
+//! * A process is followed because its id was given, because its image has one of the given names, or because a
+//!   followed process started it. It is followed until it ends, since process ids are reused.
+//! * A page event belongs to the process in its payload. If it comes before the start event of that process (pages of a
+//!   child are allocated before it is announced), it waits for the start event, and for nothing else. If the process is
+//!   not announced in time, the event is dropped and counted.
+//! * A thread event or thread name belongs to the process of the thread. Process events of processes that are not
+//!   followed pass without their command line.
+//! * A CPU sample belongs to the process of its thread, which thread events name; it waits for them as page events wait
+//!   for their process. Samples of idle CPUs are dropped.
+//! * A stack is treated like its event (same time, same thread), whenever it comes.
+//! * All other events pass, because the rest is read with them.
 //!
-//! It notices that Windows hides where the kernel's modules are.
+//! It also detects that Windows hides the addresses of kernel modules.
 //!
-//! What is passed on keeps its order, but for what had to wait: that comes, in its own order,
-//! before the event that decided.
+//! Events keep their order, except those that had to wait: they are passed on, in their own order, before the event
+//! that decided about them.
 //!
-//! Cost: one look into a table an event, two of a stack where pages of other processes were just
-//! allocated; nothing is allocated for events of processes that are known. Memory: what waits (4 MB as
-//! it is counted, and as much of samples, in vectors that may have as much to spare), and tables of fixed most sizes.
+//! Cost: one table lookup for each event, two for a stack if pages of other processes were just allocated; no
+//! allocation for events of known processes. Memory: the waiting events (4 MB as they are counted, and as much for
+//! samples, in vectors that may have as much spare capacity), and tables of limited size.
 
 mod callers;
 mod elsewhere;
@@ -49,55 +49,55 @@ use crate::etl::write::NewEvent;
 use crate::events::{Event, ProcessChange, ProcessInfo, Record, Whose, command_line, whose};
 use crate::units::{Pid, Tid};
 
-/// The thread of a processor that has nothing to do.
+/// The thread id of an idle CPU.
 const IDLE: Tid = Tid(0);
 
-/// What is followed. The default restricts nothing: then everything is recorded.
+/// Which processes to follow. The default has no restriction: everything is recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rules {
-    /// Processes that run, or whose start event is still to come.
+    /// Ids of running processes, or of processes whose start event is still to come.
     pub pids: Vec<u32>,
-    /// File names of images, for example `game.exe`; upper and lower case are the same.
+    /// File names of images, for example `game.exe`; case does not matter.
     pub names: Vec<String>,
     /// Whether the processes that a followed one starts are followed too.
     pub children: bool,
 }
 
-/// A process that is followed from now on, as the stream told it.
+/// A process that is followed from now on, as announced in the stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Started {
     /// Its id.
     pub pid: u32,
     /// Id of its parent, which may have ended.
     pub parent: u32,
-    /// File name of its image.
+    /// The file name of its image.
     pub name: String,
     /// Why it is followed.
     pub because: Because,
 }
 
-/// Why a process is followed; the first that fits.
+/// The reason why a process is followed; the first that applies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Because {
-    /// Somebody told its id.
+    /// Its id was given.
     Told,
-    /// Of the name of its image.
+    /// Its image has one of the names.
     Name,
     /// A followed process started it.
     Parent,
 }
 
-/// Passes on what comes of the followed processes.
+/// Passes on the events of the followed processes.
 #[derive(Debug)]
 pub struct Followed {
-    /// `None` if all are.
+    /// The wanted image names; `None` if all processes are followed.
     names: Option<Names>,
     children: bool,
     lives: Lives,
     callers: Callers,
     threads: Threads,
     waiting: Waiting,
-    /// Samples of threads that nobody told of yet.
+    /// Samples of threads that no thread event has named yet.
     samples: Waiting,
     news: VecDeque<Started>,
     dropped: u64,
@@ -108,7 +108,7 @@ pub struct Followed {
 }
 
 impl Followed {
-    /// `frequency`: ticks a second of the events' times.
+    /// Creates a filter. `frequency` is the number of ticks in a second of event time.
     pub fn new(rules: &Rules, frequency: u64) -> Self {
         let restricts = !rules.pids.is_empty() || !rules.names.is_empty();
         let mut lives = Lives::default();
@@ -131,7 +131,7 @@ impl Followed {
         }
     }
 
-    /// Takes the next event of the stream; `pass` gets what is to be recorded now.
+    /// Takes the next event of the stream; calls `pass` with each event to be recorded now.
     pub fn take(&mut self, event: &NewEvent<'_>, pass: &mut dyn FnMut(&NewEvent<'_>)) {
         if self.names.is_none() {
             return pass(event);
@@ -141,14 +141,14 @@ impl Followed {
             None => pass(event),
             Some(Whose::Process(Record { time, pid, event: Event::Process(change, info), .. })) => {
                 self.expire();
-                // The end of a process is the last that is known of it.
+                // The end event of a process is its last, so the state before it decides.
                 let was_followed = self.lives.is_followed(pid.0);
                 self.learn((pid.0, time), event.pid.0, change, &info);
                 self.settle(pid.0, pass);
                 self.pass_process((pid, time), was_followed, event, pass);
             }
             Some(Whose::Process(Record { time, pid, .. })) => self.pass_process((pid, time), false, event, pass),
-            // It ended long ago, and its id may be another's; all that is wanted of it was told before.
+            // It ended long ago, its id may have been reused, and everything needed about it came earlier.
             Some(Whose::DefunctProcess(_)) => pass_without_line(event, pass),
             Some(Whose::Image { pid: Pid(0..=SYSTEM_PROCESS), base: 0 }) => {
                 self.hides_kernel = true;
@@ -182,8 +182,8 @@ impl Followed {
         }
     }
 
-    /// Follows a process that the rules do not name, from now on, until it ends. What has waited
-    /// to know of it is passed on.
+    /// Follows a process that the rules do not name, from now on until it ends. Passes on the events that have waited
+    /// for a decision about it.
     pub fn follow(&mut self, pid: u32, pass: &mut dyn FnMut(&NewEvent<'_>)) {
         if self.names.is_some() {
             self.expire();
@@ -192,18 +192,18 @@ impl Followed {
         }
     }
 
-    /// Whether a process is followed that has not ended; always if the rules restrict nothing.
+    /// Whether the process that has this id now is followed; always true without restrictions.
     pub fn is_followed(&self, pid: u32) -> bool {
         self.names.is_none() || self.lives.is_followed(pid)
     }
 
-    /// Whether Windows says of modules of the kernel that they are nowhere: it does so to who lacks the right to debug
-    /// (Windows 11 24H2), and no frame of the kernel can have a name then.
+    /// Whether Windows hides the addresses of kernel modules. It does so (Windows 11 24H2) if the process lacks the
+    /// debug privilege; kernel frames cannot be symbolized then.
     pub fn hides_kernel(&self) -> bool {
         self.hides_kernel
     }
 
-    /// Passes on what tells of a process: with its command line only if it is followed, or was until now.
+    /// Passes on a process event, with its command line only if the process is followed or was until now.
     fn pass_process(&self, (pid, at): (Pid, i64), was_followed: bool, event: &NewEvent<'_>, pass: &mut dyn FnMut(&NewEvent<'_>)) {
         if was_followed || self.lives.was_followed(pid.0, at) == Some(true) {
             return pass(event);
@@ -211,33 +211,33 @@ impl Followed {
         pass_without_line(event, pass);
     }
 
-    /// Whether the process that had an id at a time was followed then; `None` if it is not known yet.
+    /// Whether the process that had this id at this time was followed then; `None` if that is not known yet.
     fn was_followed(&self, pid: u32, at: i64) -> Option<bool> {
         if self.names.is_none() { Some(true) } else { self.lives.was_followed(pid, at) }
     }
 
-    /// Those that are followed and have not ended, in order; none if the rules restrict nothing.
+    /// Ids of the followed processes that have not ended, ascending; empty without restrictions.
     pub fn pids(&self) -> Vec<u32> {
         self.lives.followed()
     }
 
-    /// The processes of which the stream told since the last call that they are followed. Those
-    /// that were told by their ids are among them once the stream has named them.
+    /// The processes that the stream announced as followed since the last call. Processes whose ids were given are
+    /// among them once the stream has named them.
     pub fn news(&mut self) -> Vec<Started> {
         self.news.drain(..).collect()
     }
 
-    /// Events that were not passed on.
+    /// Number of dropped events.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Those of them whose process was not announced in time: whether they were wanted is unknown.
+    /// Number of dropped events whose process was not announced in time; they may or may not have been wanted.
     pub fn undecided(&self) -> u64 {
         self.undecided
     }
 
-    /// Passes on, drops or keeps for later what belongs to a process at a time.
+    /// Passes on, drops or holds back an event that belongs to the process with this id at this time.
     fn judge(&mut self, (pid, at): (u32, i64), event: &NewEvent<'_>, pass: &mut dyn FnMut(&NewEvent<'_>)) {
         match self.lives.was_followed(pid, at) {
             Some(true) => pass(event),
@@ -249,8 +249,8 @@ impl Followed {
         }
     }
 
-    /// Takes note of what a process event says. `writer` is who wrote it: of a start the process
-    /// that called for it, whoever it named as the parent.
+    /// Learns from a process event. `writer` is the process that wrote it: for a start, the process that called
+    /// CreateProcess, whichever parent it named.
     fn learn(&mut self, (pid, time): (u32, i64), writer: u32, change: ProcessChange, info: &ProcessInfo) {
         let because = if self.names.as_ref().is_some_and(|names| names.have(info)) {
             Some(Because::Name)
@@ -269,7 +269,7 @@ impl Followed {
         }
     }
 
-    /// Nobody may ask; the newest are what is of use then.
+    /// Queues news. The queue is bounded, since nobody may ask for it: the oldest entries are dropped.
     fn tell(&mut self, started: Started) {
         const MOST_NEWS: usize = 1024;
         if self.news.len() == MOST_NEWS {
@@ -278,13 +278,13 @@ impl Followed {
         self.news.push_back(started);
     }
 
-    /// Decides what has waited to know of a process.
+    /// Passes on or drops the events that have waited for a decision about a process.
     fn settle(&mut self, pid: u32, pass: &mut dyn FnMut(&NewEvent<'_>)) {
         let Self { lives, waiting, dropped, .. } = self;
         *dropped += waiting.settle(pid, |at| lives.was_followed(pid, at), pass);
     }
 
-    /// Gives up what has waited too long, or takes too much memory.
+    /// Drops events that have waited too long or take too much memory.
     fn expire(&mut self) {
         while let Some((_, events)) = self.samples.expire(self.now) {
             self.dropped += events;
@@ -298,7 +298,7 @@ impl Followed {
     }
 }
 
-/// Passes on what tells of a process, without its command line.
+/// Passes on a process event without its command line.
 fn pass_without_line(event: &NewEvent<'_>, pass: &mut dyn FnMut(&NewEvent<'_>)) {
     const NOTHING: [u8; 2] = [0; 2];
     let Some(line) = command_line(event) else { return pass(event) };

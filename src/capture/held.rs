@@ -1,12 +1,12 @@
-//! Two ways to write down a number that somebody else defines, each with what it is held against while it
-//! is compiled: a constant without that cannot be written so.
+//! Two macros for numbers that somebody else defines. Both check each number at compile time; they do not accept a
+//! constant without something to compare it with.
 //!
-//! * [`as_windows_has`]: what windows-sys declares. It is there on Windows, and for tests on every system.
-//! * [`as_published`]: the number in a public definition, quoted with its source beside it.
+//! * [`as_windows_has`]: numbers that windows-sys declares. It is a dependency on Windows, and for tests on every system.
+//! * [`as_published`]: numbers from a public definition, quoted with its source.
 //!
-//! `tests/etw` takes this file in, too, for a table of its own.
+//! `tests/etw` includes this file, too, for a table of its own.
 
-/// Constants that windows-sys has: name, type, number, and the same in windows-sys.
+/// Declares constants that windows-sys has: name, type, number, and the expression in windows-sys.
 macro_rules! as_windows_has {
     ($($(#[$about:meta])* $name:ident: $type:ty = $value:expr, $theirs:expr;)+) => {
         $($(#[$about])* pub const $name: $type = $value;)+
@@ -17,7 +17,7 @@ macro_rules! as_windows_has {
     };
 }
 
-/// Constants that windows-sys has not: name, type, number, the words that define it, and where they stand.
+/// Declares constants that windows-sys does not have: name, type, number, the defining text, and its source.
 macro_rules! as_published {
     ($($(#[$about:meta])* $name:ident: $type:ty = $value:expr, $definition:literal, $source:literal;)+) => {
         $($(#[$about])* #[doc = concat!("\n\nDefined by ", $source, ": `", $definition, "`.")] pub const $name: $type = $value;)+
@@ -32,8 +32,7 @@ macro_rules! as_published {
 
 pub(crate) use {as_published, as_windows_has};
 
-/// The numbers of a definition, put together by *or*: decimal, or hexadecimal after `0x`. What stands inside
-/// a name is none.
+/// Combines the numbers in a definition by *or*: decimal, or hexadecimal after `0x`. Digits inside a name do not count.
 pub(crate) const fn number(definition: &str) -> u64 {
     let text = definition.as_bytes();
     let (mut at, mut all, mut is_any) = (0, 0, false);

@@ -1,5 +1,5 @@
-//! What only the machine knows that records: which builds images are, and where
-//! volumes are mounted. Other machines and other tools look for symbols by that.
+//! Facts that only the recording machine knows: the builds of images and the drives of volumes. Other machines and
+//! other tools need them to find symbols.
 
 use std::io::{Seek, Write};
 
@@ -12,12 +12,12 @@ use crate::pe::{self, Build, Likeness};
 use crate::tables::KeyedMap;
 use crate::units::{Pid, Tid};
 
-/// The machine that records.
+/// The recording machine.
 pub trait Images {
-    /// What the file of an image says of itself, by the path that the kernel gives it.
+    /// Reads the headers of an image's file; `nt_path` is its path as the kernel reports it.
     fn identity(&mut self, nt_path: &str) -> Option<pe::Image>;
 
-    /// NT paths of volumes and their drives: `\Device\HarddiskVolume3`, `C:`.
+    /// The NT paths of volumes with their drives: `\Device\HarddiskVolume3`, `C:`.
     fn volumes(&mut self) -> Vec<(String, String)>;
 }
 
@@ -28,7 +28,7 @@ pub struct DiskImages {
 }
 
 impl DiskImages {
-    /// With these volumes.
+    /// Creates a reader for these volumes.
     pub fn new(volumes: Vec<(String, String)>) -> Self {
         Self { volumes }
     }
@@ -44,12 +44,12 @@ impl Images for DiskImages {
     }
 }
 
-/// Writes identities before the events of the images they are of.
+/// Writes the identity of an image before the event of the image.
 pub(super) struct Identities<'a> {
     images: &'a mut dyn Images,
-    /// By path; what a file says is asked once.
+    /// Image headers by path; each file is read once.
     known: KeyedMap<String, Option<pe::Image>>,
-    /// Images that have theirs, and where they come from.
+    /// Images whose identity is written, with their paths.
     named: KeyedMap<(Pid, u64), String>,
 }
 
@@ -58,12 +58,12 @@ impl<'a> Identities<'a> {
         Self { images, known: KeyedMap::default(), named: KeyedMap::default() }
     }
 
-    /// Paths that were asked for, and how many of them have an identity.
+    /// The number of paths, and how many of them have an identity.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.known.len() as u64, self.known.values().flatten().count() as u64)
     }
 
-    /// Writes where the volumes are mounted. Tells the number of events.
+    /// Writes the drives of the volumes. Returns the number of events.
     pub(super) fn write_volumes<W: Write + Seek>(&mut self, w: &mut RecordWriter<W>, time: i64) -> Result<u64, WriteError> {
         let volumes = self.images.volumes();
         let written = volumes.len() as u64;
@@ -74,8 +74,8 @@ impl<'a> Identities<'a> {
         Ok(written)
     }
 
-    /// Writes the identity of the image of which an event tells that comes next, if it is not known yet.
-    /// Tells the number of events.
+    /// Writes the identity of the image in an event, which is written next, unless it is written already. Returns the
+    /// number of events.
     pub(super) fn write_before<W: Write + Seek>(
         &mut self,
         w: &mut RecordWriter<W>,
@@ -86,7 +86,7 @@ impl<'a> Identities<'a> {
         let Some(Record { time, pid, tid, event: Event::Image(change, info) }) = record else { return Ok(0) };
         let mut written = 0;
         let key = (pid, info.base);
-        // A load begins another life of the image, even where the end of the first was not seen.
+        // A load starts a new life of the image, even if no unload event was seen.
         let is_new = change == ImageChange::Load || self.named.get(&key) != Some(&info.path);
         if is_new && let Some(image) = self.identity(change, &info) {
             let name = info.path.rsplit('\\').next().unwrap_or_default().to_owned();
@@ -106,20 +106,20 @@ impl<'a> Identities<'a> {
         Ok(written)
     }
 
-    /// What the file says, if it is still the one that was mapped.
+    /// The identity in the file, if it is still the file that was mapped.
     fn identity(&mut self, change: ImageChange, info: &ImageInfo) -> Option<pe::Image> {
         if !self.known.contains_key(&info.path) {
             self.known.insert(info.path.clone(), self.images.identity(&info.path));
         }
         let image = self.known.get(&info.path)?.as_ref()?;
-        // Rundowns have no time stamp, or, of some of the kernel's modules, a wrong one.
+        // Rundown events have no time stamp, or, for some kernel modules, a wrong one.
         let time_stamp = if change == ImageChange::Rundown { 0 } else { info.time_stamp };
         let mapped = Build { time_stamp, size: info.size, checksum: info.checksum };
         (mapped.compare(&image.build) != Likeness::Other).then(|| image.clone())
     }
 }
 
-/// Merged traces have paths of volumes with a backslash at the end.
+/// Appends a backslash, as volume paths in merged traces have it.
 fn with_slash(mut path: String) -> String {
     if !path.ends_with('\\') {
         path.push('\\');
@@ -166,7 +166,7 @@ mod tests {
         RecordWriter::new(Writer::new(Cursor::new(Vec::new()), SessionHeader::default()).unwrap())
     }
 
-    /// All events but the session header, as bytes and as records.
+    /// All events except the session header, as bytes.
     fn events_of(w: RecordWriter<Cursor<Vec<u8>>>) -> Vec<Vec<u8>> {
         let bytes = w.finish().unwrap().into_inner().leak();
         let file = TraceFile::from_source(Source::Memory(bytes), "a.etl".to_owned()).unwrap();
@@ -181,7 +181,7 @@ mod tests {
         all
     }
 
-    /// How many events are written before one that tells this of an image of process 10.
+    /// Number of events written before an image event with these values, of process 10.
     fn written(
         identities: &mut Identities<'_>,
         change: ImageChange,

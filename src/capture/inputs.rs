@@ -1,4 +1,4 @@
-//! The files of lanes that become one trace, and what they say of their session.
+//! The lane files that are merged into one trace, and the session header for it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,33 +10,31 @@ use crate::problem::{ProblemKind, Problems};
 /// One file of a lane.
 #[derive(Debug)]
 pub(super) struct Input {
-    /// Place of its lane.
+    /// Index of its lane.
     pub(super) lane: usize,
-    /// Which of the lane's files it is.
+    /// Number of the part in its lane.
     pub(super) number: u32,
     pub(super) path: PathBuf,
     pub(super) file: TraceFile,
-    /// Buffers of which not all is taken yet.
+    /// Number of buffers that are not completely consumed yet.
     left: usize,
     is_gone: bool,
 }
 
-/// The lanes' files.
+/// The files of all lanes.
 #[derive(Debug)]
 pub(super) struct Inputs {
-    /// Those that can be read: of a lane one behind the other, lanes in the order in which they go
-    /// first at equal times.
+    /// The readable files: parts of a lane in sequence, lanes in the order in which they go first at equal times.
     pub(super) files: Vec<Input>,
-    /// What the merged file says of its session.
+    /// The session header of the merged file.
     pub(super) header: SessionHeader,
     pub(super) problems: Problems,
-    /// Bytes of the files of which all was taken since some were removed.
+    /// Size of the files that were completely consumed since files were last removed, in bytes.
     pub(super) bytes_done: u64,
 }
 
 impl Inputs {
-    /// Opens all of a folder. `begun` is what the trace says of its
-    /// session already, if it is begun.
+    /// Opens all lane files in a folder. `begun` is the session header of a trace that was begun already, if there is one.
     pub(super) fn open(folder: &Path, begun: Option<&SessionHeader>) -> Result<Self, CaptureError> {
         let (files, header, problems) = Default::default();
         let mut inputs = Self { files, header, problems, bytes_done: 0 };
@@ -64,7 +62,7 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// Bytes of all files.
+    /// Size of all files in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.files.iter().map(|input| input.file.bytes).sum()
     }
@@ -75,7 +73,7 @@ impl Inputs {
         let sum = |field: fn(&SessionHeader) -> u32| headers().map(field).fold(0, u32::saturating_add);
         let last = self.files.iter().flat_map(|input| &input.file.buffers).map(|buffer| u32::from(buffer.processor) + 1).max();
         SessionHeader {
-            // What a damaged header claims must not keep an event out.
+            // The limits keep a damaged header from making events unreadable.
             buffer_size: most(|header| header.buffer_size).clamp(128 << 10, 16 << 20).next_multiple_of(8),
             processors: most(|header| header.processors).max(last.unwrap_or(1)).clamp(1, 0x0800),
             events_lost: sum(|header| header.events_lost),
@@ -86,7 +84,7 @@ impl Inputs {
         }
     }
 
-    /// Of these files another buffer each was taken.
+    /// Counts one more consumed buffer for each of these files.
     pub(super) fn count_done(&mut self, files: impl Iterator<Item = usize>) {
         for file in files {
             let input = &mut self.files[file];
@@ -97,7 +95,7 @@ impl Inputs {
         }
     }
 
-    /// Removes the files of which all was taken. What cannot be removed is tried again.
+    /// Removes the completely consumed files. If a file cannot be removed, the next call tries again.
     pub(super) fn remove_done(&mut self) {
         self.bytes_done = 0;
         for input in self.files.iter_mut().filter(|input| input.left == 0 && !input.is_gone) {
@@ -106,7 +104,8 @@ impl Inputs {
         }
     }
 
-    /// The recording is complete without them. What cannot be removed stays, and what was not read.
+    /// Removes the input files after the trace is complete. Files that cannot be removed stay, and so do files that
+    /// were not read.
     pub(super) fn remove(self) {
         for Input { file, path, .. } in self.files {
             drop(file);
@@ -115,7 +114,7 @@ impl Inputs {
     }
 }
 
-/// A file of another recording has no business here.
+/// Refuses a file of another recording.
 fn same_clock(first: Option<&SessionHeader>, file: TraceFile) -> Result<TraceFile, OpenError> {
     match first.and_then(|first| first.clock_conflict(&file.header)) {
         Some(conflict) => Err(OpenError::OtherCapture(file.name, format!("it {conflict} the other files of the recording"))),

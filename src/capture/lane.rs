@@ -1,12 +1,10 @@
-//! One lane's files: the one that grows, and the parts before it.
+//! The files of one lane: the growing part and the parts before it.
 //!
-//! Files are made of whole buffers at any time, each as long as what it holds, so
-//! whoever reads a file while it grows finds the end of a buffer at its end. What
-//! cannot be written is lost, buffer by buffer, and counted; the lane goes on, and
-//! goes on writing as soon as there is room again.
+//! A file consists of whole buffers at any time, each only as long as its content, so a reader of a growing file finds
+//! the end of a buffer at its end. If a buffer cannot be written, it is lost and counted; the lane continues, and
+//! writes again as soon as there is room.
 //!
-//! Cost: an uncontended lock and one copy for each event, one call of the system for
-//! each full buffer.
+//! Cost: an uncontended lock and one copy for each event, one system call for each full buffer.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -24,10 +22,10 @@ use crate::etl::write::{Loss, NewEvent, WriteError, Writer};
 use crate::events::encode::{Payload, lost_event};
 use crate::events::{Lost, LostWhat};
 
-/// What came is in the file after so long.
+/// Events reach the file after this time at the latest.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// A lane, for all who write to it.
+/// A lane, shared by its writers.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// `None` once the recording has ended.
@@ -35,15 +33,15 @@ pub(super) struct Shared {
     pub(super) numbers: Numbers,
 }
 
-/// Where a lane's files are and what they say of themselves.
+/// The location of a lane's files and the header that they get.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) folder: Folder,
     pub(super) lane: Lane,
-    /// Name of its files, without number and extension.
+    /// Base name of its files, without number and extension.
     pub(super) name: &'static str,
     pub(super) header: SessionHeader,
-    /// Who says where a part ends, and what becomes of it; it is one file if nobody does.
+    /// Decides where a part ends and how long it is kept; without one, the lane is a single file.
     pub(super) keeper: Option<Arc<Keeper>>,
 }
 
@@ -71,9 +69,9 @@ struct Files {
     number: u32,
     segment: Segment,
     slice: Slice,
-    /// Whether there is something to flush, ...
+    /// Whether there are events to flush.
     is_dirty: bool,
-    /// ... and new losses for the header.
+    /// Whether there are new losses to write into the header.
     has_lost: bool,
     last_flush: Instant,
 }
@@ -96,12 +94,12 @@ impl Shared {
         Ok(Arc::new(Self { files: Mutex::new(Some(files)), numbers }))
     }
 
-    /// A panic elsewhere cannot leave a file half-written that would not be read as far as it goes.
+    /// A poisoned lock is usable: if a panic left a file half-written, readers take it as far as it goes.
     fn lock(&self) -> MutexGuard<'_, Option<Files>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes an event. An error is told once, until writing works again.
+    /// Writes an event. An error is reported once, and again only after writing has worked in between.
     pub(super) fn take(&self, event: &NewEvent<'_>) -> Result<(), CaptureError> {
         let mut files = self.lock();
         let files = files.as_mut().ok_or(CaptureError::Ended)?;
@@ -115,7 +113,7 @@ impl Shared {
         self.tell(files, turned.and(written))
     }
 
-    /// Notes what the session lost after `since`.
+    /// Notes events or buffers that the session lost after `since`.
     pub(super) fn lost(&self, since: i64, loss: Loss) -> Result<(), CaptureError> {
         let mut files = self.lock();
         let files = files.as_mut().ok_or(CaptureError::Ended)?;
@@ -126,7 +124,7 @@ impl Shared {
         add(number, n.into());
         files.segment.writer.count_loss(loss);
         files.has_lost = true;
-        // Told where the lane has come to, so that it is in order.
+        // The loss event gets the newest time of the lane, so that it is in order.
         let time = self.numbers.last_time.load(Relaxed).max(since);
         let mut payload = Payload::default();
         let event = lost_event(&mut payload, 0, time, Lost { what, details: Some((since, n)) });
@@ -134,7 +132,7 @@ impl Shared {
         self.tell(files, written)
     }
 
-    /// Flushes what has waited for a second.
+    /// Flushes events that have waited for a second.
     pub(super) fn flush_if_due(&self, now: Instant) -> Result<(), CaptureError> {
         let mut files = self.lock();
         match files.as_mut() {
@@ -147,15 +145,15 @@ impl Shared {
         }
     }
 
-    /// Completes the file. Nothing is taken any more.
+    /// Completes the file. No more events are accepted.
     pub(super) fn end(&self) -> Result<(), CaptureError> {
         let Some(mut files) = self.lock().take() else { return Ok(()) };
         self.complete(&mut files).map_err(CaptureError::write(&files.segment.path))
     }
 
-    /// Begins the next part.
+    /// Starts the next part.
     fn turn(&self, files: &mut Files, time: i64) -> Result<(), WriteError> {
-        // Where none can be made, this one grows for another while.
+        // If the next part cannot be created, this one grows for another slice.
         files.slice = Slice::default();
         let next = files.plan.create(files.number + 1).map_err(io::Error::other)?;
         let completed = self.complete(files);
@@ -167,14 +165,14 @@ impl Shared {
         completed
     }
 
-    /// Writes all that a file still misses.
+    /// Writes the pending events and the final header of a file.
     fn complete(&self, files: &mut Files) -> Result<(), WriteError> {
         let flushed = self.flush(files);
-        // Where there is no room for more, there still is for another header.
+        // The header replaces the old one, so it can be written even if the disk is full.
         flushed.and(files.segment.writer.complete_header())
     }
 
-    /// Appends an event; loses the buffer for which there is no room, or an event that cannot be.
+    /// Appends an event. If the disk has no room, drops the buffer; if the event itself cannot be written, drops the event.
     fn put(&self, files: &mut Files, event: &NewEvent<'_>) -> Result<(), WriteError> {
         let segment = &mut files.segment;
         files.is_dirty = true;
@@ -182,7 +180,7 @@ impl Shared {
         let mut written = segment.writer.write(event);
         if let Err(WriteError::Io(_)) = written {
             self.drop_buffer(files, event.processor)?;
-            // Its buffer is empty now.
+            // The buffer is empty now.
             files.segment.writer.write(event)?;
         } else if written.is_err() {
             segment.writer.count_loss(Loss::Events(1));
@@ -216,12 +214,12 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes news of what happened, and nothing of what is known.
+    /// Reports a new failure, and nothing if the failure is known already.
     fn tell(&self, files: &Files, result: Result<(), WriteError>) -> Result<(), CaptureError> {
         let file = files.segment.writer.get_ref();
         let grew = self.numbers.on_disk.swap(file.len, Relaxed) != file.len;
         match result {
-            // Only a buffer that reached the file shows that there is room again.
+            // Only a buffer that reached the file proves that there is room again.
             Ok(()) if grew => {
                 self.numbers.set_failure(None);
                 Ok(())
@@ -235,7 +233,7 @@ impl Shared {
     }
 }
 
-/// Who gives up without ending the recording loses nothing that came.
+/// Completes the file if the recording was not ended, so that no received event is lost.
 impl Drop for Shared {
     fn drop(&mut self) {
         let _ = self.end();
@@ -243,14 +241,14 @@ impl Drop for Shared {
 }
 
 impl Files {
-    /// Whether an event at `time` begins the next part.
+    /// Whether an event at `time` starts the next part.
     fn is_full(&mut self, time: i64) -> bool {
         let len = self.segment.writer.get_ref().len;
         self.plan.keeper.as_ref().is_some_and(|keeper| keeper.is_full(&mut self.slice, time, len))
     }
 }
 
-/// A file of which nothing is ever half there: what cannot be written whole is taken back.
+/// A file without partial writes: a write that fails is undone.
 #[derive(Debug)]
 pub(super) struct WholeWrites {
     file: File,
@@ -261,7 +259,7 @@ pub(super) struct WholeWrites {
 impl Write for WholeWrites {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if let Err(error) = self.file.write_all(bytes) {
-            // If that fails too, the reader finds half a buffer.
+            // If undoing fails too, the file ends with half a buffer.
             let _ = self.file.set_len(self.len);
             let _ = self.file.seek(SeekFrom::Start(self.at));
             return Err(error);
@@ -315,7 +313,7 @@ mod tests {
         Shared::create(Plan { folder, lane: Lane::Heap, name: "heap", header, keeper: None }).unwrap()
     }
 
-    /// Puts another file in the place of the one that is written.
+    /// Replaces the file that is written; returns the old one.
     fn swap(lane: &Shared, file: File) -> File {
         std::mem::replace(&mut lane.lock().as_mut().unwrap().segment.writer.get_mut().file, file)
     }
@@ -329,7 +327,7 @@ mod tests {
         lane.take(&event(0, 1)).unwrap();
         lane.flush_if_due(later(1)).unwrap();
 
-        // A file that is open for reading takes nothing.
+        // Writes fail, because this file is open for reading only.
         let real = swap(&lane, File::open(&path).unwrap());
         lane.take(&event(0, 2)).unwrap();
         lane.take(&event(1, 3)).unwrap();

@@ -1,17 +1,17 @@
-//! Lanes become one ordinary `.etl`, as CreateMergedTraceFile makes it of the files of
-//! several sessions: every event with all its bytes, each processor's in the order of
-//! time, and what other machines need: identities of images, and volumes.
+//! Merges lanes into one ordinary `.etl`, as CreateMergedTraceFile merges the files of several sessions: every event
+//! with all its bytes, the events of each CPU in the order of time, plus the data that other machines need: image
+//! identities and volumes.
 //!
-//! Equal times keep the order of their lane, so stacks stay behind their events; of
-//! several lanes what names things comes first. Within a lane, events may come late by
-//! up to a buffer. Losses that buffers tell of become events that tell of them.
+//! Events with equal times keep the order of their lane, so stacks stay behind their events; of several lanes, context
+//! comes first. Within a lane, events may be late by up to a buffer. Losses recorded in buffers become events of their
+//! own.
 //!
-//! The file has another name until it is complete, and the lanes go only then: a merge
-//! that fails or is stopped leaves what was recorded as it was. Where there is no room for
-//! both, parts of lanes go as soon as they are written ([`super::unfinished`]).
+//! The file has a temporary name until it is complete, and only then are the lanes removed: a merge that fails or is
+//! stopped leaves the recording as it was. If the disk has no room for both, parts of lanes are removed as soon as they
+//! are merged ([`super::unfinished`]).
 //!
-//! Memory: two buffers and what is late for each lane and processor, and one buffer
-//! for each processor. Cost: one pass; each event is copied twice.
+//! Memory: two buffers and the late events for each lane and CPU, and one buffer for each CPU. Cost: one pass; each
+//! event is copied twice.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,28 +33,27 @@ use crate::paths::{self, Draft, Existing, Reading, Refusal};
 use crate::problem::{Problem, ProblemKind, Problems};
 use crate::units::{Pid, Tid};
 
-/// What became of a recording.
+/// The result of a merge.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
-    /// Events in the file, those included that were added.
+    /// Events in the file, including added ones.
     pub events: u64,
-    /// Its bytes.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// Events that were lost.
+    /// Lost events.
     pub lost_events: u64,
-    /// Buffers that were lost.
+    /// Lost buffers.
     pub lost_buffers: u64,
-    /// Files of images, ...
+    /// Number of image files.
     pub images: u64,
-    /// ... and of how many of them the build is known.
+    /// Number of image files whose build is known.
     pub images_identified: u64,
-    /// What was wrong with the lanes.
+    /// Problems in the lanes.
     pub problems: Vec<Problem>,
 }
 
-/// Makes a trace of the lanes in a folder that nobody completed, and removes them if all went well;
-/// or goes on with the trace that somebody has begun to make of them.
-/// `progress` is told bytes done and bytes in all, and says whether to go on.
+/// Merges the lanes of a recording that was never completed, and removes them if all went well; or continues a merge
+/// that was interrupted. `progress` gets the bytes done and the total, and returns whether to go on.
 pub fn recover(
     folder: &Path,
     out: &Path,
@@ -64,7 +63,7 @@ pub fn recover(
     recover_on(folder, out, &Storage::default(), images, progress)
 }
 
-/// The same, and says how the disk is used.
+/// Recovers like [`recover`], with these storage settings.
 pub fn recover_on(
     folder: &Path,
     out: &Path,
@@ -75,7 +74,7 @@ pub fn recover_on(
     merge(&Job { folder, out, from: i64::MIN, keep: false, storage }, images, progress)
 }
 
-/// The same of lanes that somebody may still read: they stay.
+/// Merges like [`recover`], but keeps the lanes, which may still be in use.
 pub fn save(
     folder: &Path,
     out: &Path,
@@ -85,18 +84,18 @@ pub fn save(
     merge(&Job { folder, out, from: i64::MIN, keep: true, storage: &Storage::default() }, images, progress)
 }
 
-/// What is to become of which lanes.
+/// The parameters of a merge.
 pub(super) struct Job<'a> {
     pub(super) folder: &'a Path,
     pub(super) out: &'a Path,
-    /// Of lanes that wrap only what is not before.
+    /// Earlier events are left out in lanes that wrap.
     pub(super) from: i64,
-    /// Whether the lanes stay.
+    /// Whether to keep the lanes.
     pub(super) keep: bool,
     pub(super) storage: &'a Storage,
 }
 
-/// Makes one trace of lanes.
+/// Merges lanes into one trace.
 pub(super) fn merge(
     job: &Job<'_>,
     images: &mut dyn Images,
@@ -104,7 +103,7 @@ pub(super) fn merge(
 ) -> Result<Summary, CaptureError> {
     let read = Reading::of([job.folder.to_owned()]);
     read.look();
-    // Where nothing can be made there is an error now, and not when lanes have gone.
+    // Fails now if the file cannot be written, and not after lanes were removed.
     paths::check_file(job.out, Existing::Stays).map_err(|refusal| job.unwritten(refusal.into()))?;
     let begun = Unfinished::find(job.folder)?;
     let mut inputs = Inputs::open(job.folder, begun.as_ref().map(|begun| &begun.header))?;
@@ -129,7 +128,7 @@ pub(super) fn merge(
     }
     .map_err(|error| job.unwritten(error))?;
     summary.problems = reading.problems.list();
-    // What the system could not read now it may read another time.
+    // After a read error the lanes stay: reading may succeed another time.
     if (is_aside || !job.keep) && !reading.problems.has(ProblemKind::ReadFailed) {
         inputs.remove();
         unfinished::clear(job.folder);
@@ -139,7 +138,7 @@ pub(super) fn merge(
 }
 
 impl Job<'_> {
-    /// Why the trace has not got its name. The lanes are still there.
+    /// The error if the trace could not get its final name. The lanes are still there.
     fn unwritten(&self, error: io::Error) -> CaptureError {
         let Some(refusal) = Refusal::of(&error) else { return CaptureError::file(self.out)(error) };
         let (out, folder) = (self.out.display(), self.folder.display());
@@ -151,13 +150,13 @@ impl Job<'_> {
         })
     }
 
-    /// Whether the disk has no room for a trace beside lanes of so many bytes, but would have
-    /// without them. Who cannot say is believed to have room.
+    /// Whether the disk has no room for a trace beside lanes of this size, but would have without them. If the free
+    /// space is unknown, there is enough.
     fn is_short_of(&self, bytes: u64) -> bool {
         let beside = self.out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let space = |path| (self.storage.space)(path);
         let (Some(there), Some(here)) = (space(self.folder), space(beside)) else { return false };
-        // Two volumes of the same size are rare, and then the trace cannot get its name, no more.
+        // Volumes are compared by their total size. Two of equal size are rare, and then the trace only fails to get its name.
         there.total == here.total && here.free < bytes.saturating_add(reserve(here))
     }
 }
@@ -167,9 +166,9 @@ struct Pass<'a> {
     w: RecordWriter<&'a File>,
     identities: Identities<'a>,
     streams: Vec<Stream>,
-    /// Where lanes go while it is written.
+    /// The unfinished trace, if parts of lanes are removed during the merge.
     aside: Option<&'a mut Unfinished>,
-    /// Whether it begins the file.
+    /// Whether this pass starts the file.
     is_first: bool,
     events: u64,
 }
@@ -240,7 +239,7 @@ impl<'a> Pass<'a> {
         Ok(Summary { events: self.events, lost_events, lost_buffers, images, images_identified, ..Summary::default() })
     }
 
-    /// Writes what a stream has at hand before what another has next.
+    /// Writes the loaded events of a stream that come before the next event of the others.
     fn write_until(&mut self, index: usize, second: (i64, usize)) -> Result<(), WriteError> {
         let stream = &mut self.streams[index];
         while stream.time().is_some_and(|time| (time, index) < second) {
@@ -263,14 +262,14 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Lets parts of lanes go that are wholly written, where there is no room for them: a few at
-    /// a time, for others must be able to go on from there.
+    /// Removes the parts of lanes that are completely merged, if the disk has no room for them. Removes little at a
+    /// time, since each time the state must be saved from which a later merge can continue.
     fn make_room(&mut self, inputs: &mut Inputs, total: u64, problems: &Problems) -> Result<(), WriteError> {
-        // Much less than the reserve.
+        // Removes after this many bytes: much less than the reserve.
         const MOST: u64 = 256 << 20;
         const SHARES: u64 = 64;
         let Some(aside) = &mut self.aside else { return Ok(()) };
-        // What the system could not read now it may read another time.
+        // After a read error the lanes stay: reading may succeed another time.
         if inputs.bytes_done <= MOST.min(total / SHARES) || problems.has(ProblemKind::ReadFailed) {
             return Ok(());
         }

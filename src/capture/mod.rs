@@ -1,19 +1,14 @@
-//! Recording: what ETW sessions deliver becomes files that this program and others
-//! open. Portable but for the sessions themselves, so nearly all of it is tested
-//! without Windows.
+//! Recording: writes the events of ETW sessions to files that this program and others open. Everything except the
+//! sessions themselves is portable, so nearly all of it is tested without Windows.
 //!
-//! * [`Request`] says what to record, [`CaptureError`] why that does not work.
-//! * [`Recording`] keeps the *lanes*: growing `.etl` files, in one folder. Consumers hand each
-//!   event to a [`LaneWriter`].
-//! * [`Followed`] knows whose pages are recorded.
-//! * [`Recorder`] is who does that, for the window; [`control`] is what they say to each other
-//!   if it is another process.
-//! * [`StopWhen`] ends a recording by itself, and [`MemorySample`] is what it judges.
-//! * [`properties`] has the exact bytes that StartTraceW and its like want, [`providers`] what is
-//!   asked of programs.
+//! * [`Request`] says what to record, [`CaptureError`] why that fails.
+//! * [`Recording`] writes the *lanes*: growing `.etl` files in one folder. Consumers pass each event to a [`LaneWriter`].
+//! * [`Followed`] knows the processes whose page events are recorded.
+//! * [`Recorder`] is the window's interface to recording; [`control`] is the protocol if it is another process.
+//! * [`StopWhen`] is a condition that ends a recording, and [`MemorySample`] is the data that it checks.
+//! * [`properties`] builds the bytes for StartTraceW and related functions; [`providers`] lists the providers to enable.
 //!
-//! Knows nothing of the model, of queries and of the window: whoever looks on reads
-//! the growing files.
+//! Does not depend on the model, on queries or on the window: a live view reads the growing files.
 
 pub mod constants;
 pub mod control;
@@ -58,16 +53,16 @@ pub use status::{LaneStatus, Status};
 pub use stop_when::{GROWTH_SAMPLES, Measure, StopWatch, StopWhen};
 pub use unfinished::is_unfinished;
 
-/// What is kept together.
+/// A group of events that is kept in files of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Lane {
-    /// What names all else: processes, threads, images, and that heaps and trackers begin and end.
+    /// The events that all others are read with: processes, threads, images, and the creation and end of heaps and trackers.
     Context,
-    /// What the kernel tells besides: VirtualAlloc, memory counters, and the stacks of its events.
+    /// The kernel's other events: VirtualAlloc, memory counters, and the stacks of its events.
     Pages,
-    /// Heaps, and their stacks.
+    /// Heap events and their stacks.
     Heap,
-    /// Custom heap trackers and other providers of programs.
+    /// Events of custom heap trackers and other user-mode providers.
     User,
 }
 
@@ -75,7 +70,7 @@ impl Lane {
     /// All lanes.
     pub const ALL: [Self; 4] = [Self::Context, Self::Pages, Self::Heap, Self::User];
 
-    /// Its files are called so.
+    /// The base name of its files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Context => files::CONTEXT,
@@ -85,7 +80,7 @@ impl Lane {
         }
     }
 
-    /// Whether old events may go: the context is what all others are read with.
+    /// Whether old events may be deleted: all lanes except the context, with which the others are read.
     pub fn wraps(self) -> bool {
         self != Self::Context
     }

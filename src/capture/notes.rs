@@ -1,10 +1,10 @@
-//! What is written down of recordings while they run: who records, and the names of the sessions that it has.
+//! Notes about running recordings: the process id of the recorder and the names of its sessions.
 //!
-//! Sessions outlive a recorder that is killed, and who has no rights is not told of them: Windows lists for each only
-//! what they may ask about (QueryAllTraces). So whoever starts a recorder keeps a note until it has ended in good order.
-//! A note whose recorder is gone is what the clean-up is offered for.
+//! Sessions outlive a recorder that is killed, and an unprivileged user cannot see them: QueryAllTraces lists only
+//! sessions that the caller may query. So whoever starts a recorder keeps a note until the recorder has ended properly.
+//! If a note's recorder is gone, the user is offered to clean up.
 //!
-//! One file a recorder, a few lines of JSON. What does not look like one of ours is left alone.
+//! One file for each recorder, a few lines of JSON. Files that do not look like ours are left alone.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -21,51 +21,51 @@ pub struct Notes {
     folder: PathBuf,
 }
 
-/// What is written down of one recorder.
+/// The note about one recorder.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Note {
     /// Its process id.
     pub recorder: u32,
-    /// Names of the sessions that it has, or may have.
+    /// The names of the sessions that it has, or may have.
     pub sessions: Vec<String>,
-    /// When, in seconds since 1970.
+    /// The time of the note, in seconds since 1970.
     pub written: u64,
 }
 
 impl Note {
-    /// Of a recorder that begins now.
+    /// Creates a note for a recorder that starts now.
     pub fn of(recorder: u32) -> Self {
         let written = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         Self { recorder, sessions: session_names(recorder).to_vec(), written }
     }
 
-    /// Whether it is older than the machine has run: its sessions ended with the system.
+    /// Whether the note is from before the last boot: its sessions ended with the system then.
     pub fn is_from_before(&self, up: Duration) -> bool {
-        /// Clocks are set, by a little.
+        /// Allows for small adjustments of the clock.
         const SLACK: Duration = Duration::from_secs(300);
         let written = SystemTime::UNIX_EPOCH + Duration::from_secs(self.written.min(u32::MAX.into()));
         SystemTime::now().duration_since(written).is_ok_and(|age| age > up.saturating_add(SLACK))
     }
 }
 
-/// More are not read.
+/// Maximum number of notes that are read.
 const MOST_NOTES: usize = 64;
 const MOST_BYTES: u64 = 16 << 10;
 const ENDING: &str = "started.json";
 
 impl Notes {
-    /// In this folder, which is made when there is something to write.
+    /// Uses this folder, which is created with the first note.
     pub fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// Writes one down.
+    /// Writes a note.
     pub fn write(&self, note: &Note) -> io::Result<()> {
         let text = serde_json::to_string(note).map_err(io::Error::other)?;
         paths::keep(&self.file(note.recorder), &text, MOST_BYTES)
     }
 
-    /// Forgets what was written down of a recorder.
+    /// Removes the note about a recorder.
     pub fn remove(&self, recorder: u32) -> io::Result<()> {
         match std::fs::remove_file(self.file(recorder)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -73,9 +73,9 @@ impl Notes {
         }
     }
 
-    /// All that there are, in the order of their recorders.
+    /// All notes, ordered by recorder.
     pub fn all(&self) -> Vec<Note> {
-        // Without a folder there are none.
+        // A missing folder means no notes.
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let files = entries.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with(ENDING));
         let mut notes: Vec<Note> = files.take(MOST_NOTES).filter_map(|path| read(&path)).collect();
@@ -84,8 +84,8 @@ impl Notes {
         notes
     }
 
-    /// The sessions of recorders that are gone, by their names; `is_there` says whether one may still run. Notes of
-    /// which nothing is left are removed.
+    /// Names of the sessions of recorders that are gone; `is_there` says whether a session may still run. Notes without
+    /// any such session are removed.
     pub fn left(&self, up: Duration, is_alive: impl Fn(u32) -> bool, is_there: impl Fn(&str) -> bool) -> Vec<String> {
         let mut left = Vec::new();
         for note in self.all() {
@@ -96,7 +96,7 @@ impl Notes {
             let before = left.len();
             left.extend(sessions.into_iter().filter(|name| is_there(name)));
             if left.len() == before {
-                // It is looked at again the next time.
+                // If removing fails, the next call tries again.
                 let _ = self.remove(note.recorder);
             }
         }
@@ -134,7 +134,7 @@ mod tests {
             notes.write(&Note::of(recorder)).unwrap();
         }
         assert_eq!(notes.all().iter().map(|note| note.recorder).collect::<Vec<_>>(), [7, 30]);
-        // The one runs, and of the other one session is still there.
+        // One recorder runs; one session of the other is still there.
         let left = notes.left(UP, |recorder| recorder == 30, |name| name.ends_with("-heap"));
         assert_eq!(left, ["highwater-000000000007-heap"]);
         notes.remove(7).unwrap();
@@ -148,7 +148,7 @@ mod tests {
         let (_place, notes) = notes();
         notes.write(&Note::of(7)).unwrap();
         assert!(notes.left(UP, |_| false, |_| false).is_empty() && notes.all().is_empty());
-        // Sessions do not outlive the system, whatever is said of their names now.
+        // Sessions do not survive a reboot, whatever `is_there` says about their names.
         let old = Note { written: Note::of(7).written - 2 * UP.as_secs(), ..Note::of(7) };
         notes.write(&old).unwrap();
         assert!(notes.left(UP, |_| false, |_| true).is_empty() && notes.all().is_empty());

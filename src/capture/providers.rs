@@ -1,11 +1,10 @@
-//! What is asked of providers of programs beside memory: trackers, frames, the .NET runtime, and
-//! those whose events are the user's marks. Pure: nothing here calls the system.
+//! The user-mode providers of a recording: custom heap trackers, frames, the .NET runtime, and providers whose events
+//! become marks. Pure: nothing here calls the system.
 //!
-//! Facts: keywords and ids of Microsoft-Windows-DXGI and -D3D9 as PresentMon asks for them
-//! (`Microsoft_Windows_DXGI.h`, `Microsoft_Windows_D3D9.h`); those of the .NET runtime from its
-//! manifest, and what makes it tell what code it has from its source (`eventtrace.cpp`): a provider
-//! of rundowns that is switched on, or switched on once more, tells everything at once, at the
-//! start or at the end, as its keywords say. Filters: Microsoft's page of EVENT_FILTER_DESCRIPTOR.
+//! Sources: keywords and ids of Microsoft-Windows-DXGI and -D3D9 from PresentMon (`Microsoft_Windows_DXGI.h`,
+//! `Microsoft_Windows_D3D9.h`); those of the .NET runtime from its manifest; the rundown from the runtime's source
+//! (`eventtrace.cpp`): when a rundown provider is enabled, or enabled again, it reports all code at once, as a start or
+//! an end rundown depending on its keywords. Filters: Microsoft's page of EVENT_FILTER_DESCRIPTOR.
 
 mod names;
 
@@ -16,41 +15,41 @@ use super::constants::*;
 use crate::etl::Guid;
 use crate::events::class;
 
-/// All keywords, and events without any.
+/// All keywords, including events without any.
 const ANY_KEYWORD: u64 = 0;
 
-/// A provider, and what is wanted of it.
+/// A provider and how to enable it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wanted {
-    /// Who.
+    /// The provider.
     pub provider: Guid,
-    /// What for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// Events of this level and below.
+    /// Events of this level and more severe ones.
     pub level: u8,
-    /// Events with one of these keywords; 0 for all.
+    /// Events with any of these keywords; 0 for all.
     pub keywords: u64,
-    /// Whether events have call stacks.
+    /// Whether the events get call stacks.
     pub stacks: bool,
-    /// Only events of these ids; all if there are none.
+    /// Only events with these ids; empty for all.
     pub ids: &'static [u16],
 }
 
-/// What a provider is switched on for.
+/// The purpose of a provider.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// Custom heap trackers.
     Trackers,
-    /// Frames that are shown.
+    /// Presented frames.
     Frames,
-    /// Code and collections of the .NET runtime.
+    /// Code and garbage collections of the .NET runtime.
     Managed,
-    /// Marks.
+    /// Events that become marks.
     Marks,
 }
 
 impl Purpose {
-    /// What is missing without it, as a sentence.
+    /// Describes what is missing without the provider.
     pub fn missing(self) -> &'static str {
         match self {
             Self::Trackers => "custom trackers are not recorded",
@@ -61,7 +60,7 @@ impl Purpose {
     }
 }
 
-/// The providers of a request, in the order in which they are switched on.
+/// The providers of a request, in the order in which they are enabled.
 pub fn wanted(request: &Request) -> Vec<Wanted> {
     let mut all = Vec::new();
     if request.trackers {
@@ -74,7 +73,7 @@ pub fn wanted(request: &Request) -> Vec<Wanted> {
         all.push(of(class::MULTI_FRAME_RATE, Purpose::Frames));
     }
     if request.managed {
-        // Without the keyword of compilation the runtime does not tell the system, either, how to walk stacks through its code.
+        // The JIT keyword is also needed for stacks: without it the runtime does not register how to unwind its code.
         let keywords = KEYWORD_GC | MANAGED_CODE | KEYWORD_END_ENUMERATION;
         all.push(Wanted { keywords, ..of(class::CLR, Purpose::Managed) });
     }
@@ -86,19 +85,19 @@ pub fn wanted(request: &Request) -> Vec<Wanted> {
     all
 }
 
-/// Modules of the .NET runtime, and code that is compiled or used.
+/// Keywords for .NET modules and for code that is compiled or used.
 const MANAGED_CODE: u64 = KEYWORD_LOADER | KEYWORD_JIT | KEYWORD_NGEN | KEYWORD_NO_NGEN_IMAGES;
 
-/// When the runtimes are to tell what code they have.
+/// The kind of a .NET rundown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rundown {
-    /// What was compiled before the recording.
+    /// At the start: the code that was compiled before the recording.
     AtStart,
-    /// All there is.
+    /// At the end: all code.
     AtEnd,
 }
 
-/// Has the runtimes tell at once what code they have.
+/// The provider that makes all .NET runtimes report their code at once.
 pub fn rundown(when: Rundown) -> Wanted {
     let when = match when {
         Rundown::AtStart => KEYWORD_START_RUNDOWN,
@@ -107,18 +106,18 @@ pub fn rundown(when: Rundown) -> Wanted {
     Wanted { keywords: MANAGED_CODE | when, ..of(class::CLR_RUNDOWN, Purpose::Managed) }
 }
 
-/// All that it says of informational and higher level.
+/// All events of a provider that are informational or more severe.
 fn of(provider: Guid, purpose: Purpose) -> Wanted {
     Wanted { provider, purpose, level: LEVEL_INFORMATION, keywords: ANY_KEYWORD, stacks: false, ids: &[] }
 }
 
-/// A filter of processes: their ids. Nothing where they are none, or too many for one.
+/// Builds a process filter, which is the list of ids. Empty if there are none, or too many for a filter.
 pub fn pid_filter(pids: &[u32]) -> Vec<u8> {
     if pids.len() > MAX_FILTER_PIDS { Vec::new() } else { pids.iter().flat_map(|pid| pid.to_le_bytes()).collect() }
 }
 
-/// A filter of events (`EVENT_FILTER_EVENT_ID`): that they are let in, their number, their ids. Nothing
-/// where there are none, or too many for one.
+/// Builds an event filter (`EVENT_FILTER_EVENT_ID`): the flag to let them pass, their number, their ids. Empty if there
+/// are none, or too many for a filter.
 pub fn id_filter(ids: &[u16]) -> Vec<u8> {
     if ids.is_empty() || ids.len() > MAX_FILTER_IDS {
         return Vec::new();

@@ -1,6 +1,5 @@
-//! Who records, for whoever shows it: on Windows an elevated program of its own, in
-//! tests one of theirs. All calls may wait (for the system, for the user's answer to a
-//! question of the system), so they belong on a worker.
+//! The interface between the window and a recorder: on Windows an elevated program of its own, in tests a fake. All
+//! calls may block (on the system, or on the user's answer to a system prompt), so they belong on a worker thread.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -18,108 +17,105 @@ pub struct Program {
     pub name: String,
     /// Title of its window, if it has one.
     pub title: String,
-    /// Whose it is; empty if this user may not know.
+    /// The user who runs it; empty if this user may not know.
     pub user: String,
-    /// Bytes that are its own.
+    /// Its private bytes, if known.
     pub private_bytes: Option<u64>,
     /// Whether it is a 32-bit program; `None` if this user may not know.
     pub is_32_bit: Option<bool>,
-    /// Whether its window was the last in front, but for ours.
+    /// Whether its window is the frontmost one, not counting ours.
     pub is_in_front: bool,
 }
 
-/// How a running recording goes. All numbers but those of buffers count from the start.
+/// The state of a running recording. All numbers except those of buffers count from its start.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Pulse {
-    /// Events that came.
+    /// Events received.
     pub events: u64,
-    /// Their bytes.
+    /// Bytes of these events.
     pub bytes: u64,
-    /// Events that were lost.
+    /// Lost events.
     pub lost_events: u64,
-    /// Buffers that were lost.
+    /// Lost buffers.
     pub lost_buffers: u64,
-    /// Buffers of all sessions that are waiting to be read, and all.
+    /// Buffers of all sessions that wait to be read.
     pub buffers_in_use: u64,
-    /// See `buffers_in_use`.
+    /// Total buffers of all sessions.
     pub buffers: u64,
-    /// What goes wrong now, in a sentence.
+    /// A current problem, as a sentence.
     pub failure: Option<String>,
-    /// It is over by itself, and why, in words that follow "the recording ended:". Whoever watches it
-    /// ends it.
+    /// Why the recording should end, in words that follow "the recording ended:"; `None` while it should go on. The
+    /// watcher has to end it.
     pub ends: Option<String>,
-    /// What recording takes, if that is known.
+    /// The recorder's memory and CPU use, if known.
     pub cost: Option<Cost>,
 }
 
-/// What recordings that do not run any more have left in the system.
+/// Leftovers in the system from recordings that no longer run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Leftovers {
-    /// Names of sessions of ETW that still run.
+    /// Names of ETW sessions that still run.
     pub sessions: Vec<String>,
-    /// File names of images of which every start is still traced (`TracingFlags`).
+    /// File names of images for which heap tracing at start is still on (`TracingFlags`).
     pub images: Vec<String>,
 }
 
 impl Leftovers {
-    /// Whether there is nothing.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty() && self.images.is_empty()
     }
 
-    /// One line for each of them, for people.
+    /// One line of text for each, for the user.
     pub fn lines(&self) -> Vec<String> {
         let sessions = self.sessions.iter().map(|name| format!("the session {name}"));
         sessions.chain(self.images.iter().map(|name| format!("heap tracing of every start of {name}"))).collect()
     }
 }
 
-/// Somebody who can record.
+/// A means of recording.
 pub trait Recorder: Debug + Send + Sync {
-    /// The window in whose name the system asks the user, by its number (`HWND`).
+    /// Sets the window (`HWND`) that owns the system's prompts.
     fn set_window(&self, _window: isize) {}
 
-    /// What recordings that do not run any more have left. Needs no rights.
+    /// Finds leftovers of recordings that no longer run. Needs no rights.
     fn leftovers(&self) -> Result<Leftovers, CaptureError> {
         Ok(Leftovers::default())
     }
 
-    /// Stops and puts back what they have left, after the system has asked the user; what
-    /// that was.
+    /// Stops and restores leftovers, after the system has asked the user. Returns what was cleaned up.
     fn clean_up(&self) -> Result<Leftovers, CaptureError> {
         Ok(Leftovers::default())
     }
 
-    /// The programs that run now, in any order.
+    /// The running programs, in any order.
     fn programs(&self) -> Result<Vec<Program>, CaptureError>;
 
-    /// Begins to record into `folder`, which may not exist yet.
+    /// Starts to record into `folder`, which need not exist yet.
     fn start(&self, request: &Request, folder: &Path) -> Result<Box<dyn Running>, CaptureError>;
 }
 
-/// What is to be said of a recording that has become a trace.
+/// The outcome of ending a recording whose trace was saved.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Aftermath {
-    /// Nothing.
+    /// Everything was stopped and restored.
     #[default]
     Fine,
-    /// Who recorded was ended from outside: what it started in the system may still run.
+    /// The recorder was killed: sessions that it started may still run.
     CutShort,
-    /// What could not be stopped or put back.
+    /// Something could not be stopped or restored; a description.
     Failed(String),
 }
 
-/// A recording that runs. Dropping it ends it as well as that can be done.
+/// A running recording. Dropping it ends it as far as possible.
 pub trait Running: Debug + Send {
-    /// How it goes; [`CaptureError::Ended`] once nothing comes any more.
+    /// Its state; [`CaptureError::Ended`] once no more events come.
     fn pulse(&mut self) -> Result<Pulse, CaptureError>;
 
-    /// Ends it, completes the lanes, and makes one trace of them. They stay where they
-    /// are: somebody may still read them.
+    /// Ends the recording, completes the lanes and merges them into one trace. The lanes stay, since they may still be read.
     fn finish(&mut self, out: &Path) -> Result<(), CaptureError>;
 
-    /// What went wrong at the end although there is a trace; to be asked after
-    /// [`finish`](Self::finish).
+    /// Problems at the end that did not prevent the trace; ask after [`finish`](Self::finish).
     fn aftermath(&self) -> Aftermath {
         Aftermath::Fine
     }

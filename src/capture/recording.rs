@@ -1,9 +1,8 @@
-//! A recording: lanes in a folder, written by consumers, watched by anybody.
+//! A recording: lanes in a folder, written by consumers. Anyone may read its state.
 //!
-//! Lanes exist from the start, each with its header: the context, which is never cut, and the
-//! numbered parts of the others. What a session tells of names goes to the context, each
-//! session's to a file of its own, so that every file is nearly in the order of time. A
-//! lane that was never completed (a crash) is a trace like any other, but for the totals of
+//! All files exist from the start, each with its header: the context, which is never cut, and the numbered parts of the
+//! other lanes. Context events go to the context file of their session; one file per session keeps each file nearly in
+//! the order of time. A lane that was never completed (after a crash) is an ordinary trace, except for the totals in
 //! its header.
 
 use std::path::Path;
@@ -21,27 +20,27 @@ use crate::etl::write::{Loss, NewEvent};
 use crate::etl::{ClockKind, EventId, SessionHeader, mode};
 use crate::events::{class, hook, kernel_hook, tracker};
 
-/// A buffer of this size takes every event that ETW can log.
+/// Size of a buffer in bytes that has room for every event that ETW can log.
 pub const BUFFER_SIZE: u32 = 128 << 10;
 
-/// What a recording must know of the machine and of its clock.
+/// The facts about the machine and its clock that a recording needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Session {
-    /// Ticks a second of the performance counter.
+    /// Ticks of the performance counter in a second.
     pub frequency: u64,
-    /// The counter at the start, ...
+    /// The performance counter at the start.
     pub start_ticks: i64,
-    /// ... and the system's time then, FILETIME.
+    /// The system time at the start, as FILETIME.
     pub start_time: i64,
-    /// Start of the machine, FILETIME.
+    /// The boot time of the machine, as FILETIME.
     pub boot_time: i64,
-    /// Number of processors, 1 to 2048.
+    /// Number of CPUs, 1 to 2048.
     pub processors: u32,
-    /// Version of the system: major, minor, build.
+    /// Windows version: major, minor, build.
     pub os: (u8, u8, u32),
-    /// Bytes of one buffer in our files; [`BUFFER_SIZE`] if there is no reason for another.
+    /// Size of a buffer in our files, in bytes; normally [`BUFFER_SIZE`].
     pub buffer_size: u32,
-    /// Bytes of a pointer of the system.
+    /// Size of a pointer on this system, in bytes.
     pub pointer_size: u8,
 }
 
@@ -68,9 +67,9 @@ impl Session {
 #[derive(Debug)]
 pub struct Recording {
     folder: Folder,
-    /// Those that are cut into parts.
+    /// The lanes that are cut into parts.
     lanes: [Arc<Shared>; 3],
-    /// What names things in each of them.
+    /// The context file of each lane's session.
     contexts: [Arc<Shared>; 3],
     keeper: Arc<Keeper>,
     keeps_lanes: bool,
@@ -79,30 +78,29 @@ pub struct Recording {
     room: Mutex<Room>,
 }
 
-/// Whether there is room on disk, as far as that is known.
+/// The last check of the disk space.
 #[derive(Debug, Default)]
 struct Room {
     looked: Option<Instant>,
-    /// Why the recording should end. It stays.
+    /// Why the recording should end. Once set, it does not change.
     end: Option<String>,
 }
 
-/// The lanes that are cut, in their order.
+/// The lanes that are cut into parts, in their order.
 const CUT: [Lane; 3] = [Lane::Pages, Lane::Heap, Lane::User];
 
 impl Recording {
-    /// Begins all lanes in a folder, which is made if need be and must not hold a
-    /// recording already.
+    /// Creates all lanes in a folder. The folder is created if necessary and must not hold a recording already.
     pub fn create(folder: &Path, session: &Session, ring: Option<Ring>) -> Result<Self, CaptureError> {
         Self::create_on(folder, session, ring, Storage::default())
     }
 
-    /// The same, and says how the disk is used.
+    /// Creates a recording like [`Recording::create`], with these storage settings.
     pub fn create_on(folder: &Path, session: &Session, ring: Option<Ring>, storage: Storage) -> Result<Self, CaptureError> {
         Self::create_in(Folder::make(folder)?, session, ring, storage)
     }
 
-    /// The same in a folder that is there.
+    /// Creates a recording in a folder that exists already.
     pub fn create_in(folder: Folder, session: &Session, ring: Option<Ring>, storage: Storage) -> Result<Self, CaptureError> {
         let keeper = Arc::new(Keeper::new(folder.clone(), ring, session.frequency, storage.part_bytes));
         let begin = |lane: Lane, name: &'static str, keeper: Option<&Arc<Keeper>>| {
@@ -113,7 +111,7 @@ impl Recording {
         let lane = |lane: Lane| begin(lane, lane.name(), Some(&keeper));
         let [pages, heap, user] = CUT;
         Ok(Self {
-            // The first of them stands for the recording.
+            // The first context file marks the folder as a recording.
             contexts: [context(pages)?, context(heap)?, context(user)?],
             lanes: [lane(pages)?, lane(heap)?, lane(user)?],
             folder,
@@ -125,25 +123,24 @@ impl Recording {
         })
     }
 
-    /// The same, but lanes stay when they have become a trace: somebody may still read them.
+    /// Keeps the lanes after they are merged into a trace, since they may still be read.
     pub fn keep_lanes(self) -> Self {
         Self { keeps_lanes: true, ..self }
     }
 
-    /// Where the lanes are.
+    /// The folder with the lanes.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// A way to write to a lane, one for each thread that does. What names things is put into
-    /// the context, whichever lane it comes with.
+    /// A writer for a lane; each thread needs its own. Context events go to the context, whichever lane is written to.
     pub fn lane(&self, lane: Lane) -> LaneWriter {
         let index = CUT.iter().position(|&cut| cut == lane);
         let context = Arc::clone(&self.contexts[index.unwrap_or(0)]);
         LaneWriter { lane: Arc::clone(index.map_or(&context, |index| &self.lanes[index])), context }
     }
 
-    /// How it goes. Waits for nobody who writes.
+    /// The state of the recording. Does not wait for writers.
     pub fn status(&self) -> Status {
         let [first, contexts @ ..] = &self.contexts;
         let mut context = first.numbers.status(Lane::Context);
@@ -156,22 +153,21 @@ impl Recording {
         Status { since: self.since, lanes: [context, pages, heap, user] }
     }
 
-    /// Flushes what has waited for a second, in lanes too to which nothing comes just
-    /// now, drops what a ring need not keep, and looks how much room there is. To be called
-    /// about once a second.
+    /// Flushes events that have waited for a second (also in lanes that receive no events at the moment), deletes parts
+    /// that a ring no longer keeps, and checks the disk space. Call it about once a second.
     pub fn flush_if_due(&self, now: Instant) -> Result<(), CaptureError> {
         self.keeper.prune(self.last_time());
         self.look_for_room(now);
         self.all().map(|lane| lane.flush_if_due(now)).fold(Ok(()), Result::and)
     }
 
-    /// Why it should end, as a sentence for people: the disk is nearly full. Lanes go on until
-    /// they are ended.
+    /// Why the recording should end because the disk is nearly full, as a sentence for the user. Lanes accept events
+    /// until they are ended.
     pub fn is_out_of_room(&self) -> Option<String> {
         self.room.lock().unwrap_or_else(PoisonError::into_inner).end.clone()
     }
 
-    /// Once a second at most.
+    /// Checks the disk space, about once a second at most.
     fn look_for_room(&self, now: Instant) {
         const SOON: Duration = Duration::from_millis(900);
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,9 +177,9 @@ impl Recording {
         }
     }
 
-    /// Ends all lanes and makes one trace of them, which replaces a file that is there.
-    /// `progress` is told bytes done and bytes in all, and says whether to go on. After
-    /// an error the lanes are still in the folder: [`recover`](super::recover) tries again.
+    /// Ends all lanes and merges them into one trace. An existing file is not replaced; that is an error. `progress`
+    /// gets the bytes done and the total, and returns whether to go on. After an error the lanes are still in the
+    /// folder, and [`recover`](super::recover) can try again.
     pub fn finish(
         self,
         out: &Path,
@@ -191,7 +187,7 @@ impl Recording {
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<Summary, CaptureError> {
         for lane in self.all() {
-            // What cannot be written is lost, and counted as such.
+            // Events that cannot be written are counted as lost.
             let _ = lane.end();
         }
         let from = self.keeper.from(self.last_time()).unwrap_or(i64::MIN);
@@ -216,30 +212,29 @@ pub struct LaneWriter {
 }
 
 impl LaneWriter {
-    /// Takes an event over: one copy, nothing allocated. Where there is no room for
-    /// it, it is lost and counted; that is told once, until there is room again. The
-    /// one error that does not go away is [`CaptureError::Ended`].
+    /// Writes an event: one copy, no allocation. If there is no room, the event is lost and counted; the error is
+    /// reported once, until there is room again. The only permanent error is [`CaptureError::Ended`].
     pub fn take(&mut self, event: &NewEvent<'_>) -> Result<(), CaptureError> {
         if names_something(event.id) { self.context.take(event) } else { self.lane.take(event) }
     }
 
-    /// Notes what the session lost after `since`, a raw time up to which nothing was missing.
+    /// Notes what the session lost after `since`, a raw time until which nothing was missing.
     pub fn lost(&mut self, since: i64, loss: Loss) -> Result<(), CaptureError> {
         self.lane.lost(since, loss)
     }
 
-    /// Flushes what has waited for a second.
+    /// Flushes events that have waited for a second.
     pub fn flush_if_due(&mut self, now: Instant) -> Result<(), CaptureError> {
         self.context.flush_if_due(now).and(self.lane.flush_if_due(now))
     }
 }
 
-/// Whether an event tells what others mean: processes, threads, images, heaps and trackers, code and
-/// modules of the .NET runtime, descriptions of events, how far apart samples are.
+/// Whether an event belongs to the context: processes, threads, images, heaps and trackers, code and modules of the
+/// .NET runtime, descriptions of events, sampling intervals.
 fn names_something(id: EventId) -> bool {
     match id {
         EventId::Provider { provider: class::CUSTOM_HEAP, id } => return matches!(id, tracker::OPEN | tracker::CLOSE),
-        // Methods, modules of domains, modules; at the start and at the end, too. Not what a method's compilation begins with.
+        // Methods, domain modules and modules, including start and end rundown; not the start of a method's compilation.
         EventId::Provider { provider: class::CLR | class::CLR_RUNDOWN, id } => return matches!(id, 135..=144 | 149..=154),
         EventId::Provider { id, .. } => return id == MANIFEST_EVENT,
         _ => {}

@@ -1,4 +1,4 @@
-//! What to record.
+//! Recording requests.
 
 use std::time::Duration;
 
@@ -9,77 +9,76 @@ use super::{CaptureError, StopWhen};
 use crate::etl::Guid;
 use crate::events::class;
 
-/// Whose memory.
+/// The processes to record.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Target {
     /// Running processes.
     Pids(Vec<u32>),
-    /// All that are started from now on from an image of this file name.
+    /// All processes with this image file name.
     Image(String),
-    /// A program to start: its command line.
+    /// A program to start, by its command line.
     Launch(String),
 }
 
-/// What of the programs that a recorded one starts: launchers end at once, and the game is
-/// their child.
+/// Child processes of recorded ones: a launcher often ends at once, and the game is its child.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Children {
-    /// Whether they are recorded too: pages and trackers.
+    /// Whether their pages and trackers are recorded.
     pub are_recorded: bool,
-    /// File name of the image of those whose heaps are recorded: Windows has to know it before they start.
+    /// Image file name of the children whose heaps are recorded: Windows must know it before they start.
     pub with_heaps: Option<String>,
 }
 
-/// How much of the past is kept.
+/// A ring buffer: how much of the past is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Ring {
-    /// The last so long.
+    /// The most recent events within this duration.
     Time(Duration),
-    /// So many bytes of heap and user events in files.
+    /// The most recent events within this size of the files, in bytes.
     Bytes(u64),
 }
 
-/// What to record, of whom, and how much of it.
+/// A recording request: which processes, which events, and how much of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Request {
-    /// Whose memory.
+    /// The processes to record.
     pub target: Target,
-    /// And of what they start.
+    /// Their child processes.
     pub children: Children,
-    /// Pages: VirtualAlloc and VirtualFree.
+    /// Whether to record VirtualAlloc and VirtualFree.
     pub commit: bool,
-    /// Windows NT heaps.
+    /// Whether to record Windows NT heaps.
     pub heap: bool,
-    /// Custom heap trackers.
+    /// Whether to record custom heap trackers.
     pub trackers: bool,
-    /// Frames that programs show.
+    /// Whether to record presented frames.
     #[serde(default)]
     pub frames: bool,
-    /// What the .NET runtime tells: names of its code, and when it collects garbage.
+    /// Whether to record the names of managed code and the garbage collections of the .NET runtime.
     #[serde(default)]
     pub managed: bool,
-    /// Providers of programs whose events are marks.
+    /// User-mode providers whose events become marks.
     #[serde(default)]
     pub marks: Vec<Guid>,
-    /// Samples of what processors run, with call stacks.
+    /// Whether to record CPU samples with call stacks.
     #[serde(default)]
     pub samples: bool,
-    /// Call stacks of allocations.
+    /// Whether to record call stacks of allocations.
     pub stacks: bool,
-    /// Call stacks of frees too, which doubles the volume.
+    /// Whether to record call stacks of frees, too, which doubles the volume.
     pub free_stacks: bool,
-    /// Keep only the newest; all if `None`.
+    /// Keeps only the newest events; all if `None`.
     pub ring: Option<Ring>,
-    /// Bytes of one of a session's buffers; `None` for the suggested size.
+    /// Size of a session's buffers in bytes; `None` for the default.
     pub buffer_size: Option<u32>,
-    /// Most buffers of a session; `None` for the suggested number.
+    /// Maximum number of buffers of a session; `None` for the default.
     pub buffers: Option<u32>,
-    /// What ends the recording by itself: the first of these that holds.
+    /// Conditions that end the recording: the first one that holds.
     pub stop_when: Vec<StopWhen>,
 }
 
 impl Request {
-    /// All layers with the stacks of allocations and nothing beside them, everything kept.
+    /// A request for all layers with stacks of allocations and nothing else, keeping everything.
     pub fn new(target: Target) -> Self {
         Self {
             children: Children { are_recorded: matches!(target, Target::Launch(_)), with_heaps: None },
@@ -100,7 +99,7 @@ impl Request {
         }
     }
 
-    /// Whether it can be done at all.
+    /// Checks that the request is possible.
     pub fn check(&self) -> Result<(), CaptureError> {
         let bad = |reason: &str| Err(CaptureError::BadRequest(reason.to_owned()));
         if !(self.commit || self.heap || self.trackers) {
@@ -144,12 +143,12 @@ fn is_file_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['\\', '/', ':', '"', '*', '?', '\0'])
 }
 
-/// More than anybody needs, and a line in the panel each.
+/// Maximum number of conditions: more than anybody needs, and each takes a line in the panel.
 pub const MAX_CONDITIONS: usize = 8;
 const MIN_RING: u64 = 16 << 20;
-/// A session holds more; nobody names so many.
+/// Maximum number of providers for marks. A session can hold more, but nobody names so many.
 const MAX_MARKS: usize = 16;
-/// All that these tell would be dumps of heaps and worse.
+/// Providers that cannot be recorded for marks: with all their events they would write heap dumps and worse.
 const NOT_FOR_MARKS: [Guid; 5] = [class::CUSTOM_HEAP, class::CLR, class::CLR_RUNDOWN, class::DXGI, class::D3D9];
 
 #[cfg(test)]

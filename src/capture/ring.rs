@@ -1,25 +1,25 @@
-//! Parts of lanes: lanes that can wrap are cut into files, and of a ring the oldest are deleted.
+//! Parts of lanes: lanes that can wrap are cut into files, and a ring deletes the oldest files.
 //!
-//! A file goes when all of its events are older than the limit, or, if bytes are
-//! limited, when it is the oldest and there is no room. Files are at most a sixteenth of the
-//! limit, so that much more than what was asked for is kept, or so much less.
+//! With a time limit, a file is deleted when all its events are older; with a size limit, when it is the oldest and
+//! there is no room. Files are at most a sixteenth of the limit, so the amount kept deviates from the limit by little
+//! more than that.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use super::{Folder, Lane, Ring};
 
-/// Parts of the limit.
+/// Number of parts that the limit is divided into.
 const PARTS: u64 = 16;
-/// So many of them are left to the files that still grow, and to what their buffers hold.
+/// Number of these parts reserved for the growing files and for the content of their buffers.
 const OPEN: u64 = 4;
 
-/// Decides where a file ends, and which of them stay.
+/// Decides where a file ends and which files are kept.
 #[derive(Debug)]
 pub(super) struct Keeper {
     folder: Folder,
     limit: Limit,
-    /// No file grows much larger.
+    /// Maximum size of a file, apart from its last buffers.
     part_bytes: u64,
     closed: Mutex<Vec<Closed>>,
 }
@@ -31,7 +31,7 @@ enum Limit {
     Bytes(u64),
 }
 
-/// A file that grows no more.
+/// A completed file.
 #[derive(Clone, Debug)]
 pub(super) struct Closed {
     pub(super) lane: Lane,
@@ -40,7 +40,7 @@ pub(super) struct Closed {
     pub(super) last_time: i64,
 }
 
-/// Where the file began that grows.
+/// The time and file length at which the growing part started.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slice(Option<(i64, u64)>);
 
@@ -56,7 +56,7 @@ impl Keeper {
         Self { folder, limit, part_bytes, closed: Mutex::default() }
     }
 
-    /// Whether an event at `time` begins the next file.
+    /// Whether an event at `time` starts the next file.
     pub(super) fn is_full(&self, slice: &mut Slice, time: i64, len: u64) -> bool {
         let (first, start) = *slice.0.get_or_insert((time, len));
         let bytes = len.saturating_sub(start);
@@ -68,7 +68,7 @@ impl Keeper {
         is_due || bytes >= self.part_bytes
     }
 
-    /// Takes a file over; `now` is the newest time known.
+    /// Takes over a completed file; `now` is the newest known event time.
     pub(super) fn close(&self, file: Closed, now: i64) {
         let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
         closed.push(file);
@@ -76,7 +76,7 @@ impl Keeper {
         self.prune(now);
     }
 
-    /// Deletes what is too old or too much.
+    /// Deletes files that are too old or exceed the size limit.
     pub(super) fn prune(&self, now: i64) {
         if matches!(self.limit, Limit::Everything) {
             return;
@@ -90,7 +90,7 @@ impl Keeper {
                 Limit::Ticks(limit) => file.last_time < now.saturating_sub(limit),
                 Limit::Bytes(limit) => bytes > limit / PARTS * (PARTS - OPEN),
             };
-            // A file that cannot be deleted now is tried again.
+            // If a file cannot be deleted now, the next call tries again.
             let is_gone = goes && self.folder.remove(&file.path).is_ok();
             if is_gone {
                 bytes -= file.bytes;
@@ -99,13 +99,13 @@ impl Keeper {
         });
     }
 
-    /// Bytes of a lane's files that grow no more.
+    /// Size of a lane's completed files in bytes.
     pub(super) fn bytes_of(&self, lane: Lane) -> u64 {
         let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
         closed.iter().filter(|file| file.lane == lane).map(|file| file.bytes).sum()
     }
 
-    /// The first time that is wanted, if time is what is limited.
+    /// The earliest time to keep, if the limit is a duration.
     pub(super) fn from(&self, now: i64) -> Option<i64> {
         match self.limit {
             Limit::Ticks(limit) => Some(now.saturating_sub(limit)),

@@ -1,7 +1,7 @@
-//! Room on disk: how long a recording may go on, and whether a trace fits beside its lanes.
+//! Disk space: whether a recording may go on, and whether a trace fits beside its lanes.
 //!
-//! A reserve is left to the system and to other programs: 2 GB, or 2 % of a volume of less than
-//! 100 GB. Who cannot say how much is free stops nothing.
+//! A reserve is left to the system and to other programs: 2 GB, or 2 % of a volume smaller than 100 GB. If the free
+//! space is unknown, nothing is stopped.
 
 use std::fmt;
 use std::path::Path;
@@ -10,20 +10,20 @@ use std::sync::Arc;
 use crate::format::rough_bytes;
 use crate::platform::{self, DiskSpace};
 
-/// So much is left free, or a fiftieth of the volume where that is less.
+/// The reserve in bytes, or a fiftieth of the volume if that is less.
 const RESERVE: u64 = 2 << 30;
-/// Parts of lanes are so long: few files, and not much room for one of them.
+/// Default size of a part in bytes: gives few files, and one part needs little extra room.
 const PART: u64 = 128 << 20;
 
-/// Tells how much room the volume of a path has, if it can.
+/// Returns the disk space on the volume of a path, if known.
 pub type AskSpace = dyn Fn(&Path) -> Option<DiskSpace> + Send + Sync;
 
-/// How a recording uses the disk.
+/// Storage settings of a recording.
 #[derive(Clone)]
 pub struct Storage {
-    /// About so many bytes has a part of a lane; in a ring they can be shorter.
+    /// Approximate size of a part of a lane in bytes; in a ring, parts can be shorter.
     pub part_bytes: u64,
-    /// Who knows how much room there is.
+    /// The source of the disk space.
     pub space: Arc<AskSpace>,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Debug for Storage {
 }
 
 impl Storage {
-    /// Why no more should be written to a folder, as a sentence for people.
+    /// Why no more should be written to a folder, as a sentence for the user; `None` while there is room.
     pub(super) fn end_of_room(&self, folder: &Path) -> Option<String> {
         let space = (self.space)(folder)?;
         let ended = || format!("only {} are left on this disk", rough_bytes(space.free));
@@ -48,7 +48,7 @@ impl Storage {
     }
 }
 
-/// What is left free.
+/// The reserve on a volume.
 pub(super) fn reserve(space: DiskSpace) -> u64 {
     RESERVE.min(space.total / 50)
 }

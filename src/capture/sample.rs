@@ -1,6 +1,5 @@
-//! The memory of the recorded processes and of the machine at a moment, and what recording
-//! itself costs: asked once a second, judged by [`StopWatch`](super::StopWatch), and written
-//! into the recording as counters of the chosen processes.
+//! Memory samples of the recorded processes and the machine, and the cost of recording. They are taken once a second,
+//! checked by [`StopWatch`](super::StopWatch), and written into the recording as counters of the recorded processes.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,16 +10,16 @@ use crate::units::Pid;
 
 use serde::{Deserialize, Serialize};
 
-/// Memory at a moment; `None` where the system does not say.
+/// A memory sample; fields that the system does not report are `None`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MemorySample {
-    /// Since the recording began.
+    /// Time since the recording began.
     pub at: Duration,
-    /// The recorded processes that run.
+    /// The recorded processes that are running.
     pub processes: Vec<ProcessSample>,
     /// The machine's commit charge and its limit, in bytes.
     pub commit: Option<(u64, u64)>,
-    /// Bytes of physical memory that can be had at once.
+    /// Available physical memory in bytes.
     pub free: Option<u64>,
 }
 
@@ -29,14 +28,15 @@ pub struct MemorySample {
 pub struct ProcessSample {
     /// Its id.
     pub pid: u32,
-    /// What is its own: its commit charge.
+    /// Its private bytes: its commit charge.
     pub private_bytes: u64,
-    /// Physical memory mapped, shared pages included.
+    /// Its working set, including shared pages.
     pub working_set: u64,
 }
 
 impl MemorySample {
-    /// As an event that readers know; `None` if no process runs. It counts in pages, as the system's own does.
+    /// The sample as a counter event that readers know; `None` if no process runs. The unit is pages, as in the
+    /// system's own counters.
     pub fn counters(&self) -> Option<CounterEvent> {
         let one = |process: &ProcessSample| ProcessMemory {
             pid: Pid(process.pid),
@@ -49,32 +49,32 @@ impl MemorySample {
     }
 }
 
-/// What the process that records takes for itself.
+/// The recorder's own memory and CPU use.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Cost {
     /// Its private bytes.
     pub private_bytes: u64,
-    /// Percent of one core that it took in the last second or so.
+    /// Its CPU time in the last second or so, in percent of one core.
     pub core_percent: f64,
 }
 
 impl Cost {
-    /// The most that recording should take, in percent of a core.
+    /// The most CPU time that recording should take, in percent of a core.
     pub const MOST: f64 = 5.0;
 
-    /// Processor time `busy` within `time`.
+    /// The cost for `busy` CPU time within `time`.
     pub fn of(private_bytes: u64, busy: Duration, time: Duration) -> Self {
         let share = if time.is_zero() { 0.0 } else { busy.as_secs_f64() / time.as_secs_f64() };
         Self { private_bytes, core_percent: share * 100.0 }
     }
 
-    /// Whether that is more processor time than it should be.
+    /// Whether it is more CPU time than [`Cost::MOST`].
     pub fn is_high(self) -> bool {
         self.core_percent > Self::MOST
     }
 }
 
-/// `recorder 84 MB, 1.2 % of a core`.
+/// Formats the cost: `recorder 84 MB, 1.2 % of a core`.
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "recorder {}, {:.1} % of a core", format::rough_bytes(self.private_bytes), self.core_percent)

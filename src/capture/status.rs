@@ -1,5 +1,4 @@
-//! How a recording goes: numbers that consumers write and anybody may read, without
-//! a lock.
+//! The state of a recording: numbers that consumers write and anyone can read without a lock.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -7,31 +6,31 @@ use std::time::SystemTime;
 
 use super::Lane;
 
-/// How a recording goes.
+/// The state of a recording.
 #[derive(Clone, Debug)]
 pub struct Status {
     /// When it began.
     pub since: SystemTime,
-    /// In the order of [`Lane::ALL`].
+    /// The lanes, in the order of [`Lane::ALL`].
     pub lanes: [LaneStatus; 4],
 }
 
-/// How one lane goes. All numbers count from the start.
+/// The state of one lane. All numbers count from the start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LaneStatus {
-    /// Which.
+    /// The lane.
     pub lane: Lane,
-    /// Events that came.
+    /// Events received.
     pub events: u64,
-    /// Their bytes.
+    /// Bytes of these events.
     pub bytes: u64,
-    /// Bytes in files now; what a ring has dropped is not among them.
+    /// Bytes in files at the moment, without files that a ring has deleted.
     pub on_disk: u64,
-    /// Events that were lost.
+    /// Lost events.
     pub lost_events: u64,
-    /// Buffers that were lost, of the session or because they could not be written.
+    /// Lost buffers: lost by the session, or not writable.
     pub lost_buffers: u64,
-    /// Raw time of the newest event; the smallest there is before the first.
+    /// Raw time of the newest event; `i64::MIN` before the first.
     pub last_time: i64,
     /// Why events cannot be written now.
     pub failure: Option<String>,
@@ -65,7 +64,7 @@ impl Status {
 }
 
 impl LaneStatus {
-    /// Adds the numbers of a lane that goes with it.
+    /// Adds the numbers of another file of the same lane.
     pub(super) fn include(&mut self, other: Self) {
         self.events += other.events;
         self.bytes += other.bytes;
@@ -77,7 +76,7 @@ impl LaneStatus {
     }
 }
 
-/// The numbers of one lane. One thread at a time writes them: whoever holds the lane.
+/// The numbers of one lane. Only the thread that holds the lane's lock writes them.
 #[derive(Debug)]
 pub(super) struct Numbers {
     pub(super) events: AtomicU64,
@@ -103,13 +102,13 @@ impl Default for Numbers {
     }
 }
 
-/// Adds to a number that nobody else writes meanwhile: cheaper than an atomic addition.
+/// Adds to a number that no other thread writes at the same time: cheaper than an atomic addition.
 pub(super) fn add(number: &AtomicU64, more: u64) {
     number.store(number.load(Ordering::Relaxed).saturating_add(more), Ordering::Relaxed);
 }
 
 impl Numbers {
-    /// Events cannot be written, or can again. Tells whether that is news.
+    /// Sets or clears the failure. Returns whether that is a change.
     pub(super) fn set_failure(&self, failure: Option<String>) -> bool {
         let mut now = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         let is_news = now.is_some() != failure.is_some();

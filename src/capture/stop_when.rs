@@ -1,15 +1,14 @@
-//! What ends a recording by itself: conditions on the memory of the recorded processes and of
-//! the machine, as text (`private>8G`) and as a judge of samples.
+//! Conditions that end a recording: limits on the memory of the recorded processes and of the machine, their text form
+//! (`private>8G`), and the check of samples against them.
 //!
-//! Several conditions hold independently; the first in their order that holds at a sample is
-//! the reason. Of several processes the largest one counts, or the one that grows fastest, not
-//! their sum. A size that is not known (a process that is not there yet, a machine that does
-//! not say) makes no condition hold.
+//! Conditions are independent; the first in the list that holds for a sample is the reason. With several processes, the
+//! largest or the fastest-growing one counts, not their sum. An unknown size (a process that does not exist yet, a
+//! value that the system does not report) fulfils no condition.
 //!
-//! Growth is that over [`GROWTH_SAMPLES`] samples, about ten seconds: the median of the newer
-//! half against the median of the older half. So a spike or dip of one or two samples does not count.
+//! Growth is measured over [`GROWTH_SAMPLES`] samples, about ten seconds: the median of the newer half minus the median
+//! of the older half. So a spike or dip of one or two samples does not count.
 //!
-//! Cost: ten numbers a process, and a look at each process and condition a sample.
+//! Cost: memory for ten numbers per process; for each sample, one check per process and condition.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,16 +21,16 @@ use super::MemorySample;
 use crate::format;
 use crate::tables::KeyedMap;
 
-/// What a condition is about.
+/// The quantity that a condition limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Measure {
     /// Private bytes of the largest recorded process.
     Private,
-    /// Growth a second of the private bytes of the recorded process that grows fastest.
+    /// Growth per second of the private bytes of the fastest-growing recorded process.
     Growth,
     /// Commit charge of the machine, in bytes or as a share of its limit.
     Commit,
-    /// Physical memory of the machine that can be had at once.
+    /// Available physical memory of the machine.
     Free,
 }
 
@@ -49,12 +48,12 @@ impl Measure {
         }
     }
 
-    /// How it is compared: less memory is worse only of what is free.
+    /// The comparison: only for free memory, less is worse.
     pub fn sign(self) -> char {
         if self == Self::Free { '<' } else { '>' }
     }
 
-    /// A value that suits it.
+    /// An example of a value.
     pub fn example(self) -> &'static str {
         match self {
             Self::Private => "8G",
@@ -64,7 +63,7 @@ impl Measure {
         }
     }
 
-    /// The condition on it with this value.
+    /// Parses a value and makes a condition on this quantity.
     pub fn than(self, value: &str) -> Result<StopWhen, String> {
         let value = value.trim();
         let wanted = || {
@@ -91,24 +90,24 @@ impl Measure {
     }
 }
 
-/// A condition; while it holds, a recording is over. In JSON it is its text.
+/// A condition that ends a recording. In JSON it is its text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum StopWhen {
-    /// A recorded process has more private bytes.
+    /// A recorded process has more private bytes than this.
     Private(u64),
-    /// The machine's commit charge is more bytes.
+    /// The machine's commit charge is more than this, in bytes.
     Commit(u64),
-    /// The machine's commit charge is more of its limit, in percent: 1 to 99.
+    /// The machine's commit charge is more than this percentage of its limit: 1 to 99.
     CommitShare(u8),
-    /// The machine has fewer bytes of physical memory that can be had at once.
+    /// The machine has less available physical memory than this, in bytes.
     Free(u64),
-    /// The private bytes of a recorded process grow by more bytes a second.
+    /// The private bytes of a recorded process grow by more than this many bytes a second.
     Growth(u64),
 }
 
 impl StopWhen {
-    /// What it is about.
+    /// The quantity that it limits.
     pub fn measure(self) -> Measure {
         match self {
             Self::Private(_) => Measure::Private,
@@ -150,7 +149,7 @@ impl FromStr for StopWhen {
     }
 }
 
-/// As it is read back.
+/// Formats the condition so that it can be parsed again.
 impl fmt::Display for StopWhen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let measure = self.measure();
@@ -165,7 +164,7 @@ impl fmt::Display for StopWhen {
 
 const UNITS: [(char, u32); 5] = [('T', 40), ('G', 30), ('M', 20), ('K', 10), ('B', 0)];
 
-/// Bytes from `8G`, `8GB`, `1.5 g`, `4096B`: at least one, with a unit.
+/// Parses a size such as `8G`, `8GB`, `1.5 g`, `4096B`: at least one byte, with a unit.
 fn size(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -175,7 +174,7 @@ fn size(text: &str) -> Option<u64> {
     if !matches!(&unit[1..], "" | "B") || unit == "BB" {
         return None;
     }
-    // A number with a dot has few digits: what a person types is exact in an f64.
+    // A number with a dot has few digits when a person types it, so an f64 is exact enough.
     let bytes = match number.parse::<u64>() {
         Ok(whole) => whole.checked_mul(1 << bits)?,
         Err(_) => {
@@ -186,7 +185,7 @@ fn size(text: &str) -> Option<u64> {
     (bytes > 0).then_some(bytes)
 }
 
-/// Bytes in the largest unit that needs no dot.
+/// Formats bytes in the largest unit that needs no fraction.
 fn exact(bytes: u64) -> String {
     let whole = UNITS.into_iter().find(|(_, bits)| bytes.trailing_zeros() >= *bits);
     let (letter, bits) = whole.unwrap_or(('B', 0));
@@ -196,26 +195,26 @@ fn exact(bytes: u64) -> String {
 /// Samples over which growth is measured.
 pub const GROWTH_SAMPLES: usize = 10;
 
-/// Judges samples by conditions.
+/// Checks samples against conditions.
 #[derive(Debug)]
 pub struct StopWatch {
     conditions: Vec<StopWhen>,
-    /// The newest private bytes of each process, by process id, the oldest first.
+    /// Recent private bytes by process id, oldest first.
     recent: KeyedMap<u32, VecDeque<(Duration, u64)>>,
 }
 
 impl StopWatch {
-    /// With conditions; without any nothing is ever over.
+    /// Creates a check of these conditions. Without any, it never ends a recording.
     pub fn new(conditions: &[StopWhen]) -> Self {
         Self { conditions: conditions.to_vec(), recent: KeyedMap::default() }
     }
 
-    /// Why the recording is over with this sample, in words that follow "the recording ended:".
+    /// Checks a sample. Returns why the recording is over, in words that follow "the recording ended:", or `None`.
     pub fn look(&mut self, sample: &MemorySample) -> Option<String> {
         if self.conditions.is_empty() {
             return None;
         }
-        // Who is gone begins anew, should its id come back.
+        // Forgets processes that are gone, so that a reused id starts anew.
         self.recent.retain(|pid, _| sample.processes.iter().any(|process| process.pid == *pid));
         for process in &sample.processes {
             let recent = self.recent.entry(process.pid).or_default();
@@ -262,8 +261,8 @@ fn process(pid: u32) -> String {
     format!("process {pid}")
 }
 
-/// Bytes a second from the median of the older half to that of the newer half; `None` until
-/// there are enough samples, and where their times do not allow it.
+/// Growth in bytes per second from the median of the older half to that of the newer half; `None` until there are
+/// enough samples, or if their times do not differ.
 fn growth(recent: &VecDeque<(Duration, u64)>) -> Option<f64> {
     const HALF: usize = GROWTH_SAMPLES / 2;
     if recent.len() < GROWTH_SAMPLES {
@@ -388,7 +387,7 @@ mod tests {
         assert_eq!(free.look(&machine(None, Some(0))).unwrap(), "the machine has 0 B of free memory (free<500M)");
     }
 
-    /// The second at which the condition first holds, if one process goes through these sizes.
+    /// The second at which the condition first holds for one process with these sizes.
     fn over(text: &str, sizes: impl IntoIterator<Item = u64>) -> Option<usize> {
         let mut watch = watch(text);
         (0..).zip(sizes).find(|&(second, size)| watch.look(&sample(second, &[(7, size)])).is_some()).map(|found| found.0 as usize)
@@ -431,7 +430,7 @@ mod tests {
         let mut watch = watch("growth>10M/s");
         let reasons = (0..10).map(|n| watch.look(&sample(n, &[(7, n * 20 * MB), (8, n * 30 * MB), (9, n)])));
         assert_eq!(reasons.last().unwrap().unwrap(), "process 8 grows by 30.00 MB/s (growth>10M/s)");
-        // Clocks that stand still, and no conditions, are no reason to stop, or to break.
+        // A clock that stands still, and a list without conditions, neither end the recording nor fail.
         let mut still = StopWatch::new(&["growth>1B/s".parse().unwrap()]);
         assert!((0..20).all(|n| still.look(&sample(5, &[(7, n * MB)])).is_none()));
         assert_eq!(StopWatch::new(&[]).look(&sample(0, &[(7, u64::MAX)])), None);

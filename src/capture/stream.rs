@@ -1,10 +1,10 @@
-//! The events of one lane and processor in the order of time, with all their bytes ([`RawQueue`]).
+//! The events of one lane and CPU in the order of time, with all their bytes ([`RawQueue`]).
 //!
-//! A consumer gets events nearly in order; what is late by up to a buffer is put where
-//! it belongs. Of events that are later still, the place is where they stand.
+//! A consumer gets events nearly in order. Events that are late by up to a buffer are sorted in; later ones stay where
+//! they stand in the file.
 //!
-//! A stream knows of which buffers all is taken, and of the others which events are not
-//! ([`Mark`]): by that another one goes on where it was.
+//! A stream knows which buffers are completely consumed, and which events of the others are not ([`Mark`]). From a
+//! mark, another stream can continue where this one was.
 
 use std::ops::Range;
 
@@ -14,85 +14,85 @@ use super::files::wraps;
 use super::inputs::Input;
 use crate::events::{RawItem, RawMet, RawQueue, RawReading, RawRun, is_image};
 
-/// Bytes of events of a stream that may wait for their time to come.
+/// Maximum size of a stream's waiting events in bytes.
 const MOST_WAITING: usize = 64 << 20;
 
-/// Events of one lane and processor.
+/// The events of one lane and CPU.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// Place of the lane.
+    /// Index of the lane.
     lane: usize,
     pub(super) processor: u16,
-    /// Its buffers in the order of time, ...
+    /// Its buffers in the order of time.
     buffers: Vec<Buffer>,
-    /// ... and how many of them were read.
+    /// Number of buffers that were read.
     read: usize,
-    /// What is before is not wanted.
+    /// Earlier events are skipped.
     from: i64,
     queue: RawQueue<Note>,
     /// Time of the last event that was read.
     last_time: i64,
-    /// Files of buffers of which all was taken since that was asked.
+    /// File of each buffer that was completely consumed since the last call of [`Stream::take_done`].
     done: Vec<usize>,
 }
 
 /// A buffer of a stream.
 #[derive(Debug)]
 struct Buffer {
-    /// Place of its file among all, ...
+    /// Index of its file among all files.
     file: usize,
-    /// ... and its own in the file.
+    /// Its index in the file.
     index: usize,
-    /// Time of the last event before it, where that is known.
+    /// Time of the last event before it, if known.
     before: Option<i64>,
-    /// What of it is not taken yet, once it is read.
+    /// Number of its events that are not consumed yet, once it is read.
     left: u32,
-    /// What of it is wanted, if not all.
+    /// The numbers of the wanted events, if not all are wanted.
     only: Option<Vec<Range<u32>>>,
 }
 
-/// How far a stream has come.
+/// The position of a stream.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Mark {
     lane: usize,
     processor: u16,
-    /// File and buffer before which all buffers were read; none if all were.
+    /// Part number and buffer index of the next buffer to read; `None` if all were read.
     next: Option<(u32, usize)>,
     /// Time of the last event that was read.
     last_time: i64,
-    /// What was read and not taken.
+    /// Events that were read but not consumed.
     pending: Vec<Pending>,
 }
 
-/// Events of a buffer that are not taken yet.
+/// Events of a buffer that are not consumed yet.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Pending {
     file: u32,
     buffer: usize,
     /// Time of the last event before the buffer.
     before: i64,
-    /// Places in the buffer, in their order.
+    /// Event numbers in the buffer, ascending.
     events: Vec<Range<u32>>,
 }
 
-/// What is known of an event that was read.
+/// Facts about an event that was read.
 #[derive(Clone, Copy, Debug)]
 struct Note {
-    /// Which of the stream's buffers it stands in, ...
+    /// Index of its buffer in the stream.
     buffer: u32,
-    /// ... and its number there.
+    /// Its number in the buffer.
     event: u32,
     is_image: bool,
 }
 
-/// One stream for each lane and processor, lanes in their order. Of lanes that wrap
-/// only what is not before `from`; of streams with a mark what was not taken then.
+/// One stream for each lane and CPU, lanes in their order. In lanes that wrap, events before `from` are skipped; a
+/// stream with a mark continues from there.
 pub(super) fn streams_of(files: &[Input], from: i64, marks: &[Mark]) -> Vec<Stream> {
     let mut buffers: Vec<(usize, u16, usize, usize)> = Vec::new();
     for (at, input) in files.iter().enumerate() {
         buffers.extend(input.file.buffers.iter().enumerate().map(|(index, info)| (input.lane, info.processor, at, index)));
     }
-    // Files of a lane stand in their order.
+    // Files of a lane are sorted by part number.
     buffers.sort_by_key(|&(lane, processor, file, index)| (lane, processor, file, files[file].file.buffers[index].order()));
     let of_one = buffers.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
     of_one
@@ -119,11 +119,11 @@ pub(super) fn streams_of(files: &[Input], from: i64, marks: &[Mark]) -> Vec<Stre
 }
 
 impl Stream {
-    /// Goes on where another stream was.
+    /// Continues where another stream was.
     fn go_to(&mut self, mark: &Mark, files: &[Input]) {
         let name = |buffer: &Buffer| (files[buffer.file].number, buffer.index);
         let is_next = |buffer: &Buffer| Some(name(buffer)) == mark.next;
-        // A file that is gone was all taken, or somebody has removed it.
+        // A missing file was completely consumed, or the user removed it.
         let later = |buffer: &Buffer| mark.next.is_some_and(|(number, _)| name(buffer).0 > number);
         let next = self.buffers.iter().position(|buffer| is_next(buffer) || later(buffer)).unwrap_or(self.buffers.len());
         let mut rest = self.buffers.split_off(next);
@@ -143,7 +143,7 @@ impl Stream {
         self.last_time = mark.last_time;
     }
 
-    /// How far it has come.
+    /// Its position.
     pub(super) fn mark(&self, files: &[Input]) -> Mark {
         let mut left: Vec<(u32, u32)> = self.queue.notes().map(|note| (note.buffer, note.event)).collect();
         left.sort_unstable();
@@ -164,17 +164,17 @@ impl Stream {
         }
     }
 
-    /// Tells of each buffer of which all was taken since the last time, in which file it is.
+    /// Takes the file index of each buffer that was completely consumed since the last call.
     pub(super) fn take_done(&mut self) -> std::vec::Drain<'_, usize> {
         self.done.drain(..)
     }
 
-    /// Time of the next event that is at hand.
+    /// Time of the next loaded event.
     pub(super) fn time(&mut self) -> Option<i64> {
         self.queue.time()
     }
 
-    /// The next event that is at hand, its time, and whether it tells of an image; the one behind it is next.
+    /// Takes the next loaded event: its time, whether it is an image event, and the event.
     pub(super) fn next(&mut self) -> Option<(i64, bool, RawItem<'_>)> {
         let (time, note, item) = self.queue.take()?;
         let buffer = &mut self.buffers[note.buffer as usize];
@@ -185,14 +185,14 @@ impl Stream {
         Some((time, note.is_image, item))
     }
 
-    /// Gets more at hand, if there is more.
+    /// Loads more events, if there are any.
     pub(super) fn refill(&mut self, files: &[Input], reading: &mut RawReading) {
         let mut queue = std::mem::replace(&mut self.queue, RawQueue::new(MOST_WAITING));
         queue.refill(|| self.load(files, reading));
         self.queue = queue;
     }
 
-    /// The next buffer that has anything.
+    /// Reads the next buffer that has wanted events.
     fn load(&mut self, files: &[Input], reading: &mut RawReading) -> Option<RawRun<Note>> {
         while self.read < self.buffers.len() {
             let run = self.read(files, reading);
@@ -222,7 +222,7 @@ impl Stream {
     }
 }
 
-/// Stretches of events of one buffer, which are in order.
+/// Combines consecutive event numbers of one buffer, which are ascending, into ranges.
 fn ranges(events: &[(u32, u32)]) -> Vec<Range<u32>> {
     let stretches = events.chunk_by(|a, b| a.1 + 1 == b.1);
     stretches.map(|stretch| stretch[0].1..stretch[stretch.len() - 1].1 + 1).collect()

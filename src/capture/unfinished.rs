@@ -1,13 +1,13 @@
-//! A trace that is being made of lanes where there is no room for both: lanes go part by part as
-//! soon as they are written, and nothing is lost whenever that ends.
+//! A merge on a disk that has no room for both the lanes and the trace: parts of lanes are removed as soon as they are
+//! merged, and nothing is lost if the merge is interrupted at any moment.
 //!
-//! The trace grows in the folder of the lanes, as `merged.part`. Before parts go, what is needed to
-//! go on is written to `merged.state`: how long the file is, what its writer holds besides, and how
-//! far each stream has come ([`Mark`]). Who finds both goes on from there. What was written later
-//! is written again; parts that were to go and are still there are known to be done.
+//! The trace grows in the folder of the lanes, as `merged.part`. Before parts are removed, the state needed to continue
+//! is written to `merged.state`: the length of the file, the open buffers of its writer, and the position of each
+//! stream ([`Mark`]). A later merge that finds both files continues from there. Data behind the saved length are
+//! written again; parts that should have been removed but still exist are known to be done.
 //!
-//! The state is a line of JSON, and behind it the events of the writer's open buffers. It has
-//! another name until it is whole. Cost: each time that, and a wait until the disk has it all.
+//! The state is a line of JSON followed by the events of the writer's open buffers. It has a temporary name until it is
+//! complete. Cost: writing this each time, and waiting until the disk has all data.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -24,16 +24,16 @@ use crate::paths::{self, Existing};
 const PART: &str = "merged.part";
 const STATE: &str = "merged.state";
 const NEW_STATE: &str = "merged.state.new";
-/// Buffers of the largest machine, and more than its marks take.
+/// Maximum size of the state in bytes: the buffers of the largest machine, and more than its marks take.
 const MOST_STATE: u64 = 1 << 30;
 const VERSION: u32 = 1;
 
-/// Whether the trace of a recording's folder is begun, and lanes are gone that are in it.
+/// Whether a merge of this folder was begun that has already removed lanes.
 pub fn is_unfinished(folder: &Path) -> bool {
     folder.join(STATE).exists()
 }
 
-/// Removes what is left in a folder when its trace is complete.
+/// Removes the files of an unfinished merge after the trace is complete.
 pub(super) fn clear(folder: &Path) {
     for name in [PART, STATE, NEW_STATE] {
         let _ = std::fs::remove_file(folder.join(name));
@@ -45,22 +45,22 @@ pub(super) fn clear(folder: &Path) {
 pub(super) struct Unfinished {
     folder: PathBuf,
     pub(super) file: File,
-    /// What it says of its session.
+    /// Its session header.
     pub(super) header: SessionHeader,
-    /// Of lanes that wrap only what is not before is in it.
+    /// Events before this time are left out in lanes that wrap.
     pub(super) from: i64,
-    /// What it was left with, until somebody goes on.
+    /// The saved state, until a merge continues from it.
     left: Option<Left>,
-    /// So long it is as far as others can go on with it.
+    /// The length up to which a later merge can continue, if a state was saved.
     saved: Option<u64>,
 }
 
-/// What is needed to go on.
+/// The state needed to continue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Left {
     pub(super) paused: Paused,
     pub(super) marks: Vec<Mark>,
-    /// Events in it.
+    /// Events in the trace.
     pub(super) events: u64,
 }
 
@@ -72,20 +72,20 @@ struct State {
     bytes: u64,
     written: u32,
     last_time: i64,
-    /// Processor, time of the last event, and bytes of each open buffer.
+    /// CPU, time of the last event and size in bytes of each open buffer.
     open: Vec<(u16, i64, usize)>,
     marks: Vec<Mark>,
 }
 
 impl Unfinished {
-    /// Begins with an empty file.
+    /// Starts with an empty file.
     pub(super) fn begin(folder: &Path, header: &SessionHeader, from: i64) -> Result<Self, CaptureError> {
         let path = folder.join(PART);
         let file = File::create(&path).map_err(CaptureError::file(&path))?;
         Ok(Self { folder: folder.to_owned(), file, header: header.clone(), from, left: None, saved: None })
     }
 
-    /// The one that somebody has left in a folder, if any.
+    /// Finds the unfinished merge in a folder, if there is one.
     pub(super) fn find(folder: &Path) -> Result<Option<Self>, CaptureError> {
         let state = match read_state(&folder.join(STATE)) {
             Ok(state) => state,
@@ -116,12 +116,12 @@ impl Unfinished {
         begun.map(Some).ok_or_else(damaged)
     }
 
-    /// What it was left with; once.
+    /// Takes the saved state; `None` the second time.
     pub(super) fn take_left(&mut self) -> Option<Left> {
         self.left.take()
     }
 
-    /// Makes sure that others can go on from here.
+    /// Saves the state, so that a later merge can continue from here.
     pub(super) fn save(&mut self, left: &Left) -> io::Result<()> {
         let Left { paused, marks, events } = left;
         let state = State {
@@ -148,12 +148,12 @@ impl Unfinished {
         Ok(())
     }
 
-    /// It is complete: gives it its name and tells its size.
+    /// Completes the trace: gives it its final name and returns its size in bytes.
     pub(super) fn keep(mut self, out: &Path) -> io::Result<u64> {
-        // The rest of the lanes goes next: what they held must not be lost with the power.
+        // The remaining lanes are removed next, so their events must be safe from a power failure.
         self.file.sync_all()?;
         let bytes = paths::transfer(&self.folder.join(PART), out, Existing::Stays)?;
-        // All of it counts, by its new name.
+        // The whole file is valid under its new name, so drop must not truncate it.
         self.saved = Some(bytes);
         clear(&self.folder);
         Ok(bytes)
@@ -163,14 +163,14 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         let _ = match self.saved {
-            // What is behind is written again, and its room is wanted.
+            // Data behind this length are written again, and their disk space is needed.
             Some(bytes) => self.file.set_len(bytes),
             None => std::fs::remove_file(self.folder.join(PART)),
         };
     }
 }
 
-/// The state in a file; `None` if it is damaged.
+/// Reads a state file; `None` if it is damaged.
 fn read_state(path: &Path) -> io::Result<Option<(State, Left)>> {
     let file = File::open(path)?;
     if file.metadata()?.len() > MOST_STATE {
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use crate::etl::write::Writer;
 
-    /// A trace that was left, and what it was left with.
+    /// Leaves an unfinished trace in a folder; returns its state.
     fn left(folder: &Path) -> Left {
         let header = SessionHeader::default();
         let mut unfinished = Unfinished::begin(folder, &header, 7).unwrap();

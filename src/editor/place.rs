@@ -1,10 +1,10 @@
-//! Where a source file of a build machine is on this one: as a map of folders says, where it was, or, below the folders of
-//! the map, the one file of that name whose path ends most like it.
+//! Finds a source file of a build machine on this one: by a folder map, at its original path, or as the only file below
+//! the mapped folders that has this name and shares the most trailing parts of the path.
 //!
-//! Shares are not opened unless a map leads there: debug information comes from others, and whoever opens a share tells its
-//! server who asks.
+//! Shares are opened only if a map leads there: debug information comes from others, and opening a share reveals the
+//! user to its server.
 //!
-//! Cost: a look at a file for each folder of the map; else a walk through them, at most [`MOST`] entries.
+//! Cost: one file check for each mapped folder; otherwise a walk through these folders, at most [`MOST`] entries.
 
 use std::path::{Path, PathBuf};
 
@@ -12,20 +12,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::paths::{is_device, is_regular, local_path};
 
-/// Entries of folders that are looked at.
+/// Maximum number of folder entries that are visited.
 const MOST: usize = 200_000;
 
-/// A folder of a build machine, and what it is here.
+/// A folder of a build machine and the corresponding folder here.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FolderMap {
-    /// As debug information has it: `D:\build`. Any case, either slash.
+    /// The folder in debug information: `D:\build`. Any case, either slash.
     pub from: String,
-    /// On this machine.
+    /// The folder on this machine.
     pub to: String,
 }
 
-/// Finds a file as a compiler wrote it. An error is a sentence.
+/// Finds a file by the path that a compiler wrote. The error is a sentence.
 pub fn find(file: &str, folders: &[FolderMap]) -> Result<PathBuf, String> {
     let parts = parts(file);
     let Some(name) = parts.last().filter(|name| !is_device(name)) else { return Err("The source file has no name.".to_owned()) };
@@ -38,13 +38,13 @@ pub fn find(file: &str, folders: &[FolderMap]) -> Result<PathBuf, String> {
     })
 }
 
-/// The parts of a path of any system; none that lead upwards.
+/// The parts of a path of any system, without `.` and `..`.
 fn parts(path: &str) -> Vec<&str> {
     path.split(['\\', '/']).filter(|part| !matches!(*part, "" | "." | "..")).collect()
 }
 
 impl FolderMap {
-    /// Where a file is that lies in this folder.
+    /// The path here of a file in this folder.
     fn lead(&self, file: &[&str]) -> Option<PathBuf> {
         let from = parts(&self.from);
         let is_in = from.len() < file.len() && from.iter().zip(file).all(|(a, b)| a.eq_ignore_ascii_case(b));
@@ -57,7 +57,7 @@ impl FolderMap {
     }
 }
 
-/// The one file below the folders of the map whose path has most in common with that, from its end on.
+/// The only file below the mapped folders whose path has the most trailing parts in common with the given one.
 fn guess(file: &[&str], folders: &[FolderMap]) -> Option<PathBuf> {
     let mut next: Vec<PathBuf> = folders.iter().map(|map| PathBuf::from(map.to.trim())).filter(|to| to.is_absolute()).collect();
     let (mut best, mut common, mut is_one, mut seen) = (None, 0, false, 0);
@@ -65,10 +65,10 @@ fn guess(file: &[&str], folders: &[FolderMap]) -> Option<PathBuf> {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             seen += 1;
             if seen > MOST {
-                return None; // what was not seen may be as like
+                return None; // an unvisited file may match as well
             }
             let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
-            // Links can lead in circles.
+            // Links are not followed: they can form cycles.
             if kind.is_dir() {
                 next.push(path);
             } else if kind.is_file() {
@@ -84,7 +84,7 @@ fn guess(file: &[&str], folders: &[FolderMap]) -> Option<PathBuf> {
     best.filter(|_| is_one)
 }
 
-/// How many of the last parts of two paths are the same.
+/// The number of equal trailing parts of two paths.
 fn in_common(path: &Path, file: &[&str]) -> usize {
     let parts = path.iter().rev().zip(file.iter().rev());
     parts.take_while(|(a, b)| a.to_str().is_some_and(|a| a.eq_ignore_ascii_case(b))).count()
@@ -111,7 +111,7 @@ mod tests {
         for file in [r"D:\Build\src\ai\enemy.cpp", "d:/build/src/ai/enemy.cpp", r"D:\build\.\src\ai\enemy.cpp"] {
             assert_eq!(found(file, r"d:\build\"), Ok(here.clone()), "{file}");
         }
-        // Not `buildings`, and nothing above the folder.
+        // `buildings` does not match, and nothing leads above the folder.
         assert!(map("D:/build", root).lead(&parts("D:/buildings/src/ai/enemy.cpp")).is_none());
         assert!(map("D:/build", root).lead(&parts("D:/build/../../etc/passwd")).is_some_and(|path| path.starts_with(root)));
         assert_eq!(find(here.to_str().unwrap(), &[]), Ok(here.clone()), "where it was");

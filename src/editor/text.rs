@@ -1,32 +1,32 @@
-//! The text of a source file around a line.
+//! Reads the text of a source file around a line.
 
 use std::path::Path;
 
 use crate::format::plain;
 use crate::toml_file::any_text_of;
 
-/// Bytes of a file at most.
+/// Maximum size of a file in bytes.
 const MOST: u64 = 8 << 20;
-/// Letters of a line that are kept.
+/// Maximum length of a line in characters; the rest is cut off.
 const LETTERS: usize = 400;
 
 /// Some lines of a source file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Excerpt {
-    /// Number of the first, from 1.
+    /// Number of the first line, counted from 1.
     pub first: u32,
-    /// Without control characters; a tab is four spaces.
+    /// The lines, without control characters; a tab becomes four spaces.
     pub lines: Vec<String>,
 }
 
-/// Reads the lines from `around` before a line to `around` behind it. An error is the end of a sentence.
+/// Reads a line with `around` lines before and behind it. The error is the end of a sentence.
 ///
-/// Text that is neither UTF-8 nor UTF-16 with a mark is read as ASCII, with signs for all else.
+/// Text that is neither UTF-8 nor UTF-16 with a byte order mark is read as ASCII, with replacement characters for the rest.
 pub fn excerpt(file: &Path, line: u32, around: u32) -> Result<Excerpt, String> {
     excerpt_of(&any_text_of(file, MOST).map_err(|reason| format!("cannot be read: {reason}"))?, line, around)
 }
 
-/// The same of a text.
+/// Takes the excerpt from a text.
 pub fn excerpt_of(text: &str, line: u32, around: u32) -> Result<Excerpt, String> {
     let first = line.saturating_sub(around).max(1);
     let count = (line.saturating_sub(first) + around + 1) as usize;
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(lines(1, 0), Ok((1, "one".to_owned())));
         assert!(lines(6, 9).unwrap_err().contains("no line 6"), "a line behind the end is of another file");
         assert!(lines(u32::MAX, 9).is_err());
-        // A code page, and a character that a terminal or window would obey.
+        // Text in a code page, with a control character.
         fs::write(&file, b"gr\xfc\xdfe \x1b[31m\n").unwrap();
         let read = excerpt(&file, 1, 3).unwrap().lines;
         assert!(read[0].starts_with("gr") && !read[0].contains('\u{1b}'), "{read:?}");

@@ -7,41 +7,41 @@ use super::{i64_at, u8_at, u16_at, u32_at};
 /// Bytes of the buffer header; the first event stands right behind it.
 pub const BUFFER_HEADER: usize = 0x48;
 
-/// No buffer is believed to be larger: Windows allows no more since version 8, and 1 MiB
+/// Largest buffer that is accepted: Windows allows no larger ones since version 8, and only 1 MiB
 /// before (documentation of `EVENT_TRACE_PROPERTIES`). A larger claim is damage.
 pub const MAX_BUFFER: usize = 16 << 20;
 
-/// So many times its own size a compressed buffer may hold. Those of real traces hold
-/// 5 to 30 times as much; plain XPRESS can be made to give 10,000 times.
+/// A compressed buffer may expand to at most this many times its own size. Those of real traces expand
+/// to 5 to 30 times; plain XPRESS can be made to give 10,000 times.
 pub(super) const MAX_RATIO: usize = 200;
 
-/// So much it may hold whatever its size: one event of zeros shrinks to nothing.
+/// A compressed buffer may always expand to this many bytes: one event of zeros shrinks to nothing.
 const ALWAYS_EXPANDED: usize = 1 << 20;
 
-/// How much the compressed buffers of a file may hold in all: so many times what the file takes on
-/// disk. Of one in an archive that is what it takes there, so that what the archive's compression and
-/// the buffers' make of a byte together is bounded as either alone is.
+/// Limit on the expanded size of all compressed buffers of a file: a multiple of its size on disk. For
+/// a file in an archive that is its packed size, so that the archive's and the buffers' compression
+/// together are bounded as either alone is.
 #[derive(Clone, Copy, Debug)]
 pub struct Expandable {
-    /// Of so many bytes of the file ...
+    /// Bytes of the file.
     bytes: u64,
-    /// ... so many are on disk.
+    /// Bytes that the file takes on disk.
     packed: u64,
-    /// So much always.
+    /// Bytes that are always allowed.
     always: u64,
 }
 
 impl Expandable {
-    /// A file as it is.
+    /// A file that is not in an archive.
     pub const PLAIN: Self = Self { bytes: 1, packed: 1, always: MAX_BUFFER as u64 };
 
-    /// One of some members of an archive, in which its `bytes` take `packed`.
+    /// One of `members` members of an archive, whose `bytes` bytes take `packed` bytes there.
     pub fn member(bytes: u64, packed: u64, members: usize) -> Self {
         let always = (MAX_BUFFER as u64 / members.max(1) as u64).max(ALWAYS_EXPANDED as u64);
         Self { bytes: bytes.max(1), packed: packed.min(bytes), always }
     }
 
-    /// How much those in the first `bytes` bytes may hold.
+    /// Limit on the expanded size of the compressed buffers in the first `bytes` bytes.
     pub(super) fn up_to(self, bytes: u64) -> u64 {
         let packed = u128::from(bytes) * u128::from(self.packed) / u128::from(self.bytes);
         u64::try_from(packed * MAX_RATIO as u128).unwrap_or(u64::MAX).saturating_add(self.always)
@@ -62,7 +62,7 @@ pub mod flag {
     pub const COMPRESSED: u16 = 0x40;
 }
 
-/// What a buffer holds, from `BufferType`.
+/// Contents of a buffer, from `BufferType`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BufferKind {
     /// Events.
@@ -80,16 +80,16 @@ pub struct BufferInfo {
     pub offset: u64,
     /// Bytes it takes in the file, header included.
     pub size: u32,
-    /// Whose stream it belongs to.
+    /// Processor whose stream it belongs to.
     pub processor: u16,
     /// Its place among the buffers of all processors. In a file that several sessions
     /// were appended to, numbers go on where those of the session before ended.
     pub sequence: i64,
     /// Bits of [`flag`].
     pub flags: u16,
-    /// What it holds.
+    /// Kind of its contents.
     pub kind: BufferKind,
-    /// End of valid data as the header claims it (two fields, the better first).
+    /// End of valid data as the header claims it (two fields, the more reliable first).
     claimed_ends: [u32; 2],
 }
 
@@ -121,8 +121,8 @@ impl BufferInfo {
         })
     }
 
-    /// What one processor's buffers are sorted by to be in the order of time. (The
-    /// order in the file is not enough: circular files begin anywhere.)
+    /// Sort key that puts the buffers of one processor into the order of time. (The order in the file
+    /// is not enough: circular files begin anywhere.)
     pub fn order(&self) -> (i64, u64) {
         (self.sequence, self.offset)
     }
@@ -132,17 +132,17 @@ impl BufferInfo {
         self.flags & flag::COMPRESSED != 0
     }
 
-    /// What it may expand to at most if it is compressed, with its header.
+    /// Limit on its expanded size, header included, if it is compressed.
     pub(super) fn most_expanded(&self) -> usize {
         (self.size as usize).saturating_mul(MAX_RATIO).clamp(ALWAYS_EXPANDED, MAX_BUFFER)
     }
 
-    /// The end that the header claims, whether it can be or not.
+    /// End of the data as the header claims it, possible or not.
     pub(super) fn claimed_end(&self) -> u64 {
         self.claimed_ends[0].into()
     }
 
-    /// Its size once it is expanded, with its header, as far as its claim can be.
+    /// Its size once expanded, header included; only the header's if the claimed end is impossible.
     pub fn expanded_size(&self) -> usize {
         if !self.is_compressed() {
             return self.size as usize;

@@ -1,4 +1,4 @@
-//! Why a file cannot be opened, and what files of other kinds are.
+//! Errors of opening a file, and recognition of files that are not traces.
 
 use std::io;
 
@@ -21,10 +21,10 @@ pub enum OpenError {
     /// No right to read it.
     #[error("{0}: no permission to read this file; copy it or ask for access")]
     Denied(String),
-    /// Another program keeps it to itself.
+    /// Another program has it open and does not share it.
     #[error("{0}: another program is using this file and shares it with nobody; close it there, or copy the file")]
     Locked(String),
-    /// The system takes no such name.
+    /// The system does not accept the path.
     #[error("{0}: the path is too long or no valid name; move the file to a shorter one")]
     Name(String),
     /// It has no bytes.
@@ -39,16 +39,16 @@ pub enum OpenError {
     /// It is an archive that cannot be used; the reason and what to do.
     #[error("{0}: {1}")]
     Archive(String, String),
-    /// What is in it was refused; the sentence names it.
+    /// It, or what is in it, is refused; the whole message.
     #[error("{0}")]
     Refused(String),
-    /// The user gave up.
+    /// The user cancelled.
     #[error("stopped")]
     Stopped,
     /// Its clock cannot be compared with that of the files before it.
     #[error("{0}: {1}; open it on its own")]
     OtherCapture(String, String),
-    /// They are of several captures, each of which is told in words, and only one can be read.
+    /// The files are of several captures, each described in words; only one can be read at a time.
     #[error("these files are of {} captures: {}", .0.len(), .0.join("; "))]
     SeveralCaptures(Vec<String>),
     /// The system could not read it.
@@ -57,7 +57,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// What the system said about the file `name`.
+    /// Turns an error of the system about the file `name` into one for people.
     pub fn from_io(name: String, e: io::Error) -> Self {
         if cfg!(windows) {
             match e.raw_os_error() {
@@ -75,7 +75,7 @@ impl OpenError {
         }
     }
 
-    /// For a file that begins with `head` and is no trace.
+    /// The error for a file that begins with `head` and is no trace.
     pub(super) fn not_a_trace(name: &str, head: &[u8]) -> Self {
         let other = |what| Self::NotATrace(name.to_owned(), what);
         let packed = |what, how| Self::Packed(name.to_owned(), what, how);
@@ -101,13 +101,13 @@ impl OpenError {
     }
 }
 
-// Windows' numbers for these (winerror.h), for which Rust has no kind.
+// Windows' error numbers (winerror.h) for which Rust has no `ErrorKind`.
 const SHARING_VIOLATION: i32 = 32;
 const LOCK_VIOLATION: i32 = 33;
 const INVALID_NAME: i32 = 123;
 const FILENAME_TOO_LONG: i32 = 206;
 
-/// As many bytes tell a trace from other files.
+/// Number of bytes that distinguish a trace from other files.
 pub const SNIFF: usize = 0x50;
 
 /// Cheap test on the first bytes: a header buffer with a session header event.

@@ -15,13 +15,13 @@ pub use wide::{WideEvent, WideHeader};
 pub enum HeaderKind {
     /// Kernel event with thread, process and times.
     System,
-    /// The same without times.
+    /// Kernel event with thread and process, without times.
     Compact,
     /// Kernel event without thread and process.
     PerfInfo,
     /// Classic provider event, known by class GUID and type.
     Full,
-    /// The same with instance ids.
+    /// Classic provider event with instance ids.
     Instance,
     /// Manifest or self-describing event.
     Event,
@@ -53,7 +53,7 @@ impl HeaderKind {
         })
     }
 
-    /// The way back; `None` for the kinds that are not announced like this.
+    /// Byte 2 of such a header, the inverse of `from_type`; `None` for messages and error frames.
     pub(super) fn type_byte(self, pointer: PointerSize) -> Option<u8> {
         let (narrow, wide) = match self {
             Self::System => (0x01, 0x02),
@@ -85,7 +85,7 @@ impl HeaderKind {
     }
 }
 
-/// Which event it is, in the terms of its header.
+/// Identity of an event, in the terms of its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EventId {
     /// Kernel hook: group in the high byte, type in the low byte.
@@ -127,21 +127,21 @@ pub struct RawEvent<'a> {
     pub version: u16,
     /// Extended data items.
     pub extended: Extended<'a>,
-    /// What follows the header and its items.
+    /// Bytes behind the header and its extended items.
     pub payload: &'a [u8],
     /// Where the event starts, counted from the buffer's start.
     pub offset: usize,
 }
 
 impl<'a> RawEvent<'a> {
-    /// One event alone, from [`Events::bytes_of`].
+    /// Reads a single event from its bytes ([`Events::bytes_of`]).
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let Frame { kind, pointer, size } = frame(bytes, u32_at(bytes, 0)?).ok()?;
         let bytes = bytes.get(..size)?;
         if is_kernel(kind) { kernel(bytes, kind, pointer, 0).map(Self::from) } else { other(bytes, kind, pointer, 0) }
     }
 
-    /// Where in its bytes the time stands; opaque events do not say it.
+    /// Offset of the time in the event's bytes; `None` for opaque events, which have none.
     pub fn time_at(&self) -> Option<usize> {
         match self.kind {
             HeaderKind::PerfInfo => Some(8),
@@ -151,8 +151,8 @@ impl<'a> RawEvent<'a> {
     }
 }
 
-/// An event as the kernel numbers it. Its own headers are the shortest, and nearly all
-/// events of heaps and their stacks have them.
+/// An event with a kernel header. These headers are the shortest, and nearly all heap events and their
+/// stacks have one.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelEvent<'a> {
     /// Form of its header.
@@ -169,7 +169,7 @@ pub struct KernelEvent<'a> {
     pub hook: u16,
     /// Version of the payload.
     pub version: u16,
-    /// What follows the header.
+    /// Bytes behind the header and its performance counters.
     pub payload: &'a [u8],
     /// Where the event starts, counted from the buffer's start.
     pub offset: usize,
@@ -183,10 +183,10 @@ impl<'a> From<KernelEvent<'a>> for RawEvent<'a> {
     }
 }
 
-/// An event by the header it has.
+/// An event, by the kind of its header.
 #[derive(Clone, Copy, Debug)]
 pub enum Framed<'a> {
-    /// One of the kernel's.
+    /// One with a kernel header.
     Kernel(KernelEvent<'a>),
     /// Any other.
     Other(RawEvent<'a>),
@@ -201,17 +201,17 @@ impl<'a> From<Framed<'a>> for RawEvent<'a> {
     }
 }
 
-/// A header that cannot be: the rest of the buffer cannot be framed.
+/// An impossible event header; the rest of the buffer cannot be split into events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EventDamage {
-    /// Where, counted from the buffer's start.
+    /// Its offset from the buffer's start.
     pub offset: usize,
-    /// What is wrong, for people.
+    /// The reason, for people.
     pub reason: &'static str,
 }
 
-/// Iterator over the events of one (expanded) buffer, its header included, or of a part
-/// of one. Ends at damage, too.
+/// Iterator over the events of one (expanded) buffer with its header, or of a part of one. It also ends
+/// at damage.
 #[derive(Clone, Debug)]
 pub struct Events<'a> {
     buffer: &'a [u8],
@@ -232,7 +232,7 @@ impl<'a> Events<'a> {
         Self { buffer: part, at: 0, base, damage: None }
     }
 
-    /// Where the next one starts, counted from the buffer's start.
+    /// Offset of the next event, counted from the buffer's start.
     #[inline(always)]
     pub fn offset(&self) -> usize {
         self.base + self.at
@@ -243,20 +243,20 @@ impl<'a> Events<'a> {
         self.at >= self.buffer.len()
     }
 
-    /// All bytes of one of them, without the padding to the next.
+    /// All bytes of one of its events, without the padding before the next.
     pub fn bytes_of(&self, event: &RawEvent<'_>) -> &'a [u8] {
         let rest = event.offset.checked_sub(self.base).and_then(|at| self.buffer.get(at..)).unwrap_or_default();
         let size = u32_at(rest, 0).and_then(|marker| frame(rest, marker).ok()).map_or(0, |frame| frame.size);
         rest.get(..size).unwrap_or_default()
     }
 
-    /// What ended it, if not the end of the data.
+    /// The damage that ended it; `None` if it ended with the data.
     pub fn damage(&self) -> Option<EventDamage> {
         self.damage
     }
 
-    /// The next event. (Who decodes them all treats the kernel's apart from the start:
-    /// one form for all of them would have to be put together in memory.)
+    /// The next event. (Decoders of all events treat kernel events apart from the start: one form for
+    /// both would have to be put together in memory.)
     #[inline(always)]
     pub fn next_framed(&mut self) -> Option<Framed<'a>> {
         let rest = self.buffer.get(self.at..)?;
@@ -298,8 +298,8 @@ impl<'a> Iterator for Events<'a> {
     }
 }
 
-/// Kind and pointer size by byte 2 of a header: looked up, for one branch for each
-/// kind would be guessed wrong as often as kinds change.
+/// Kind and pointer size by byte 2 of a header. A table, because a branch for each kind would be
+/// mispredicted as often as kinds change.
 static KINDS: [Option<(HeaderKind, PointerSize)>; 256] = {
     let mut kinds = [None; 256];
     let mut byte = 0;
@@ -325,7 +325,7 @@ static HEADER_LEN: [usize; 8] = {
 
 const TOO_LONG: &str = "extended items run past their event";
 
-/// What the first bytes of an event say.
+/// Fields from the first bytes of an event.
 struct Frame {
     kind: HeaderKind,
     pointer: PointerSize,
@@ -357,7 +357,7 @@ fn is_kernel(kind: HeaderKind) -> bool {
 /// Reads the fields of a kernel header, whose fixed part is known to be there.
 #[inline(always)]
 fn kernel(bytes: &[u8], kind: HeaderKind, pointer: PointerSize, offset: usize) -> Option<KernelEvent<'_>> {
-    // Of a known length, so that its fields are read without looks at it.
+    // A chunk of fixed length, so that its fields are read without bounds checks.
     let (head, rest) = bytes.split_first_chunk::<16>()?;
     let (version, hook) = (u16_at(head, 0)?, u16_at(head, 6)?);
     let (time, tid, pid, payload) = if kind == HeaderKind::PerfInfo {
@@ -371,7 +371,7 @@ fn kernel(bytes: &[u8], kind: HeaderKind, pointer: PointerSize, offset: usize) -
     Some(KernelEvent { kind, pointer, time, pid, tid, hook, version: version & 0xFF, payload, offset })
 }
 
-/// The same for the other headers.
+/// Reads the fields of a header that is not a kernel header.
 #[inline(never)]
 fn other(bytes: &[u8], kind: HeaderKind, pointer: PointerSize, offset: usize) -> Option<RawEvent<'_>> {
     let tid = || u32_at(bytes, 8).map(Tid);

@@ -1,5 +1,5 @@
-//! Extended data items: what events with manifests may carry besides their payload, stacks
-//! among it (System Informer's `ntwmi.h`).
+//! Extended data items: data that manifest events may carry besides their payload, call stacks among
+//! them (System Informer's `ntwmi.h`).
 
 use super::{align8, u16_at};
 
@@ -11,7 +11,7 @@ pub mod extended_type {
     pub const STACK_TRACE64: u16 = 6;
     /// Description of a self-describing event, its size first.
     pub const SCHEMA: u16 = 11;
-    /// What a self-describing provider says of itself, its size first.
+    /// Traits of a self-describing provider, their size first.
     pub const PROVIDER_TRAITS: u16 = 12;
     /// u64 match id, u32 stack key.
     pub const STACK_KEY32: u16 = 17;
@@ -33,8 +33,8 @@ pub struct ExtendedItem<'a> {
 }
 
 impl<'a> Extended<'a> {
-    /// Splits what follows an EVENT header into items and payload. `None` if the
-    /// chain runs past the event.
+    /// Splits the bytes behind an EVENT header into items and payload. `None` if the chain of items
+    /// runs past the event.
     pub(super) fn split(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let mut at = 0;
         loop {

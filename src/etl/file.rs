@@ -1,8 +1,7 @@
-//! One `.etl` file: what it is, and its buffers in file order.
+//! One `.etl` file: its session header, and its buffers in file order.
 //!
-//! Opening reads each buffer's header only (one small read a buffer), and of a
-//! compressed file one buffer or a few. Nothing that the session header claims is
-//! trusted for control flow.
+//! Opening reads only the header of each buffer (one small read a buffer), and one or a few whole
+//! buffers of a compressed file. Nothing that the session header claims is trusted for control flow.
 
 use std::path::Path;
 
@@ -14,7 +13,7 @@ use super::{BUFFER_HEADER, BufferInfo, Expandable, ReadBuffer, SessionHeader, So
 use crate::format;
 use crate::problem::{ProblemKind, Problems};
 
-/// In what a trace lay.
+/// The container of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Format {
     /// A file of its own.
@@ -43,12 +42,11 @@ pub struct TraceFile {
     pub(super) source: Source,
     /// As the user named it.
     pub name: String,
-    /// In what it lay.
+    /// The container in which it was found.
     pub format: Format,
     /// Length when it was opened.
     pub bytes: u64,
-    /// What the session says of itself, as far as that is possible. Losses are those
-    /// of all sessions of the file.
+    /// The session header, without impossible claims. Losses are those of all sessions of the file.
     pub header: SessionHeader,
     /// All buffers, in file order, the header buffer first.
     pub buffers: Vec<BufferInfo>,
@@ -56,7 +54,7 @@ pub struct TraceFile {
     pub streams: usize,
     /// How compressed buffers are compressed; `None` if there are none.
     pub compression: Option<Algorithm>,
-    /// What was wrong with the chain of buffers.
+    /// Problems with the chain of buffers.
     pub problems: Problems,
 }
 
@@ -66,12 +64,12 @@ impl TraceFile {
         Self::from_source(Source::open_file(path)?, path.display().to_string())
     }
 
-    /// The same for bytes that are already at hand.
+    /// Opens a trace from bytes that are already at hand.
     pub fn from_source(source: Source, name: String) -> Result<Self, OpenError> {
         Self::from_archive(source, name, Expandable::PLAIN)
     }
 
-    /// The same for what lies in an archive, whose compressed buffers may hold no more than this.
+    /// Opens a trace in an archive, whose compressed buffers may hold no more than `expandable`.
     pub fn from_archive(source: Source, name: String, expandable: Expandable) -> Result<Self, OpenError> {
         let bytes = source.len().map_err(|e| OpenError::from_io(name.clone(), e))?;
         // Room for the largest possible session header event.
@@ -102,7 +100,7 @@ impl TraceFile {
         Ok(file)
     }
 
-    /// Replaces claims about the machine that cannot be.
+    /// Replaces impossible claims about the machine.
     fn correct_header(&mut self, head: &[u8]) {
         let mut seen = vec![false; 1 << 16];
         for buffer in &self.buffers {
@@ -119,14 +117,14 @@ impl TraceFile {
         }
     }
 
-    /// Finds out how the buffers are compressed, so that each is first read like
-    /// that: by the first one that can be read at all, of the first few.
+    /// Finds out which compression the buffers use, to try it first for each: that of the first
+    /// readable buffer among the first few.
     pub(super) fn find_compression(&mut self) {
         const TRIED: usize = 4;
         let mut scratch = ReadBuffer::default();
         let compressed: Vec<&BufferInfo> = self.buffers.iter().filter(|buffer| buffer.is_compressed()).take(TRIED).collect();
         if !compressed.is_empty() {
-            // What is wrong with them is told when they are read for good.
+            // Problems with them are reported when they are read for good.
             let found =
                 compressed.into_iter().find_map(|info| self.read(info, (0, usize::MAX), &mut scratch, &mut Problems::default()));
             self.compression = Some(found.unwrap_or_default());
@@ -134,8 +132,9 @@ impl TraceFile {
     }
 }
 
-/// A session that has ended says how many buffers it wrote: where the file has fewer, it was cut, or copied
-/// before it was complete. (In all real files at hand both numbers are equal. A ring has fewer: it overwrites.)
+/// Reports buffers that are missing. A session that has ended says how many it wrote: a file with fewer
+/// was cut, or copied before it was complete. (In all real files at hand both numbers are equal. A ring
+/// has fewer: it overwrites.)
 fn tell_missing(name: &str, bytes: u64, (header, written): (&SessionHeader, Option<u32>), met: u64, problems: &mut Problems) {
     let Some(written) = written.map(u64::from).filter(|&written| written > met && header.mode & mode::CIRCULAR == 0) else {
         return;
@@ -145,11 +144,11 @@ fn tell_missing(name: &str, bytes: u64, (header, written): (&SessionHeader, Opti
     problems.add(ProblemKind::MissingBuffers, name, bytes, detail);
 }
 
-/// Windows has no more.
+/// Most processors that Windows supports.
 const MAX_PROCESSORS: u32 = 2048;
 
-/// What is assumed of a session that does not describe itself: nothing of its
-/// buffers and machine, and the clock of current systems.
+/// Header of a session that does not describe itself: nothing is known of its buffers and machine, and
+/// its clock is that of current systems.
 fn fallback_header() -> SessionHeader {
     SessionHeader { buffer_size: 0, os: (0, 0, 0), processors: 0, mode: 0, ..SessionHeader::default() }
 }

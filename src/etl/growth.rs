@@ -1,13 +1,11 @@
-//! A file that is still written: what has come since it was looked at last.
+//! A file that is still being written: finds the buffers that came since the last look.
 //!
-//! Nothing is believed to be over before the session header says when the session
-//! ended and how many buffers it wrote; until then both are 0 in the files of
-//! [`Writer`](super::write::Writer) and of ETW. What came is the part of the file that a
-//! [`TraceFile`] opened now would have more than the one opened before, so everything
-//! that reads files reads parts.
+//! A file is taken for complete only when its session header says when the session ended and how many
+//! buffers it wrote; until then both are 0 in the files of [`Writer`](super::write::Writer) and of ETW.
+//! The new buffers are returned as a [`TraceFile`] of their own, so everything that reads files reads
+//! such parts, too.
 //!
-//! Cost of a look: the size of the file, its first 8 KiB, and the header of each buffer
-//! that came.
+//! Cost of a look: the size of the file, its first 8 KiB, and the header of each new buffer.
 
 use super::error::looks_like_etl;
 use super::header::header_of;
@@ -19,9 +17,9 @@ use crate::problem::Problems;
 #[derive(Debug, Default)]
 pub struct Growth {
     walked: Walked,
-    /// How many buffers the session wrote, if it says that it has ended.
+    /// Number of buffers that the session wrote, if its header says that it has ended.
     written: Option<u32>,
-    /// How many were found.
+    /// Number of buffers found.
     found: u64,
 }
 
@@ -30,9 +28,9 @@ pub struct Growth {
 pub enum Lost {
     /// It has fewer bytes than it had.
     Shrunk,
-    /// It is another session's now.
+    /// It belongs to another session now.
     Replaced,
-    /// The system does not read it.
+    /// The system cannot read it.
     Unreadable,
 }
 
@@ -48,8 +46,8 @@ impl Lost {
 }
 
 impl Growth {
-    /// Begins with a file of which nothing is read yet; `None` if its session header is
-    /// not there yet.
+    /// Starts to follow a file; no buffers are read yet. `None` if its session header is not written
+    /// yet.
     pub fn begin(source: Source, name: String) -> Result<Option<(TraceFile, Self)>, OpenError> {
         let head = head(&source).map_err(|e| OpenError::from_io(name.clone(), e))?;
         if head.len() >= SNIFF && !looks_like_etl(&head) && head.iter().any(|&byte| byte != 0) {
@@ -76,10 +74,10 @@ impl Growth {
         Ok(Some((file, Self::default())))
     }
 
-    /// Looks for what came. It is in `file` afterwards, and given as a file of its own
-    /// with nothing but these buffers.
+    /// Looks for new buffers. Adds them to `file`, and returns them as a file of their own with only
+    /// these buffers; `None` if there are none.
     pub fn go_on(&mut self, file: &mut TraceFile) -> Result<Option<TraceFile>, Lost> {
-        // The header first: when it is completed, everything else is there.
+        // Read the header first: once it is complete, everything else is there.
         let head = head(&file.source).map_err(|_| Lost::Unreadable)?;
         let bytes = file.source.len().map_err(|_| Lost::Unreadable)?;
         if bytes < file.bytes {
@@ -98,25 +96,27 @@ impl Growth {
         Ok(part)
     }
 
-    /// Whether the file said at the last look that its session has ended, and was whole.
+    /// Whether, at the last look, the header said that the session has ended and all its buffers were
+    /// there.
     pub fn is_closed(&self) -> bool {
         self.written.is_some_and(|written| u64::from(written) == self.found)
     }
 
-    /// Whether it said so. The numbers of buffers differ where some are still to come (a
-    /// file that is being copied), and in some files for good.
+    /// Whether, at the last look, the header said that the session has ended. Its number of buffers may
+    /// differ from that found: some may still come (a file that is being copied), and in some files it
+    /// differs for good.
     pub fn says_closed(&self) -> bool {
         self.written.is_some()
     }
 
-    /// The file that opening gives if it has no more bytes than at the last look.
+    /// The file as opening it finds it, limited to the bytes of the last look.
     pub fn whole(&self, file: &TraceFile) -> Result<TraceFile, OpenError> {
         TraceFile::from_source(file.source.part(0, file.bytes), file.name.clone())
     }
 }
 
 impl TraceFile {
-    /// The same file with only these buffers.
+    /// A copy of the file with only these buffers.
     pub fn part(&self, buffers: Vec<super::BufferInfo>) -> Self {
         let mut part = Self {
             source: self.source.clone(),
@@ -132,7 +132,7 @@ impl TraceFile {
         part
     }
 
-    /// Closes the file and keeps only what is known of it.
+    /// Closes the file and keeps what was read of it.
     pub fn let_go(&mut self) {
         self.source = Source::Memory(&[]);
     }
@@ -148,7 +148,7 @@ fn head(source: &Source) -> std::io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Whether a header has changed only in what a session learns while it runs.
+/// Whether two headers are of one session: the fields that a running session never changes are equal.
 pub fn is_same_session(a: &SessionHeader, b: &SessionHeader) -> bool {
     let fixed = |header: &SessionHeader| (header.start_ticks, header.start_time, header.frequency, header.logger.clone());
     fixed(a) == fixed(b)

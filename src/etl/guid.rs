@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A GUID, comparable with the constants of `events`: its bytes as two words, for each
+/// A GUID, comparable with the constants of `events`. Its bytes are kept as two words, because each
 /// event with a class is compared with several.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Guid([u64; 2]);
@@ -32,7 +32,7 @@ impl Guid {
         ((high as u128) << 64 | low as u128).to_le_bytes()
     }
 
-    /// The form that is printed.
+    /// Parses the printed form, without braces.
     fn bare(text: &str) -> Result<Self, NoGuid> {
         let groups: Vec<&str> = text.split('-').collect();
         let [a, b, c, d, e] = groups[..] else { return Err(NoGuid) };
@@ -61,7 +61,7 @@ impl fmt::Display for Guid {
 impl std::str::FromStr for Guid {
     type Err = NoGuid;
 
-    /// The form that is printed, in any case; it may stand in braces.
+    /// Parses the printed form in upper or lower case, with or without braces.
     fn from_str(text: &str) -> Result<Self, NoGuid> {
         Self::bare(text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(text))
     }
@@ -74,13 +74,13 @@ impl Serialize for Guid {
 }
 
 impl<'de> Deserialize<'de> for Guid {
-    /// Nothing but the form that is written: no user has typed it.
+    /// Accepts only the form that is written: no user has typed it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::bare(&String::deserialize(deserializer)?).map_err(|NoGuid| D::Error::custom("a GUID is wanted"))
     }
 }
 
-/// A text that is no GUID.
+/// The error for a text that is not a GUID.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoGuid;
 

@@ -4,7 +4,7 @@
 use super::{EventId, Events, i64_at, u8_at, u32_at, utf16z_at};
 use crate::units::PointerSize;
 
-/// What the ticks of a trace are.
+/// The clock that the ticks of a trace count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ClockKind {
     /// The performance counter.
@@ -26,9 +26,9 @@ impl ClockKind {
     }
 }
 
-/// What a file says of the session that wrote it. `end_time` and `buffers_written` are left out on purpose:
-/// sessions that were not closed well leave them wrong, and what closed ones say is looked at only to tell
-/// what is missing.
+/// Description of the session that wrote a file. `end_time` and `buffers_written` are left out on
+/// purpose: sessions that were not closed properly leave them wrong, and those of closed ones are used
+/// only to find missing buffers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SessionHeader {
     /// Size of the session's buffers in memory, bytes; the capacity of compressed ones.
@@ -37,7 +37,8 @@ pub struct SessionHeader {
     pub os: (u8, u8, u32),
     /// Number of processors.
     pub processors: u32,
-    /// Bytes of a pointer on the machine that logged, as the header says it. Events decide for themselves.
+    /// Bytes of a pointer on the machine that logged, as the header claims. Each event has a pointer
+    /// size of its own.
     pub pointer_size: u32,
     /// Bits of `LogFileMode`.
     pub mode: u32,
@@ -45,7 +46,7 @@ pub struct SessionHeader {
     pub events_lost: u32,
     /// Buffers that did not reach the file.
     pub buffers_lost: u32,
-    /// What the ticks are.
+    /// The clock that the ticks count.
     pub clock: ClockKind,
     /// Ticks a second, at least 1.
     pub frequency: u64,
@@ -139,8 +140,8 @@ impl SessionHeader {
         })
     }
 
-    /// How many buffers the session has written, if it has ended well: while it runs, the
-    /// time of its end is 0.
+    /// Number of buffers that the session wrote, if it ended properly: while it runs, its end time is
+    /// 0.
     pub(super) fn written(payload: &[u8]) -> Option<u32> {
         let end_time = i64_at(payload, 0x10)?;
         u32_at(payload, 0x24).filter(|&written| written != 0 && end_time != 0)
@@ -175,7 +176,8 @@ pub(super) fn session_header(head: &[u8]) -> Option<SessionHeader> {
     header_of(head).map(|(header, _)| header)
 }
 
-/// The same, and how many buffers the session wrote if it says that it has ended.
+/// The session header event of a header buffer, and the number of buffers written if the session has
+/// ended.
 pub(super) fn header_of(head: &[u8]) -> Option<(SessionHeader, Option<u32>)> {
     let event = Events::new(head).next()?;
     match event.id {

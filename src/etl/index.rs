@@ -1,20 +1,20 @@
-//! Where a file's buffers are and in which order they come: what a walk to the end of the
-//! file means ([`walk`]), and one along a file that is still written ([`walk_on`]).
+//! The buffers of a file and their order, from a walk to the end of a whole file ([`walk`]) or along
+//! one that is still being written ([`walk_on`]).
 //!
 //! Nothing that the session header claims is believed:
 //!
 //! * Uncompressed files have buffers of one size. Where the chain breaks, the walk
 //!   goes on at the next place where a buffer is due; a buffer that claims another
 //!   size is only believed if the next one stands where it says.
-//! * Space that was reserved but never written (preallocated files, sessions that
-//!   crashed) is zeros; a tail of them is one note.
-//! * Of several sessions in a file see [`super::sessions`].
+//! * Space that was reserved but never written (preallocated files, sessions that crashed) is zeros;
+//!   zeros up to the end of the file are reported once.
+//! * For several sessions in one file see [`super::sessions`].
 //!
-//! A file that is still written is walked as far as it goes, and on from there later.
-//! A buffer that is not all there, zeros, and what only bytes to come can explain are
-//! then "not yet" and no problem. What a growing file was found to hold can differ from
-//! what the whole one does (its first buffers decide about the size of all), so whoever
-//! followed one walks it once more when it has its end.
+//! A file that is still being written is walked as far as it goes, and later on from there. An
+//! incomplete buffer, zeros, and anything that only later bytes can explain then mean "not yet" and are
+//! no problem. The buffers found in a growing file can differ from those of the whole one (its first
+//! buffers decide about the size of all), so whoever followed a file walks it again when it is
+//! complete.
 //!
 //! Format facts: Geoff Chappell's notes, Microsoft's description of the logging mode
 //! constants. No public trace is known that was appended to or that wrapped around.
@@ -24,13 +24,13 @@ use super::walk::{Credible, Stands, Walker};
 use super::{BufferInfo, Expandable, SessionHeader, Source};
 use crate::problem::{ProblemKind, Problems};
 
-/// What a walk finds.
+/// Result of a walk.
 #[derive(Debug)]
 pub(super) struct BufferIndex {
     pub(super) buffers: Vec<BufferInfo>,
-    /// Losses of sessions behind the first.
+    /// Events and buffers lost in the sessions behind the first.
     pub(super) more_lost: (u32, u32),
-    /// How many there are, with those that are left out and those in whose place is something else.
+    /// Number of buffers, with those that are left out and those in whose place is something else.
     pub(super) met: u64,
 }
 
@@ -58,8 +58,8 @@ pub(super) fn walk(walker: Walker<'_>, name: &str, problems: &mut Problems) -> B
     BufferIndex { buffers, more_lost: at.sessions.more_lost, met: at.met }
 }
 
-/// Goes on with the walk of a file that is still written and has `bytes` bytes by now;
-/// returns the buffers that came. What is wrong is told when the file is whole.
+/// Continues the walk of a file that is still being written and has `bytes` bytes by now. Returns the
+/// new buffers. Problems are reported only when the file is whole.
 pub(super) fn walk_on(at: &mut Walked, source: &Source, bytes: u64, first: &SessionHeader) -> Vec<BufferInfo> {
     let walker = Walker { source, bytes, first, expandable: Expandable::PLAIN };
     let mut unread = Problems::default();
@@ -87,17 +87,17 @@ pub(super) fn walk_on(at: &mut Walked, source: &Source, bytes: u64, first: &Sess
 pub(super) struct Walked {
     /// Where the next buffer is due.
     offset: u64,
-    /// The size of all buffers, if they have one, ...
+    /// The size of all buffers, if they have a common one.
     usual: Option<u64>,
-    /// ... and whether enough of a growing file was there to be sure of it.
+    /// Whether enough of a growing file was there to be sure of that size.
     is_usual_sure: bool,
-    /// How many buffers it has passed, or places of buffers.
+    /// Number of buffers passed, and of places where one was due.
     met: u64,
     sessions: Sessions,
 }
 
 impl Walked {
-    /// Looks for the size of all buffers until enough of them are there.
+    /// Determines the common size of the buffers, again until enough of them are there to be sure.
     fn settle_usual_size(&mut self, walker: &Walker<'_>) {
         if !self.is_usual_sure
             && let Some(is_sure) = walker.is_common_size_sure()
@@ -122,7 +122,7 @@ impl Walked {
         self.sessions.take(info, walker, report)
     }
 
-    /// Passes over what is no buffer.
+    /// Skips bytes that are no buffers.
     fn skip_to(&mut self, next: u64, report: &mut Report<'_>) {
         let detail = format!("no buffers from here for {} bytes; what follows was read", next - self.offset);
         report.tell(ProblemKind::BrokenChain, self.offset, detail);
@@ -131,7 +131,7 @@ impl Walked {
     }
 }
 
-/// Tells what stands at the end of a file instead of buffers.
+/// Reports what stands at the end of a file instead of buffers.
 fn tell_end(walker: &Walker<'_>, offset: u64, (zeros, short): (bool, bool), report: &mut Report<'_>) {
     let left = walker.bytes - offset;
     let (kind, detail) = if zeros && walker.is_zeros_from(offset) {

@@ -6,8 +6,8 @@
 //! facts come from public descriptions of the format and were checked on public
 //! traces; each module names what it relies on.
 //!
-//! Start at [`TraceFile::open`], then [`TraceFile::read_buffer`] and [`Events`];
-//! for the other direction at [`write::Writer`].
+//! To read, start at [`TraceFile::open`], then [`TraceFile::read_buffer`] and [`Events`]; to write, at
+//! [`write::Writer`].
 
 mod buffer;
 mod bytes;

@@ -1,8 +1,8 @@
-//! One buffer at a time, expanded, into memory that the caller reuses; or a part of one,
-//! where all of it would take too much.
+//! Reads one buffer at a time, expanded, into memory that the caller reuses; or a part of one, where
+//! the whole would take too much memory.
 //!
-//! A part of a buffer that is not compressed is read alone; of one that is all is expanded
-//! each time, because XPRESS cannot begin in the middle.
+//! A part of an uncompressed buffer is read alone. A compressed buffer is expanded whole for each part,
+//! because XPRESS cannot begin in the middle.
 
 use std::ops::Range;
 
@@ -20,11 +20,11 @@ pub struct ReadBuffer {
     raw: Vec<u8>,
     expanded: Vec<u8>,
     in_expanded: bool,
-    /// Where they are in these bytes, ...
+    /// Where the events are in these bytes.
     events: Range<usize>,
-    /// ... and in the buffer, if they are not all of it from the start.
+    /// Their offset in the buffer; `None` if they begin at its start.
     from: Option<usize>,
-    /// Whether more of the buffer stands behind them.
+    /// Whether the buffer has more bytes behind them.
     is_cut: bool,
 }
 
@@ -39,14 +39,14 @@ impl ReadBuffer {
         }
     }
 
-    /// From which place in the buffer on events may be cut off, because more of it stands
-    /// behind what was read.
+    /// Offset in the buffer from which on events may be cut off, because more of the buffer follows;
+    /// `None` if it was read to its end.
     pub fn cut(&self) -> Option<usize> {
         let end = self.from.unwrap_or(0) + self.events.len();
         self.is_cut.then(|| end.saturating_sub(MAX_EVENT))
     }
 
-    /// Lets go of memory that only an unusually large buffer needs.
+    /// Frees memory of more than `most` bytes, which only an unusually large buffer needs.
     pub fn trim(&mut self, most: usize) {
         for bytes in [&mut self.raw, &mut self.expanded] {
             if bytes.capacity() > most {
@@ -57,19 +57,19 @@ impl ReadBuffer {
 }
 
 impl TraceFile {
-    /// Reads and expands one buffer into `into`. What can be saved of a damaged one
-    /// is there afterwards; the rest is in `problems`.
+    /// Reads and expands one buffer into `into`. Of a damaged one, `into` gets what can be saved; the
+    /// rest is reported in `problems`.
     pub fn read_buffer(&self, info: &BufferInfo, into: &mut ReadBuffer, problems: &mut Problems) {
         self.read(info, (0, usize::MAX), into, problems);
     }
 
-    /// The same for a part of it: at least `most` bytes of events from the place `from` on,
-    /// at which an event begins, or 0. See [`ReadBuffer::cut`] for where it ends.
+    /// Reads a part of a buffer: at least `most` bytes of events from offset `from` on, where an
+    /// event begins, or 0. See [`ReadBuffer::cut`] for where it ends.
     pub fn read_part(&self, info: &BufferInfo, from: usize, most: usize, into: &mut ReadBuffer, problems: &mut Problems) {
         self.read(info, (from, most), into, problems);
     }
 
-    /// The same; returns how the buffer was compressed if that is certain.
+    /// Reads a buffer or a part of one; returns how it was compressed if that is certain.
     pub(super) fn read(
         &self,
         info: &BufferInfo,
@@ -117,7 +117,7 @@ impl TraceFile {
             return None;
         }
         if info.is_compressed() {
-            // What is wrong is told with the first part.
+            // Problems are reported with the first part only.
             let algorithm = self.expand(info, into, |kind, detail| {
                 if from == 0 {
                     problem(kind, detail);
@@ -169,8 +169,8 @@ impl TraceFile {
         None
     }
 
-    /// What a compressed buffer may expand to, at most. A header's claim below what
-    /// memory affords anyway is no reason to lose a buffer.
+    /// Limit on the expanded size of a compressed buffer: the session's buffer size, but at least 1
+    /// MiB, because a smaller claim is no reason to lose a buffer.
     fn capacity(&self) -> usize {
         match self.header.buffer_size as usize {
             size @ BUFFER_HEADER..=MAX_BUFFER => size.max(1 << 20),

@@ -1,11 +1,10 @@
-//! The sessions of a file: which of its buffers count, and their numbers in the order of
-//! all.
+//! The sessions of a file: which of its buffers count, and their numbers in one order across sessions.
 //!
-//! * Files can hold several sessions (append mode): each begins with a header buffer
-//!   or at least begins to count its buffers anew; here the numbers go on. One whose
-//!   clock cannot be compared with the first is left out.
+//! * Files can hold several sessions (append mode). Each begins with a header buffer, or at least
+//!   begins to number its buffers anew; here the numbers go on. A session whose clock cannot be
+//!   compared with that of the first is left out.
 //! * Circular files begin anywhere; sequence numbers give the order.
-//! * Compressed buffers say how much they hold. What all of them together cannot is left
+//! * Compressed buffers say how much they hold. Those that together claim an impossible amount are left
 //!   out, so that a small file never becomes a large amount of work.
 
 use super::buffer::MAX_RATIO;
@@ -14,26 +13,26 @@ use super::{BufferInfo, BufferKind, Expandable, SessionHeader, mode};
 use crate::problem::{ProblemKind, Problems};
 use crate::tables::{self, KeyedSet};
 
-/// What is known of the sessions up to some buffer.
+/// State of the sessions up to some buffer.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     /// Sequence numbers of this session, as its buffers have them.
     seen: KeyedSet<i64>,
-    /// What is added to them, and the first number that no buffer has yet.
+    /// Number that is added to them, and the first resulting number that no buffer has yet.
     base: i64,
     next: i64,
-    /// Where a session began that is left out, why, and how many buffers it has so far.
+    /// The session that is being left out: where it began, the reason, and its buffers so far.
     left_out: Option<(u64, &'static str, u64)>,
-    /// Bytes of all compressed buffers when they are expanded, ...
+    /// Expanded size of all compressed buffers, in bytes.
     expanded: u64,
-    /// ... and where what is left out began because it would be too many, and how many
-    /// buffers that are.
+    /// The buffers left out because they would expand to too much: offset of the first, and their
+    /// number.
     excess: Option<(u64, u64)>,
     /// Losses of sessions behind the first.
     pub(super) more_lost: (u32, u32),
 }
 
-/// Where what is wrong is told.
+/// Where problems are reported.
 pub(super) struct Report<'a> {
     pub(super) name: &'a str,
     pub(super) problems: &'a mut Problems,
@@ -46,7 +45,7 @@ impl Report<'_> {
 }
 
 impl Sessions {
-    /// The next buffer, with its number among all; `None` if it is left out.
+    /// The next buffer, with its number across sessions; `None` if it is left out.
     pub(super) fn take(&mut self, mut info: BufferInfo, walker: &Walker<'_>, report: &mut Report<'_>) -> Option<BufferInfo> {
         if info.offset > 0
             && info.kind == BufferKind::Header
@@ -54,7 +53,7 @@ impl Sessions {
         {
             self.begin(&info, &header, walker.first, report);
         } else if !self.seen.insert(info.sequence) && walker.first.mode & mode::CIRCULAR == 0 {
-            // Counted anew without a header buffer.
+            // A session began to count anew without a header buffer.
             self.count_anew(info.sequence);
         }
         if let Some((_, _, n)) = &mut self.left_out {
@@ -70,8 +69,8 @@ impl Sessions {
         Some(info)
     }
 
-    /// Whether so much can come out of the file up to and with this buffer. (The claim of
-    /// one that is not believed costs nothing.)
+    /// Whether the compressed buffers up to this one can expand to as much as they claim. (The claim of
+    /// a refused buffer is not added.)
     fn affords(&mut self, info: &BufferInfo, expandable: Expandable) -> bool {
         if !info.is_compressed() {
             return true;
@@ -85,7 +84,7 @@ impl Sessions {
         is_possible
     }
 
-    /// A session begins with this number.
+    /// Starts a session whose first buffer has this number.
     fn count_anew(&mut self, sequence: i64) {
         self.base = self.next.saturating_sub(sequence);
         tables::empty(&mut self.seen);
@@ -101,7 +100,7 @@ impl Sessions {
         *buffers = buffers.saturating_add(header.buffers_lost);
     }
 
-    /// The file is over: tells what was left out.
+    /// Called at the end of the file: reports what was left out.
     pub(super) fn end(&mut self, report: &mut Report<'_>) {
         self.tell_left_out(report);
         if let Some((offset, buffers)) = self.excess.take() {
@@ -121,7 +120,7 @@ impl Sessions {
     }
 }
 
-/// A ring that is full has lost its beginning.
+/// Reports the buffers that a full circular file has overwritten.
 pub(super) fn tell_overwritten(buffers: &[BufferInfo], first: &SessionHeader, report: &mut Report<'_>) {
     let oldest = buffers.iter().skip(1).map(|buffer| buffer.sequence).min();
     if let Some(n) = oldest.filter(|&oldest| oldest > 1 && first.mode & mode::CIRCULAR != 0) {

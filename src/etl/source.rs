@@ -16,7 +16,7 @@ use super::OpenError;
 pub enum Source {
     /// An open file.
     File(Arc<File>),
-    /// A part of a file: what an archive holds as it is.
+    /// A part of a file: a member that an archive stores uncompressed.
     Part {
         /// The file.
         file: Arc<File>,
@@ -48,7 +48,7 @@ impl Source {
         Ok(Self::File(Arc::new(file)))
     }
 
-    /// Opens what a user named, with a clear word on what cannot be opened.
+    /// Opens a path that a user named; the error says clearly why it cannot be opened.
     pub fn open_file(path: &Path) -> Result<Self, OpenError> {
         let name = path.display().to_string();
         if path.is_dir() {

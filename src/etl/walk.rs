@@ -1,11 +1,11 @@
-//! The walk along the chain of buffer sizes: what stands where in a file. It reads headers
-//! only (one small read a buffer), keeps nothing and tells nobody; who walks decides what
-//! it means ([`super::index`]).
+//! The walk along the chain of buffer sizes: finds what stands at a place of a file. It reads headers
+//! only (one small read a buffer), keeps nothing and reports nothing; its caller decides what a find
+//! means ([`super::index`]).
 
 use super::header::session_header;
 use super::{BUFFER_HEADER, BufferInfo, BufferKind, Expandable, SessionHeader, Source};
 
-/// So many buffers behind the first tell whether all have its size.
+/// Number of buffers behind the first that tell whether all have its size.
 pub(super) const LOOK_AT: u64 = 3;
 
 /// The first `bytes` bytes of a file.
@@ -13,13 +13,13 @@ pub(super) const LOOK_AT: u64 = 3;
 pub(super) struct Walker<'a> {
     pub(super) source: &'a Source,
     pub(super) bytes: u64,
-    /// What its first session says of itself.
+    /// Header of its first session.
     pub(super) first: &'a SessionHeader,
-    /// What its compressed buffers may hold.
+    /// Limit on the expanded size of its compressed buffers.
     pub(super) expandable: Expandable,
 }
 
-/// What the first bytes of a place in the file are.
+/// Contents of the file at some place.
 pub(super) enum Stands {
     Buffer(BufferInfo),
     /// No buffer header.
@@ -30,19 +30,19 @@ pub(super) enum Stands {
     },
 }
 
-/// Who is right about the size of a buffer.
+/// Whether the size that a buffer claims is believed.
 pub(super) enum Credible {
-    /// It is.
+    /// Its claim is right.
     Own,
-    /// It is, and so has all that follows: a session begins.
+    /// Its claim is right, and all that follow have this size: a session begins.
     OfSession,
-    /// All others are: it has this size.
+    /// The other buffers are right: it has their size.
     Usual(u64),
 }
 
 /// A place without a buffer where one is due.
 pub(super) struct Gap {
-    /// The next one with a buffer.
+    /// Offset of the next buffer.
     pub(super) next: Option<u64>,
     /// Whether none of the places looked at had anything but zeros.
     pub(super) zeros: bool,
@@ -77,14 +77,14 @@ impl Walker<'_> {
         (!self.first.is_compressed() && (same || !differ)).then_some(size)
     }
 
-    /// Whether enough is there to be sure of the common size.
+    /// Whether enough of the file is there to be sure of the common size.
     pub(super) fn is_common_size_sure(&self) -> Option<bool> {
         let size = self.size_at(0)?;
         Some(self.bytes >= LOOK_AT * size + BUFFER_HEADER as u64)
     }
 
-    /// Whether all of a buffer is there, and if its size is odd also what tells whether
-    /// that can be.
+    /// Whether all of a buffer is there, and if its size is unusual, also the next header, which tells
+    /// whether that size can be right.
     pub(super) fn has_all_of(&self, info: &BufferInfo, usual: Option<u64>) -> bool {
         let size = u64::from(info.size);
         let needed = match usual {
@@ -94,7 +94,7 @@ impl Walker<'_> {
         needed <= self.bytes.saturating_sub(info.offset)
     }
 
-    /// Whether a buffer is to be believed its size, where others have a usual one.
+    /// Whether to believe the size that a buffer claims, where the others have a usual one.
     pub(super) fn credible_size(&self, info: &BufferInfo, usual: Option<u64>) -> Credible {
         let (Some(usual), size) = (usual, u64::from(info.size)) else { return Credible::Own };
         if size == usual || info.is_compressed() {
@@ -127,7 +127,7 @@ impl Walker<'_> {
         Gap { next: None, zeros }
     }
 
-    /// Whether there are only zeros from a place on.
+    /// Whether there are only zeros from `offset` on.
     pub(super) fn is_zeros_from(&self, mut offset: u64) -> bool {
         let mut chunk = vec![0; 1 << 20];
         while offset < self.bytes {

@@ -1,11 +1,11 @@
-//! Which files are of one capture. Only these are read as one trace: whoever opens several gets a
+//! Groups files by capture. Only files of one capture are read as one trace; whoever opens several captures gets a
 //! [`Capture`] for each.
 //!
-//! Of one capture are files with the same clock whose zeros lie within 10 s (one boot of the machine), and
-//! whose times overlap or follow each other within [`MOST_APART`]; so are files that a third one joins. The
-//! answer does not depend on the order of the files.
+//! Two files belong to one capture if they have the same clock, their clocks' zeros lie within 10 s (the same boot of
+//! the machine), and their times overlap or follow each other within [`MOST_APART`]. A third file can join two others.
+//! The result does not depend on the order of the files.
 //!
-//! Cost: of each of several files the last buffer of each processor is read; one file alone is not looked at.
+//! Cost: reads the last buffer of each CPU in each file; nothing for a single file.
 
 use crate::etl::{SessionHeader, TraceFile};
 use crate::events::latest_time;
@@ -14,25 +14,25 @@ use crate::utc::rfc3339;
 
 use super::Opened;
 
-/// Sessions of one recording are started and stopped one after the other: seconds that may lie between the
-/// end of one file and the start of the next.
+/// Maximum gap between the end of one file and the start of the next in one capture, in seconds: the sessions of a
+/// recording are started and stopped one after the other.
 pub const MOST_APART: u64 = 60;
 
-/// Some files of one capture among several that were opened together.
+/// The files of one capture, among files that were opened together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Together {
-    /// The numbers of the files, ascending.
+    /// The indices of the files, ascending.
     pub files: Vec<usize>,
-    /// Why they are not of the first capture, as the end of a sentence about them; `None` for the first.
+    /// Why they do not belong to the first capture, as the end of a sentence about them; `None` for the first.
     pub why: Option<String>,
 }
 
-/// What of a file tells to which capture it belongs.
+/// The facts about a file that determine its capture.
 #[derive(Clone, Copy)]
 struct Span<'a> {
     header: &'a SessionHeader,
     name: &'a str,
-    /// Raw times of its start and its last event.
+    /// Raw time of its start; `to` is that of its last event.
     from: i64,
     to: i64,
 }
@@ -43,7 +43,7 @@ impl<'a> Span<'a> {
         Self { header: &file.header, name: &file.name, from, to: latest_time(file).map_or(from, |last| last.max(from)) }
     }
 
-    /// Raw time between two files, and whether the other is the later one.
+    /// The gap between two files in raw time, and whether `other` is the later one.
     fn gap(&self, other: &Self) -> (u64, bool) {
         if other.from > self.to {
             (other.from.abs_diff(self.to), true)
@@ -59,7 +59,7 @@ impl<'a> Span<'a> {
             && u128::from(self.gap(other).0) <= u128::from(MOST_APART) * u128::from(self.header.frequency)
     }
 
-    /// Why this file is of another capture than `other`.
+    /// Why this file belongs to another capture than `other`.
     fn why_not(&self, other: &Self) -> String {
         if let Some(conflict) = other.header.clock_conflict(self.header) {
             return format!("{conflict} {}", other.name);
@@ -73,7 +73,7 @@ impl<'a> Span<'a> {
     }
 }
 
-/// Sorts files into captures. These, and the files of each, come in the order in which the files were given.
+/// Groups files into captures. The captures, and the files of each, are in the order of the given files.
 pub fn together(files: &[TraceFile]) -> Vec<Together> {
     if files.len() < 2 {
         return (0..files.len()).map(|only| Together { files: vec![only], why: None }).collect();
@@ -103,7 +103,7 @@ pub fn together(files: &[TraceFile]) -> Vec<Together> {
     all
 }
 
-/// Of the pair of files of two captures that are closest in time.
+/// Describes the difference between two captures by the pair of files that are closest in time.
 fn why_apart(spans: &[Span<'_>], first: &[usize], other: &[usize]) -> String {
     let pairs = first.iter().flat_map(|&a| other.iter().map(move |&b| (spans[a], spans[b])));
     let closest = pairs.min_by_key(|(a, b)| (a.header.clock_conflict(b.header).is_some(), a.gap(b).0));
@@ -111,7 +111,7 @@ fn why_apart(spans: &[Span<'_>], first: &[usize], other: &[usize]) -> String {
 }
 
 impl Opened {
-    /// Which capture it is, in words: its files, when they begin, and why it is not the first.
+    /// Describes the capture in words: its files, its start, and why it is separate from the first.
     pub fn describe(&self) -> String {
         let names: Vec<&str> = self.capture.files.iter().map(|file| file.name.as_str()).collect();
         let start = self.capture.clock().start_time;

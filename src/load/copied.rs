@@ -1,4 +1,4 @@
-//! What files lost, without what copies of them say again.
+//! The losses of files, without those that copies repeat.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use crate::etl::TraceFile;
 use crate::events::{Copies, FileCopies};
 use crate::model::Loss;
 
-/// How many events and buffers did not reach the files. A file and its copies tell of the same losses: the most
-/// that one of them tells counts.
+/// The numbers of lost events and lost buffers. A file and its copies report the same losses, so only the largest
+/// number of them counts.
 pub(super) fn lost(files: &[TraceFile], copies: &Copies) -> (u64, u64) {
     let mut each: Vec<(u64, u64)> =
         files.iter().map(|file| (file.header.events_lost.into(), file.header.buffers_lost.into())).collect();
     let list = copies.by_file();
-    // They stand side by side as long as no file of a capture that is followed is gone.
+    // Both lists have the same order, unless a file of a followed capture is gone.
     if list.len() == each.len() {
         for (copy, original) in list.iter().enumerate().filter_map(|(copy, file)| Some((copy, file.copy_of?))) {
             let (events, buffers) = std::mem::take(&mut each[copy]);
@@ -22,7 +22,7 @@ pub(super) fn lost(files: &[TraceFile], copies: &Copies) -> (u64, u64) {
     each.into_iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
 }
 
-/// Where something was lost, without what whole copies repeat.
+/// The losses by time, without those that complete copies repeat.
 pub(super) fn losses(all: &Arc<[Loss]>, copies: &Copies) -> Arc<[Loss]> {
     if all.is_empty() || copies.total() == 0 {
         return Arc::clone(all);

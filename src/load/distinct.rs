@@ -1,16 +1,15 @@
-//! How many different things there are, from how many were seen in a part.
+//! Estimates the number of distinct values from a sample.
 //!
-//! The estimator is Chao2 for samples without replacement (A. Chao and C.-W. Lin,
-//! "Nonparametric lower bounds for species richness and shared species richness
-//! under sampling without replacement", Biometrics 68, 2012): what was seen in one
-//! sample only tells how much was not seen at all. It is a lower bound that is close
-//! where most things occur often, as stacks do.
+//! The estimator is Chao2 for sampling without replacement (A. Chao and C.-W. Lin, "Nonparametric lower bounds for
+//! species richness and shared species richness under sampling without replacement", Biometrics 68, 2012): the number
+//! of values seen in only one sample indicates how many were not seen at all. It is a lower bound that is close if most
+//! values occur often, as stacks do.
 
 use std::hash::Hash;
 
 use crate::tables::KeyedMap;
 
-/// Counts in how many samples each thing occurs.
+/// Counts the samples in which each value occurs.
 #[derive(Clone, Debug)]
 pub(super) struct Distinct<T> {
     seen: KeyedMap<T, u32>,
@@ -23,12 +22,12 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T: Hash + Eq> Distinct<T> {
-    /// Things of one sample, each once.
+    /// Adds the values of one sample, each once.
     pub(super) fn add(&mut self, sample: impl IntoIterator<Item = T>) {
         sample.into_iter().for_each(|thing| *self.seen.entry(thing).or_default() += 1);
     }
 
-    /// How many there are, if `samples` of `all` equal parts were looked at.
+    /// Estimates the number of distinct values if `samples` of `all` equal parts were read.
     pub(super) fn estimate(&self, samples: usize, all: usize) -> f64 {
         let seen = self.seen.len() as f64;
         if samples >= all || samples == 0 {
@@ -39,7 +38,7 @@ impl<T: Hash + Eq> Distinct<T> {
         let (samples, all) = (samples as f64, all as f64);
         let part = samples / all;
         let w = if samples > 1.0 { samples / (samples - 1.0) } else { 1.0 };
-        // Where nothing was seen twice, as if one thing had been.
+        // If no value was seen twice, calculates as if one had been.
         let unseen = once * once / (2.0 * w * twice.max(1.0) + part / (1.0 - part) * once);
         if once == 0.0 { seen } else { (seen + unseen).min(seen / part) }
     }

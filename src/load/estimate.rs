@@ -1,10 +1,8 @@
-//! What loading a capture will need, before it is loaded: from some buffers spread
-//! over its files, for each process and layer.
+//! Estimates the memory that loading a capture will need, for each process and layer, from a sample of its buffers.
 //!
-//! Rows and frees are scaled up by bytes; blocks alive at once follow from the
-//! difference of both over time; different stacks are estimated by what recurs
-//! ([`Distinct`]). Cost: 64 buffers and those at both ends of each file, whatever the
-//! size of the capture; milliseconds.
+//! Rows and frees are scaled up by bytes; the maximum of live blocks follows from their difference over time; the
+//! number of distinct stacks is estimated from repetitions ([`Distinct`]). Cost: reads 64 buffers and those at both
+//! ends of each file, independent of the size of the capture; takes milliseconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,15 +16,14 @@ use crate::events::{Batch, Wants, decode_buffer, process_names};
 use crate::model::{BLOCKS_A_ROW, SUMS_A_ROW, Scope};
 use crate::units::{Layer, Pid};
 
-/// Buffers that are looked at.
+/// Number of sampled buffers.
 const SAMPLES: usize = 64;
 
-/// Buffers at each end of a file in which names of processes are looked for: the
-/// rundowns stand there.
+/// Number of buffers at each end of a file that are searched for process names: the rundowns are there.
 const ENDS: usize = 32;
 
-// Bytes in memory on the average; tables that double are three quarters full. What is
-// reckoned while loading is in `model::builder::limit`.
+// Average bytes in memory; tables that grow by doubling are three quarters full. The memory that is counted while
+// loading is in `model::builder::limit`.
 const ROW: f64 = 24.0 + (SUMS_A_ROW + BLOCKS_A_ROW) as f64;
 const DEATH: f64 = 4.0;
 const FREED_AT: f64 = 4.0;
@@ -36,34 +33,34 @@ const NODE: f64 = 55.0;
 const STACK: f64 = 80.0;
 const SITE: f64 = 72.0;
 const KEY: f64 = 111.0;
-/// What is set aside for the definition of a key.
+/// Bytes reserved for the definition of a stack key.
 const TO_DEFINE: f64 = 512.0;
 
-/// The need of one layer of one process. All numbers are estimates.
+/// The memory need of one layer of one process. All numbers are estimates.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Part {
-    /// Whose memory.
+    /// The process.
     pub pid: Pid,
-    /// Which layer.
+    /// The layer.
     pub layer: Layer,
-    /// Events of memory.
+    /// Memory events.
     pub events: f64,
     /// Allocations.
     pub rows: f64,
     /// Frees.
     pub frees: f64,
-    /// Most blocks alive at once.
+    /// Maximum number of live blocks.
     pub live: f64,
-    /// Bytes that tell who freed, if there are stacks.
+    /// Bytes for the sites of frees, if stacks are loaded.
     pub freed_bytes: f64,
     /// Bytes for stacks.
     pub stack_bytes: f64,
-    /// Bytes for sites, if there are stacks.
+    /// Bytes for sites, if stacks are loaded.
     pub site_bytes: f64,
 }
 
 impl Part {
-    /// Bytes in memory, with stacks or without.
+    /// Memory in bytes, with or without stacks.
     fn bytes(&self, stacks: bool) -> f64 {
         let block = if self.layer == Layer::Commit { RANGE } else { BLOCK };
         let rows = self.rows * ROW + self.frees * DEATH + self.live * block;
@@ -71,17 +68,17 @@ impl Part {
     }
 }
 
-/// What a capture needs.
+/// The memory need of a capture.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Estimate {
-    /// By process and layer; processes with hardly any events can be missing.
+    /// Needs by process and layer; processes with very few events can be missing.
     pub parts: Vec<Part>,
-    /// Names of processes as far as they were met.
+    /// Process names, as far as they were found.
     pub names: BTreeMap<Pid, String>,
 }
 
 impl Estimate {
-    /// Looks at a part of a capture; `None` once `go_on` says no.
+    /// Samples a capture; `None` if `go_on` returned `false`.
     pub fn of(capture: &Capture, go_on: impl Fn() -> bool + Sync) -> Option<Self> {
         let mut names = BTreeMap::new();
         for file in &capture.files {
@@ -104,18 +101,18 @@ impl Estimate {
         Some(Self { parts: parts(&samples, count), names })
     }
 
-    /// Bytes in memory for all of it.
+    /// Memory for the whole capture, in bytes.
     pub fn total(&self) -> u64 {
         self.bytes(&Scope::default())
     }
 
-    /// Bytes in memory for a part of it.
+    /// Memory for a part of the capture, in bytes.
     pub fn bytes(&self, scope: &Scope) -> u64 {
         let parts = self.parts.iter().filter(|part| scope.has(part.pid, part.layer));
         parts.map(|part| part.bytes(scope.stacks)).sum::<f64>() as u64
     }
 
-    /// Bytes in memory of each process, in some layers, with stacks or without.
+    /// Memory of each process in bytes, in these layers, with or without stacks.
     pub fn by_process(&self, layers: &[Layer], stacks: bool) -> BTreeMap<Pid, u64> {
         let mut bytes = BTreeMap::new();
         for part in &self.parts {
@@ -139,7 +136,7 @@ fn events_of(file: &TraceFile) -> impl Iterator<Item = &BufferInfo> {
     file.buffers.iter().filter(|buffer| buffer.kind != BufferKind::NoEvents)
 }
 
-/// Buffers at even distances of bytes, and how many like it each stands for.
+/// Picks buffers at even distances in bytes, each with the number of buffers that it represents.
 fn pick(capture: &Capture) -> Vec<(&TraceFile, &BufferInfo, f64)> {
     let all: Vec<_> = capture.files.iter().flat_map(|file| events_of(file).map(move |buffer| (file, buffer))).collect();
     if all.len() <= SAMPLES {
@@ -164,7 +161,7 @@ fn pick(capture: &Capture) -> Vec<(&TraceFile, &BufferInfo, f64)> {
     picked
 }
 
-/// One part's sums over the samples, in the order of time.
+/// Sums over the samples for one process and layer, added in the order of time.
 #[derive(Default)]
 struct Sums {
     events: f64,
@@ -187,7 +184,7 @@ impl Sums {
         self.frees += tally.frees as f64 * weight;
         self.has_free_stacks |= tally.has_free_stacks;
         self.alive += (tally.rows as f64 - tally.frees as f64) * weight;
-        // Frees of blocks from before the trace free nothing that was counted.
+        // Frees of blocks from before the trace must not lower the number of live blocks.
         self.least_alive = self.least_alive.min(self.alive);
         self.live = self.live.max(self.alive - self.least_alive);
         self.nodes.add(tally.nodes.iter().copied());
@@ -213,7 +210,7 @@ fn parts(samples: &[Sample], all: usize) -> Vec<Part> {
     }
     let count = samples.len();
     let of_stacks = |sums: &Sums| sums.nodes.estimate(count, all) * NODE + sums.stacks.estimate(count, all) * STACK;
-    // Processes share stacks: those that run the same program have the same addresses.
+    // Processes share stacks: processes of the same program have the same addresses.
     let apart: f64 = sums.values().map(of_stacks).sum();
     let share = if apart > 0.0 { (of_stacks(&shared) / apart).min(1.0) } else { 1.0 };
     let nodes_a_definition = defined_nodes.len() as f64 / definitions.len().max(1) as f64;

@@ -1,15 +1,13 @@
-//! A capture that is still being recorded: its files are looked at some times a second,
-//! and what came is replayed and published, until the capture is complete or nobody
-//! wants to follow it any more.
+//! Follows a capture that is still being recorded: checks its files several times a second, and replays and publishes
+//! new events, until the capture is complete or following is no longer wanted.
 //!
-//! Streams reach their files at different times, so records go on only when they are
-//! [`WINDOW`] older than the latest one anywhere, or when nothing has come for so long.
-//! As long as none comes later than that, the model meets the records in the order of
-//! the complete files, and ends as the trace that opening them gives. If one does, or if
-//! anything else was not as opening finds it, the files are loaded anew at the end; while
-//! they grow, what came late is applied when it comes.
+//! Streams reach their files at different times, so records are replayed only when they are [`WINDOW`] older than the
+//! newest one in any file, or when nothing has come for that time. If no record is later than that, the model sees the
+//! records in the order of the complete files, and the result is the trace that opening them gives. If a record is
+//! later, or anything else differs from what opening finds, the files are loaded anew at the end; while they grow, late
+//! records are applied when they come.
 //!
-//! What a ring has deleted by then stays, and nothing can be loaded anew.
+//! If a ring has deleted files in the meantime, their events stay in the trace, and nothing can be loaded anew.
 
 use std::time::{Duration, Instant};
 
@@ -20,12 +18,11 @@ use crate::etl::OpenError;
 use crate::events::{Merge, latest_time};
 use crate::model::{Clock, Trace};
 
-/// So late a record may reach its file, seen from the latest in any: twice the time
-/// after which sessions write what they have.
+/// How late a record may reach its file, relative to the newest record in any file: twice the flush interval of sessions.
 pub const WINDOW: Duration = Duration::from_secs(2);
 
-/// Follows files, or folders of recordings, that are still written. The trace is the one
-/// that opening them gives when they are complete.
+/// Follows files, or folders of recordings, that are still being written. The result is the trace that opening the
+/// complete files gives.
 pub fn follow(inputs: &[Input], plan: &Plan, watch: &mut impl Watch) -> Result<Trace, OpenError> {
     let mut lanes = Lanes::new(inputs)?;
     let mut came = lanes.look(false)?;
@@ -80,14 +77,14 @@ fn stopped(_: Stopped) -> OpenError {
     OpenError::Stopped
 }
 
-/// Up to which moment everything is there.
+/// The time up to which all records have arrived.
 #[derive(Debug)]
 struct Frontier {
-    /// In ticks.
+    /// [`WINDOW`] in ticks.
     window: i64,
     latest: Option<i64>,
     until: i64,
-    /// How long nothing has come.
+    /// Time since the last new data.
     quiet: Duration,
 }
 
@@ -112,7 +109,7 @@ impl Frontier {
         self.quiet >= WINDOW
     }
 
-    /// Never goes back.
+    /// The raw time up to which records can be replayed. Never goes back.
     fn until(&mut self) -> i64 {
         let Some(latest) = self.latest else { return self.until };
         let window = if self.is_quiet() { 0 } else { self.window };
@@ -121,7 +118,7 @@ impl Frontier {
     }
 }
 
-/// A load that ends as what is shown already, but for what came late.
+/// An observer for the final load, which does not publish: its result is on screen already, except for late records.
 struct Unshown<'w, W>(&'w mut W);
 
 impl<W: Watch> Watch for Unshown<'_, W> {

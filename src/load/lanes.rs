@@ -1,11 +1,9 @@
-//! The files of a capture that is still being recorded: those that were named, or the
-//! lanes in the folder of a recording. They appear, grow, are completed, and in a ring
-//! the oldest go away.
+//! The files of a capture that is still being recorded: the named files, or the lanes in a recording's folder. They
+//! appear, grow, are completed, and in a ring the oldest are deleted.
 //!
-//! What is in a recording's folder is known by its name ([`lane_file`]); anything else is nobody's
-//! lane.
+//! Lanes in a recording's folder are recognized by their names ([`lane_file`]); other files are ignored.
 //!
-//! What is wrong with a file that grows is told by opening it when it grows no more.
+//! Problems in a growing file are reported when it is complete and opened as a whole.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,28 +15,28 @@ use crate::etl::{Growth, Lost, OpenError, Source, TraceFile, is_same_session};
 use crate::model::Loss;
 use crate::problem::ProblemKind;
 
-/// What the files were when they were looked at.
+/// The result of one check of the files.
 #[derive(Debug, Default)]
 pub(super) struct Came {
-    /// What came of them, with their places among all files.
+    /// New parts of files, with the positions of the files among all.
     pub(super) parts: Vec<(u64, TraceFile)>,
     /// Whether all of them are complete.
     pub(super) is_all: bool,
 }
 
-/// A capture whose files grow.
+/// A capture with growing files.
 #[derive(Debug)]
 pub(super) struct Lanes {
     named: Vec<Named>,
-    /// Beside the files of `capture`, in their order.
+    /// The lanes, parallel to the files of `capture`.
     lanes: Vec<Lane>,
-    /// The files as far as they were read.
+    /// The files, as far as they were read.
     pub(super) capture: Capture,
-    /// What buffers of files tell of that are gone.
+    /// Losses recorded in the buffers of files that are gone.
     pub(super) losses: Vec<Loss>,
-    /// Whether reading everything again would find what was read.
+    /// Whether everything that was read could be read again.
     pub(super) is_there: bool,
-    /// Whether what was read is what opening the files finds.
+    /// Whether the data read so far equal those that opening the files finds.
     pub(super) agrees: bool,
     first_error: Option<OpenError>,
 }
@@ -58,19 +56,19 @@ enum NamedFile {
 
 #[derive(Debug)]
 struct Lane {
-    /// Orders the files.
+    /// Position in the order of files.
     place: u64,
     path: PathBuf,
     growth: Growth,
-    /// Whether nothing more can come of it.
+    /// Whether no more data can come from it.
     is_over: bool,
 }
 
 impl Lanes {
-    /// Begins with files or folders. Nothing is read yet.
+    /// Starts with files or folders. Reads nothing yet.
     pub(super) fn new(inputs: &[Input]) -> Result<Self, OpenError> {
         let named = |input: &Input| match input {
-            // What is in the trace is gone from the lanes.
+            // Lanes that are already merged into the trace are removed.
             Input::File(path) if is_unfinished(path) => Err(OpenError::Refused(format!(
                 "{0}: a trace is being made of this recording; if nobody does that any more, complete it: highwater record \
                  --recover {0} -o out.etl",
@@ -91,8 +89,8 @@ impl Lanes {
         })
     }
 
-    /// Looks for new files and for what came of those that are known. An error if none
-    /// can ever be read. `is_quiet` says that nothing has come for long.
+    /// Checks for new files and for new data in known ones. An error if no file can ever be read. `is_quiet` says that
+    /// nothing has come for a long time.
     pub(super) fn look(&mut self, is_quiet: bool) -> Result<Came, OpenError> {
         let mut named = std::mem::take(&mut self.named);
         for (i, named) in named.iter_mut().enumerate() {
@@ -134,7 +132,7 @@ impl Lanes {
         }
     }
 
-    /// Opens a file if its header is there.
+    /// Opens a file if its header is written.
     fn open(&mut self, place: u64, path: &Path) -> NamedFile {
         let name = path.display().to_string();
         let opened = Source::open_file(path).and_then(|source| Growth::begin(source, name.clone()));
@@ -148,7 +146,7 @@ impl Lanes {
                 NamedFile::Open
             }
             Ok(None) => NamedFile::Awaited,
-            // A file of a ring can go away just then.
+            // A ring can delete a file at that moment.
             Err(OpenError::NotFound(_)) if place & LANE != 0 => NamedFile::Awaited,
             Err(error) => {
                 self.capture.refuse(&name, error, &mut self.first_error);
@@ -157,7 +155,7 @@ impl Lanes {
         }
     }
 
-    /// Takes what came of one file.
+    /// Takes the new data of one file.
     fn go_on(&mut self, i: usize, parts: &mut Vec<(u64, TraceFile)>) {
         let (lane, file) = (&mut self.lanes[i], &mut self.capture.files[i]);
         if lane.is_over {
@@ -179,7 +177,7 @@ impl Lanes {
         }
     }
 
-    /// Nothing more can come of a file, and nobody can read it again.
+    /// Gives up a file: no more data can come from it, and it cannot be read again.
     fn lose(&mut self, i: usize, how: &str) {
         let detail = format!("the file {how} while it was followed; what had been read of it by then is shown");
         self.capture.problems.add(ProblemKind::ReadFailed, &self.capture.files[i].name, 0, detail);
@@ -187,7 +185,7 @@ impl Lanes {
         self.is_there = false;
     }
 
-    /// A file that is gone is kept open no longer than it is needed, for its room on disk.
+    /// Finishes and closes a deleted file, so that its disk space is freed.
     fn let_go(&mut self, i: usize, parts: &mut Vec<(u64, TraceFile)>) {
         self.settle(i, parts);
         let start = self.capture.trace_start();
@@ -197,7 +195,7 @@ impl Lanes {
         self.is_there = false;
     }
 
-    /// Puts the file that opening finds in the place of what was followed.
+    /// Replaces the followed file by the file that opening finds, and adds buffers that following has not seen.
     fn settle(&mut self, i: usize, parts: &mut Vec<(u64, TraceFile)>) {
         let (lane, file) = (&self.lanes[i], &mut self.capture.files[i]);
         let Ok(whole) = lane.growth.whole(file) else {
@@ -212,7 +210,7 @@ impl Lanes {
         *file = whole;
     }
 
-    /// Nothing is awaited any more: the last parts, and the files as opening finds them.
+    /// Ends following: returns the last parts, and replaces the files by those that opening finds.
     pub(super) fn finish(&mut self) -> Vec<(u64, TraceFile)> {
         let mut parts = Vec::new();
         for i in 0..self.lanes.len() {
@@ -225,7 +223,7 @@ impl Lanes {
         parts
     }
 
-    /// All losses that buffers tell of, those of files that are gone too.
+    /// All losses recorded in buffers, including those of files that are gone.
     pub(super) fn all_losses(&self, go_on: impl FnMut() -> bool) -> Arc<[Loss]> {
         let there = self.lanes.iter().zip(&self.capture.files).filter(|(lane, _)| !lane.is_over).map(|(_, file)| file);
         let mut go_on = go_on;
@@ -237,7 +235,7 @@ impl Lanes {
     }
 }
 
-/// What became of a file's name.
+/// The state of a file's name.
 enum Fate {
     Stays,
     Gone,
@@ -247,7 +245,7 @@ enum Fate {
 fn fate(path: &Path, file: &TraceFile) -> Fate {
     match Source::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Fate::Gone,
-        // Nobody can tell just now.
+        // It cannot be determined at the moment.
         Err(_) => Fate::Stays,
         Ok(source) => match Growth::begin(source, String::new()) {
             Ok(Some((found, _))) if is_same_session(&found.header, &file.header) => Fate::Stays,
@@ -256,10 +254,10 @@ fn fate(path: &Path, file: &TraceFile) -> Fate {
     }
 }
 
-/// Bits of a place that tell the lane and the number of its file.
+/// The bits of a position that hold the lane and the part number.
 const LANE: u64 = (1 << 48) - 1;
 
-/// The lanes in a folder and their places.
+/// The lanes in a folder, with their positions.
 fn lanes_in(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut lanes = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -270,7 +268,7 @@ fn lanes_in(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(lanes)
 }
 
-/// The place of a file in a recording's folder, if it is a lane's.
+/// The position of a file in a recording's folder, if it is a lane.
 fn place_of(name: &str) -> Option<u64> {
     lane_file(name).map(|(lane, number)| (lane as u64 + 1) << 32 | u64::from(number))
 }

@@ -1,20 +1,19 @@
-//! Providers whose events a user wants as marks: by name or GUID, as the trace knows them.
+//! Finds the providers whose events a user wants as marks, by name or GUID, as the trace knows them.
 //!
-//! Whose events describe themselves is known by name when they are met. What only the descriptions that
-//! merging adds call by name (they may stand at the end), or the manifest of an EventSource, is
-//! found here, by a look at all events before they are loaded. Cost: a pass over the capture, where
-//! a name was given; nothing for GUIDs.
+//! Self-describing events name their provider when they are read. Other names come only from the descriptions that
+//! merging adds (which may be at the end of the file) or from the manifest of an EventSource; these are found here, by
+//! a pass over all events before loading. Cost: a pass over the capture if a name was given; nothing for GUIDs.
 
 use super::Capture;
 use crate::etl::Guid;
 use crate::events::{MarkProviders, ProviderCensus, ProviderSeen, providers};
 
-/// What some words mean in a capture.
+/// The providers that some words refer to in a capture.
 #[derive(Clone, Debug, Default)]
 pub struct MarksFound {
     /// The providers.
     pub providers: MarkProviders,
-    /// Words that fit none of which there are events.
+    /// Words that match no provider with events.
     pub unknown: Vec<String>,
 }
 
@@ -24,7 +23,7 @@ impl Capture {
         self.files.iter().map(providers).fold(ProviderCensus::default(), ProviderCensus::plus).list()
     }
 
-    /// The providers that words mean: names, with `*` for anything, in any case, or GUIDs.
+    /// Finds the providers that match words: names (in any case, `*` for anything) or GUIDs.
     pub fn mark_providers(&self, words: &[String]) -> MarksFound {
         let is_guid = |word: &String| word.trim().parse::<Guid>().is_ok();
         if words.iter().all(is_guid) {

@@ -1,5 +1,4 @@
-//! How much of a capture is loaded: the memory that may be used, and what is left
-//! out where all of it needs more.
+//! How much of a capture is loaded: the memory budget, and what is left out if the whole capture needs more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,61 +10,60 @@ use crate::model::{Clock, Cut, CutReason, Processes, Scope, WhenFull, is_process
 use crate::platform;
 use crate::units::{Layer, Pid, Ticks};
 
-/// What to load.
+/// The part of a capture to load, and the limits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// Which part.
+    /// The part to load.
     pub scope: Scope,
-    /// Bytes that rows, stacks and tables may take, and decoded buffers as far as they are
-    /// unusually large ([`Plan::for_rows`]); what is beside them (copies for the window,
-    /// indices of queries) is not counted.
+    /// Memory budget in bytes for rows, stacks and tables, and for decoded buffers as far as they are unusually large
+    /// ([`Plan::for_rows`]). Other memory (copies for the window, query indices) is not counted.
     pub budget: u64,
-    /// What to do when it is used up.
+    /// The reaction when the budget is used up.
     pub when_full: WhenFull,
     /// Providers whose events are marks.
     pub marks: MarkProviders,
 }
 
 impl Default for Plan {
-    /// Everything, whatever it takes.
+    /// Everything, without a memory limit.
     fn default() -> Self {
         Self { scope: Scope::default(), budget: u64::MAX, when_full: WhenFull::Cut, marks: MarkProviders::default() }
     }
 }
 
-/// Decoded buffers may take so much of any budget, ...
+/// Memory that decoded buffers may always take, in bytes.
 const ALWAYS_DECODED: u64 = 32 << 20;
-/// ... and no more of the largest.
+/// Maximum memory for decoded buffers, in bytes.
 const MOST_DECODED: u64 = 1 << 30;
 
 impl Plan {
-    /// What decoded buffers may take.
+    /// Memory limit for decoded buffers, in bytes.
     pub(super) fn for_decoding(&self) -> u64 {
         (self.budget / 4).clamp(ALWAYS_DECODED, MOST_DECODED)
     }
 
-    /// What is left for rows: decoded buffers are taken off where they are more than usual.
+    /// The budget left for rows: decoded buffers are subtracted if they take more than usual.
     pub(super) fn for_rows(&self, capture: &Capture) -> u64 {
-        // Two buffers of each stream, which take up to twice their size.
+        // There are two buffers per stream, each of which takes up to twice its size.
         let decoded = capture.largest_buffers().saturating_mul(4).min(self.for_decoding());
         self.budget.saturating_sub(decoded.saturating_sub(ALWAYS_DECODED))
     }
 }
 
-/// Where a machine does not tell its memory, it is taken for one with 8 GB.
+/// The assumed physical memory if the system does not report it: 8 GB.
 const ASSUMED_MEMORY: u64 = 8 << 30;
 
-/// The budget of users who set none: three quarters of the machine's memory.
+/// The default budget: three quarters of the physical memory.
 pub fn default_budget() -> u64 {
     platform::physical_memory().unwrap_or(ASSUMED_MEMORY) / 4 * 3
 }
 
-/// A capture's bytes times this are more than it can need: an allocation takes some
-/// 50 bytes in the file and as many in memory, and compression saves at most nine tenths.
+/// Upper bound of the memory need per byte of a capture: an allocation takes some 50 bytes in the file and as many in
+/// memory, and compression saves at most nine tenths.
 const MOST_PER_BYTE: u64 = 20;
 
 impl Capture {
-    /// Bytes of the largest buffer of each stream, in all.
+    /// The sum of the largest buffer of each stream, in bytes.
     fn largest_buffers(&self) -> u64 {
         let of_file = |file: &TraceFile| {
             let mut largest: BTreeMap<u16, usize> = BTreeMap::new();
@@ -78,13 +76,13 @@ impl Capture {
         self.files.iter().map(of_file).sum()
     }
 
-    /// Whether a capture is so small that its need has not to be estimated.
+    /// Whether a capture is so small that it fits without an estimate.
     pub fn surely_fits(&self, budget: u64) -> bool {
         self.bytes().saturating_mul(MOST_PER_BYTE) <= budget
     }
 
-    /// Ids of all processes that are called this ([`is_process_name`]), or have this id. Reads the
-    /// whole capture, since a name may come only with the last rundown.
+    /// Ids of all processes with this name ([`is_process_name`]) or this id. Reads the whole capture, since a name may
+    /// come only in the last rundown.
     pub fn processes_called(&self, wanted: &str) -> BTreeSet<Pid> {
         let lower = wanted.to_lowercase();
         let unnamed = lower.strip_prefix("unknown (").and_then(|rest| rest.strip_suffix(')'));
@@ -94,10 +92,9 @@ impl Capture {
     }
 }
 
-/// A scope in words: `the heap layer of 2 processes, without stacks`. `names` tells
-/// what a process is called.
+/// Describes a scope in words: `heap memory of 2 processes, without stacks`. `name` returns the name of a process.
 pub fn describe_scope(scope: &Scope, name: impl Fn(Pid) -> String) -> String {
-    /// More are counted.
+    /// Up to this many processes are named; more are counted.
     const NAMED: usize = 3;
     let list = |pids: &BTreeSet<Pid>| match pids.len() {
         0 => "no process".to_owned(),
@@ -120,7 +117,7 @@ pub fn describe_scope(scope: &Scope, name: impl Fn(Pid) -> String) -> String {
     if scope.stacks { of } else { format!("{of}, without stacks") }
 }
 
-/// What of a trace was dropped.
+/// Describes which part of a trace was dropped.
 pub(super) fn describe_forgotten(at: Ticks, budget: u64, clock: Clock) -> String {
     let (at, budget) = (clock.seconds(at), format::rough_bytes(budget));
     format!(
@@ -129,7 +126,7 @@ pub(super) fn describe_forgotten(at: Ticks, budget: u64, clock: Clock) -> String
     )
 }
 
-/// Why a trace ends before its files, and what to do.
+/// Explains why a trace ends before its files, and what to do.
 pub(super) fn describe_cut(cut: Cut, budget: u64, clock: Clock) -> String {
     let at = clock.seconds(cut.at);
     let (full, more) = match cut.reason {

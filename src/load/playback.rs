@@ -1,38 +1,36 @@
-//! A capture played as if it were being recorded: what happened in a second of it
-//! takes a second, or a tenth of one.
+//! Plays a capture as if it were being recorded: a second of the capture takes a second, or a tenth of one.
 //!
-//! The merge is held at a moment that goes on with the clock on the wall, so the
-//! model meets the same records in the same order as when the files are opened, and
-//! ends as the same trace. Speed may change at any time.
+//! The merge is held at a moment that advances with the wall clock, so the model sees the same records in the same
+//! order as when the files are opened, and the resulting trace is the same. The speed may change at any time.
 
 use std::time::{Duration, Instant};
 
-/// While nothing is due, the player looks so often whether something is.
+/// Interval at which the player checks whether events are due.
 const NAP: Duration = Duration::from_millis(5);
 
-/// Faster than this is as fast as possible.
+/// Maximum speed; beyond it, speed makes no difference.
 const FASTEST: f64 = 1e9;
 
-/// Where the player is.
+/// The position of the player.
 #[derive(Debug)]
 pub(super) struct Playback {
     /// Raw ticks in a second.
     frequency: f64,
-    /// Raw time of the beginning, and ticks since then.
+    /// Raw time of the start; `played` counts ticks since then.
     start: i64,
     played: f64,
-    /// When it was there.
+    /// The wall clock at the last advance.
     seen: Instant,
 }
 
 impl Playback {
-    /// At the raw time `start` of a clock with so many ticks a second.
+    /// Starts at the raw time `start` of a clock with `frequency` ticks a second.
     pub(super) fn new(start: i64, frequency: u64) -> Self {
         Self { frequency: frequency as f64, start, played: 0.0, seen: Instant::now() }
     }
 
-    /// Goes on at `speed` seconds of the capture a second, or to the end without one.
-    /// Returns up to which raw time it has been played.
+    /// Advances at `speed` seconds of the capture per second, or to the end if it is `None`. Returns the raw time until
+    /// which the capture has been played.
     #[expect(clippy::manual_clamp, reason = "no number at all counts as 0 here")]
     pub(super) fn advance(&mut self, speed: Option<f64>, now: Instant) -> i64 {
         let passed = now.saturating_duration_since(std::mem::replace(&mut self.seen, now));
@@ -46,7 +44,7 @@ impl Playback {
     }
 }
 
-/// Lets time pass where nothing is due.
+/// Waits a moment when no events are due.
 pub(super) fn nap() {
     std::thread::sleep(NAP);
 }

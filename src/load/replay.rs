@@ -1,5 +1,4 @@
-//! Records go from the merge to the builder, and traces to who watches, whatever the
-//! records come from.
+//! Passes records from the merge to the builder, and traces to the observer, independent of the source of the records.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -11,17 +10,17 @@ use crate::events::{Merge, Tick, Totals};
 use crate::model::{Builder, InputState, Loss, Trace};
 use crate::problem::ProblemKind;
 
-/// Publishing may take this part of the time of loading.
+/// Publishing may take at most one part in this many of the loading time.
 const PUBLISH_SHARE: u32 = 8;
 
-/// What is loaded, apart from the records.
+/// The description of a load: everything except the records.
 #[derive(Debug)]
 pub(super) struct About<'a> {
     pub(super) capture: &'a Capture,
     pub(super) plan: &'a Plan,
-    /// What the buffers tell of.
+    /// The losses recorded in the buffers.
     pub(super) losses: Arc<[Loss]>,
-    /// Whether to say that only a part was loaded; not where nothing is asked but what is wrong.
+    /// Whether to report that only a part was loaded; not if the load only looks for problems.
     pub(super) tells_scope: bool,
 }
 
@@ -33,12 +32,12 @@ impl About<'_> {
             .when_full(plan.when_full)
     }
 
-    /// What the trace says of its input. `totals` is complete once loading is.
+    /// The state of the input for a trace. `totals` is complete once loading is.
     fn state(&self, totals: &Totals, builder: &Builder, complete: bool) -> InputState {
         let Self { capture, plan, losses, .. } = self;
         let name = capture.files.first().map_or("", |f| f.name.as_str());
         let mut problems = capture.problems.clone();
-        // What was left out comes first: it is about all numbers.
+        // Omissions come first, because they affect all numbers.
         if let Some(cut) = builder.cut() {
             problems.add(ProblemKind::LimitReached, name, 0, plan::describe_cut(cut, plan.budget, capture.clock()));
         }
@@ -69,17 +68,17 @@ impl About<'_> {
     }
 }
 
-/// A trace that is being built, and when it was shown.
+/// A trace that is being built, and the state of its publishing.
 #[derive(Debug)]
 pub(super) struct Replay {
     pub(super) builder: Builder,
-    /// Whether what comes for a time that was shown is no more than a stopgap. (The
-    /// result of other loads does not depend on when they were shown.)
+    /// Whether the capture is followed: then records for a time that was published already are only provisional. (The
+    /// result of other loads does not depend on when they were published.)
     is_followed: bool,
-    /// Up to which raw time it was shown last.
+    /// The raw time until which it was last published.
     shown: Option<i64>,
     next: Instant,
-    /// Where the merge shall stand, for all up to a moment to be shown and nothing else.
+    /// The raw time at which the merge should stop, so that exactly the records up to it are published.
     stand: Option<i64>,
 }
 
@@ -89,12 +88,12 @@ impl Replay {
         Self { builder, is_followed: false, shown: None, next, stand: None }
     }
 
-    /// For a capture that is still being recorded.
+    /// Creates a replay for a capture that is still being recorded.
     pub(super) fn following(builder: Builder) -> Self {
         Self { is_followed: true, ..Self::new(builder) }
     }
 
-    /// Replays what the merge has. `until` tells up to which raw time.
+    /// Replays the records of the merge. `until` returns the raw time up to which to replay.
     pub(super) fn run<W: Watch>(
         &mut self,
         merge: &mut Merge<'_>,
@@ -104,7 +103,7 @@ impl Replay {
     ) -> Result<(), Stopped> {
         let total = about.capture.bytes();
         let gatherer = self.builder.gatherer();
-        // Both closures of the merge need it, one after the other.
+        // Both closures of the merge use it, never at the same time.
         let this = RefCell::new(self);
         let result = merge.run_slices(
             &gatherer,
@@ -127,8 +126,8 @@ impl Replay {
         }
     }
 
-    /// Shows the trace now and then, and lets time pass where nothing else can be done.
-    /// Returns up to which raw time to go on.
+    /// Publishes the trace from time to time, and waits if there is nothing else to do. Returns the raw time up to
+    /// which to go on.
     fn tick(
         &mut self,
         about: &About<'_>,
@@ -152,8 +151,7 @@ impl Replay {
         limit
     }
 
-    /// Publishes the trace, which goes up to `limit`, if it is time to; of what stands
-    /// still there is nothing new to see.
+    /// Publishes the trace, which reaches up to `limit`, if it is due. A trace that has not advanced is not published again.
     pub(super) fn show(&mut self, about: &About<'_>, totals: &Totals, watch: &mut impl Watch, limit: i64, now: Instant) -> bool {
         let has_begun = totals.times.is_none_or(|(first, _)| first <= limit);
         let is_due = has_begun && watch.wants_trace() && now >= self.next && self.shown != Some(limit);
@@ -162,7 +160,7 @@ impl Replay {
                 self.builder.pass(limit);
             }
             let mut state = about.state(totals, &self.builder, false);
-            // What was only decoded has not happened yet.
+            // Records that are decoded but not applied have not happened yet.
             state.times = state.times.map(|(first, last)| (first, last.min(limit)));
             watch.publish(self.builder.publish(state));
             self.shown = Some(limit);
@@ -171,7 +169,7 @@ impl Replay {
         is_due
     }
 
-    /// The trace, with everything read.
+    /// Returns the complete trace.
     pub(super) fn complete(mut self, about: &About<'_>, totals: &Totals) -> Trace {
         self.builder.set_losses(copied::lost(&about.capture.files, &totals.copies));
         let state = about.state(totals, &self.builder, true);

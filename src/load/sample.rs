@@ -1,4 +1,4 @@
-//! What one buffer holds for each process and layer.
+//! Counts the content of one buffer for each process and layer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,49 +6,49 @@ use crate::events::{Attached, Batch, Event, Item, Record, mem};
 use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Layer, Pid};
 
-/// One process's part of a layer in one buffer. Stacks and their nodes go by hashes.
+/// The counts for one process and layer in one buffer. Stacks and their nodes are represented by hashes.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) events: u64,
     pub(super) rows: u64,
     pub(super) frees: u64,
-    /// Whether any of them has a stack.
+    /// Whether any free has a stack.
     pub(super) has_free_stacks: bool,
     pub(super) nodes: KeyedSet<u64>,
     pub(super) stacks: KeyedSet<u64>,
-    /// Heap and stack.
+    /// Pairs of heap and stack.
     pub(super) sites: KeyedSet<(u64, u64)>,
     pub(super) keys: KeyedSet<u64>,
 }
 
-/// What stack keys stand for.
+/// The definitions of stack keys.
 #[derive(Debug, Default)]
 pub(super) struct Defined {
     pub(super) nodes: BTreeSet<u64>,
     pub(super) stacks: BTreeSet<u64>,
 }
 
-/// One buffer.
+/// The counts of one sampled buffer.
 #[derive(Debug)]
 pub(super) struct Sample {
     pub(super) first_time: i64,
-    /// How many buffers it stands for.
+    /// The number of buffers that it represents.
     pub(super) weight: f64,
     pub(super) tallies: BTreeMap<(Pid, Layer), Tally>,
     pub(super) defined: Defined,
 }
 
-/// Whose event: process, layer, heap.
+/// The owner of an event: process, layer, heap.
 type SampledBlock = (Pid, Layer, u64);
 
-/// The same of one whose stack comes apart, and whether it is a free.
+/// The owner of an event whose stack is a separate event: process, layer, and the heap with whether the event is a free.
 type SampledHeap = (Pid, Layer, (u64, bool));
 
 impl Sample {
     pub(super) fn of(batch: &Batch, weight: f64) -> Self {
         let first_time = batch.times.map_or(0, |(first, _)| first);
         let mut sample = Self { first_time, weight, tallies: BTreeMap::new(), defined: Defined::default() };
-        // Some events have their process from their stack.
+        // Some events get their process from their stack event.
         let pid_of: KeyedMap<i64, Pid> = batch
             .items()
             .filter_map(|(item, _)| match item {
@@ -65,7 +65,7 @@ impl Sample {
             let pid = if pid.is_known() { pid } else { pid_of.get(&record.time).copied().unwrap_or(pid) };
             let tally = sample.tallies.entry((pid, layer)).or_default();
             tally.count(&record.event);
-            // What is resized goes, and the stack of that says who freed it.
+            // A resize frees the old block, and its stack is the site of that free.
             let frees = matches!(record.event, Event::Free { .. } | Event::Realloc { .. } | Event::VirtualFree(_));
             match stack {
                 Attached::Frames(frames) => tally.stack((heap, frees), batch.frames.get(frames).addresses()),
@@ -79,7 +79,7 @@ impl Sample {
         sample
     }
 
-    /// Stacks apart from their events, as far as these are in the same buffer.
+    /// Adds stacks that are separate events, if their events are in the same buffer.
     fn take_stacks(&mut self, batch: &Batch, owners: &KeyedMap<i64, SampledHeap>) {
         for (item, _) in batch.items() {
             let Item::Record(record) = item else { continue };
@@ -112,7 +112,7 @@ impl Tally {
             Event::Alloc { .. } | Event::CommitRundown(_) => self.rows += 1,
             Event::VirtualAlloc(range) => self.rows += u64::from(range.flags & mem::COMMIT != 0),
             Event::Free { .. } | Event::VirtualFree(_) => self.frees += 1,
-            // A block of an NT heap that moves is told by an allocation and a free as well.
+            // When a block of an NT heap moves, there is an allocation and a free event as well.
             Event::Realloc { layer: Layer::Heap, old, new, .. } if old != new => {}
             Event::Realloc { .. } => {
                 self.rows += 1;
@@ -140,7 +140,7 @@ impl Tally {
     }
 }
 
-/// Visits the nodes that a stack has in the trie of stacks, and returns the innermost.
+/// Visits the nodes of a stack in the stack trie; returns the innermost.
 fn walk(frames: &[u64], mut visit: impl FnMut(u64)) -> u64 {
     frames.iter().rev().fold(0, |outer: u64, address| {
         let node = (outer.rotate_left(23) ^ address).wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -1,16 +1,16 @@
-//! The files that this process reads: the traces that are open, and what else a command was given. Nothing is
-//! ever written over one of them, however it is named.
+//! The files that this process reads: the open traces, and other inputs of a command. They are never overwritten, by
+//! whatever name.
 //!
-//! A file is known again by its identity (links lead to the same file, a file that was renamed is still the same) and by
-//! the path that the system tells for it (other spellings, and on Windows another case). What is read is noted here, so
-//! that nobody who writes has to be told. Cost: two looks at a file when it is noted, two at what is to be written.
+//! A file is recognized by its identity (through links, and after it was renamed) and by its canonical path (other
+//! spellings, and on Windows another case). Inputs are registered here, so that writers need not be told about them.
+//! Cost: two system calls when a file is registered, two for each file to be written.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::platform::{FileId, file_id};
 
-/// All that is read now, under the number of its [`Reading`].
+/// All registered files, with the number of their [`Reading`].
 static READ: Mutex<Noted> = Mutex::new(Noted { next: 0, all: Vec::new() });
 
 struct Noted {
@@ -19,24 +19,24 @@ struct Noted {
 }
 
 struct Entry {
-    /// Absolute, so that it means the same wherever the program stands later.
+    /// The absolute path, which stays valid when the current folder changes.
     path: PathBuf,
-    /// What it was when it was first there.
+    /// Its identity when it was first found.
     known: OnceLock<Known>,
 }
 
-/// What tells a file from others.
+/// The identity of a file.
 struct Known {
     id: Option<FileId>,
     real: PathBuf,
 }
 
-/// Some files that are read, as long as this lives.
+/// A registration of files that are being read, as long as this lives.
 #[derive(Debug)]
 pub struct Reading(u64);
 
 impl Reading {
-    /// Notes files, or folders whose files are read; looks at none of them yet, for that can take long.
+    /// Registers files, or folders whose files are read. Does not access them yet, since that can take long.
     pub fn of(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut noted = noted();
         noted.next += 1;
@@ -48,7 +48,8 @@ impl Reading {
         Self(number)
     }
 
-    /// Looks which files they are. Done before they are read, they are known even if they are renamed later.
+    /// Determines the identities of the files. If this is done before they are read, they are recognized even after
+    /// they were renamed.
     pub fn look(&self) {
         entries(|number| number == self.0).iter().for_each(|entry| _ = entry.known());
     }
@@ -65,44 +66,44 @@ impl Entry {
         if self.known.get().is_none()
             && let Some(known) = Known::of(&self.path)
         {
-            let _ = self.known.set(known); // somebody else may have been faster
+            let _ = self.known.set(known); // another thread may have been faster
         }
         self.known.get()
     }
 }
 
 impl Known {
-    /// Of something that is there.
+    /// The identity of an existing file.
     fn of(path: &Path) -> Option<Self> {
         let real = path.canonicalize().ok()?;
         Some(Self { id: file_id(&real), real })
     }
 
-    /// Whether that is this file, or one in this folder.
+    /// Whether `other` is this file, or a file in this folder.
     fn is_or_has(&self, other: &Self) -> bool {
         let is_same = self.id.is_some() && self.id == other.id;
         is_same || self.real == other.real || other.real.parent() == Some(&self.real)
     }
 }
 
-/// Whether a path leads to a file that is read.
+/// Whether a path leads to a registered file.
 pub(super) fn is_read(path: &Path) -> bool {
     let Some(known) = Known::of(path) else { return false };
     entries(|_| true).iter().any(|entry| entry.known().is_some_and(|read| read.is_or_has(&known)))
 }
 
-/// Whether a file that is read lies in a folder, however deep.
+/// Whether a registered file is below a folder, at any depth.
 pub fn is_read_below(folder: &Path) -> bool {
     let Ok(folder) = folder.canonicalize() else { return false };
     entries(|_| true).iter().any(|entry| entry.known().is_some_and(|read| read.real.starts_with(&folder)))
 }
 
-/// Those with such a number; nobody waits for the list while files are looked at.
+/// The entries with a wanted number. They are copied, so that the list is not locked while files are accessed.
 fn entries(wanted: impl Fn(u64) -> bool) -> Vec<Arc<Entry>> {
     noted().all.iter().filter(|(number, _)| wanted(*number)).map(|(_, entry)| Arc::clone(entry)).collect()
 }
 
-/// A panic elsewhere leaves the list whole.
+/// Locks the list; it is consistent even if a thread has panicked.
 fn noted() -> MutexGuard<'static, Noted> {
     READ.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,9 @@
-//! The one way to write a file that somebody named. What is there already stays unless it may be replaced; what is read
-//! (see [`super::Reading`]) is never written over, whatever is said; a file is whole or not there.
+//! The one way to write a file that the user named. An existing file stays unless it may be replaced; a file that is
+//! being read (see [`super::Reading`]) is never overwritten, whatever the options; a file is written completely or not
+//! at all.
 //!
-//! A file is written to a draft beside it and takes its name at the end, when all of this is asked once more: work takes
-//! its time. A link goes on leading to its file. A device is written to as it is, and nothing takes its place.
+//! A file is written to a draft beside it, which gets the final name at the end, after all checks are repeated: the
+//! work may take long. A link keeps pointing to its file. A device is written to directly, and never replaced.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,7 +17,7 @@ use super::inputs::is_read;
 use super::is_device;
 use crate::platform::file_id;
 
-/// What becomes of a file that is there already.
+/// The treatment of an existing file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Existing {
     /// It stays, and nothing is written.
@@ -25,28 +26,28 @@ pub enum Existing {
     GivesWay,
 }
 
-/// Why a file is not written, as the end of a sentence that begins with its name.
+/// The reason why a file is not written, as the end of a sentence that starts with its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum Refusal {
-    /// It is read: it may be the only one.
+    /// It is being read: it may be the only copy.
     #[error("this file is read; name another to write to")]
     Read,
-    /// It is there, and may not be replaced.
+    /// It exists, and may not be replaced.
     #[error("it is there already")]
     Exists,
-    /// Nothing takes the place of a folder.
+    /// It is a folder, which is never replaced.
     #[error("it is a folder")]
     Folder,
-    /// Nor of a pipe or a device, where a file is wanted.
+    /// It is a pipe or a device, where a file is required.
     #[error("it is no regular file")]
     NoFile,
-    /// What is there is not ours.
+    /// The existing file is not ours.
     #[error("what is there is larger than anything that belongs there")]
     TooLarge,
 }
 
 impl Refusal {
-    /// That in an error, if it is one.
+    /// The refusal in an error, if there is one.
     pub fn of(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref().copied()
     }
@@ -59,18 +60,18 @@ impl From<Refusal> for io::Error {
     }
 }
 
-/// What is at a path.
+/// The kind of what is at a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum There {
     Nothing,
     File,
     Folder,
-    /// Something to write to that is no file.
+    /// Something that can be written to but is not a file.
     Device,
 }
 
 fn there(path: &Path) -> There {
-    // Windows' own library calls a device a file.
+    // On Windows, the standard library reports a device as a file.
     if cfg!(windows) && is_device(&path.to_string_lossy()) {
         return There::Device;
     }
@@ -78,13 +79,13 @@ fn there(path: &Path) -> There {
         Ok(is) if is.is_dir() => There::Folder,
         Ok(is) if is.is_file() => There::File,
         Ok(_) => There::Device,
-        // A link that leads to nothing is somebody's, too.
+        // A dangling link counts as an existing file.
         Err(_) if path.symlink_metadata().is_ok() => There::File,
         Err(_) => There::Nothing,
     }
 }
 
-/// Whether a file may be written; asked before the work, and again by whoever writes.
+/// Checks that a file may be written. Call it before the work; the writing functions check again.
 pub fn check(out: &Path, existing: Existing) -> Result<(), Refusal> {
     match there(out) {
         There::Nothing | There::Device => Ok(()),
@@ -95,13 +96,13 @@ pub fn check(out: &Path, existing: Existing) -> Result<(), Refusal> {
     }
 }
 
-/// The same of what has to be a file: a device is refused, too.
+/// Like [`check`], but also refuses a device.
 pub fn check_file(out: &Path, existing: Existing) -> Result<(), Refusal> {
     check(out, existing)?;
     if there(out) == There::Device { Err(Refusal::NoFile) } else { Ok(()) }
 }
 
-/// Writes a file, whole or not at all, and on disk before it has the name.
+/// Writes a file, completely or not at all. The data are on disk before the file gets its name.
 pub fn write(out: &Path, existing: Existing, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     check(out, existing)?;
     if there(out) == There::Device {
@@ -112,7 +113,7 @@ pub fn write(out: &Path, existing: Existing, write: impl FnOnce(&mut File) -> io
     draft.keep(existing).map(drop)
 }
 
-/// Makes a file to be written where it is, for those who watch it grow.
+/// Creates a file that is written in place, for readers that watch it grow.
 pub fn create(out: &Path, existing: Existing) -> io::Result<File> {
     check(out, existing)?;
     match there(out) {
@@ -122,8 +123,8 @@ pub fn create(out: &Path, existing: Existing) -> io::Result<File> {
     }
 }
 
-/// Writes a small file of the program's own, for which nobody waits until it is on disk, in a folder that need not be
-/// there yet. What is there gives way only if it is a file of at most `most` bytes.
+/// Writes a small file of the program's own, without waiting until it is on disk; creates its folder if necessary. An
+/// existing file is replaced only if it has at most `most` bytes.
 pub fn keep(file: &Path, text: &str, most: u64) -> io::Result<()> {
     if text.len() as u64 > most {
         return Err(io::Error::other(format!("it would be larger than {} KB", most >> 10)));
@@ -140,18 +141,18 @@ pub fn keep(file: &Path, text: &str, most: u64) -> io::Result<()> {
     draft.place(Existing::GivesWay)
 }
 
-/// Gives a file that was written its name; what had it before gives way.
+/// Gives a finished file its name; replaces an existing file.
 pub fn adopt(draft: &Path, target: &Path) -> io::Result<()> {
     place(draft, &resolved(target)?, Existing::GivesWay)
 }
 
-/// Puts a file elsewhere, on another drive too, and tells its size.
+/// Moves a file, also to another drive; returns its size in bytes.
 pub fn transfer(from: &Path, to: &Path, existing: Existing) -> io::Result<u64> {
     let length = fs::metadata(from)?.len();
     if file_id(from).is_some_and(|id| file_id(to) == Some(id)) || from == to {
-        return Ok(length); // it is there
+        return Ok(length); // it is there already
     }
-    check_file(to, existing)?; // into a device it would be gone
+    check_file(to, existing)?; // moving it into a device would lose it
     match place(from, &resolved(to)?, existing) {
         Err(error) if Refusal::of(&error).is_none() => {
             write(to, existing, |draft| io::copy(&mut File::open(from)?, draft).map(drop))?;
@@ -162,7 +163,7 @@ pub fn transfer(from: &Path, to: &Path, existing: Existing) -> io::Result<u64> {
     Ok(length)
 }
 
-/// A name beside a file that nobody else uses, to be written to before it is [adopted](adopt).
+/// An unused name beside a file, for a draft that is then [adopted](adopt).
 pub fn spare(out: &Path) -> PathBuf {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let mut path = out.to_owned().into_os_string();
@@ -170,16 +171,16 @@ pub fn spare(out: &Path) -> PathBuf {
     path.into()
 }
 
-/// A file that is being written under another name. It goes unless it is kept.
+/// A file that is being written under a temporary name. It is removed unless it is kept.
 #[derive(Debug)]
 pub struct Draft {
-    /// What is written.
+    /// The file.
     pub file: File,
-    // Behind it: Windows wants it closed first.
+    // Declared after the file: Windows requires that the file is closed first.
     name: Unkept,
 }
 
-/// Its names: the one that it has, and the one that it is to have.
+/// The temporary and the final name of a draft.
 #[derive(Debug)]
 struct Unkept {
     path: PathBuf,
@@ -188,7 +189,7 @@ struct Unkept {
 }
 
 impl Draft {
-    /// Begins with an empty one; no other process has it.
+    /// Creates an empty draft, which no other process uses.
     pub fn begin(out: &Path) -> io::Result<Self> {
         const MOST_LEFTOVERS: usize = 100;
         let target = resolved(out)?;
@@ -199,14 +200,14 @@ impl Draft {
                     DRAFTS.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
                     return Ok(Self { file, name: Unkept { path, target, is_kept: false } });
                 }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {} // of one that was killed
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {} // left by a process that was killed
                 Err(error) => return Err(error),
             }
         }
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Has it on disk and gives it its name; tells its bytes.
+    /// Flushes the draft to disk and gives it its final name; returns its size in bytes.
     pub fn keep(self, existing: Existing) -> io::Result<u64> {
         self.file.sync_all()?;
         let bytes = self.file.metadata()?.len();
@@ -223,10 +224,10 @@ impl Draft {
     }
 }
 
-/// Drafts of this process that are being written.
+/// The drafts that this process is writing.
 static DRAFTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Removes all drafts that are being written, for the program ends before they are complete.
+/// Removes all unfinished drafts, because the program is ending.
 pub fn remove_drafts() {
     for draft in DRAFTS.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         let _ = fs::remove_file(draft);
@@ -242,24 +243,24 @@ impl Drop for Unkept {
     }
 }
 
-/// Gives a file the name of another, which is no link.
+/// Renames a file to `target`, which is not a link.
 fn place(draft: &Path, target: &Path, existing: Existing) -> io::Result<()> {
     check_file(target, existing)?;
     if existing == Existing::Stays {
-        // A second name comes only where there is none, whoever else writes just now.
+        // A hard link fails if the name exists, even if another process creates it just now.
         match fs::hard_link(draft, target) {
             Ok(()) => {
-                let _ = fs::remove_file(draft); // it has its name
+                let _ = fs::remove_file(draft); // it has its final name
                 return Ok(());
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(Refusal::Exists.into()),
-            Err(_) => {} // not every disk has links
+            Err(_) => {} // not every file system has hard links
         }
     }
     fs::rename(draft, target)
 }
 
-/// Where a path leads through links, also if nothing is there yet.
+/// Resolves links in a path, even if its target does not exist yet.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     const MOST_LINKS: usize = 40;
     let mut path = path.to_owned();
@@ -299,7 +300,7 @@ mod tests {
         let fails = |draft: &mut File| draft.write_all(b"ne").and_then(|()| Err(io::Error::other("full")));
         assert_eq!(write(&file, Existing::GivesWay, fails).unwrap_err().to_string(), "full");
         assert_eq!(fs::read(&file).unwrap(), b"old");
-        // Nothing takes the place of a folder.
+        // A folder is not replaced.
         fs::create_dir(folder.path().join("b")).unwrap();
         let error = write(&folder.path().join("b"), Existing::GivesWay, some("new")).unwrap_err();
         assert_eq!(Refusal::of(&error), Some(Refusal::Folder));
@@ -314,7 +315,7 @@ mod tests {
         for error in [
             write(&file, Existing::Stays, some("new")).unwrap_err(),
             create(&file, Existing::Stays).unwrap_err(),
-            // It comes while the work goes on.
+            // The file appears during the work.
             write(&folder.path().join("b"), Existing::Stays, |_| fs::write(folder.path().join("b"), "theirs")).unwrap_err(),
         ] {
             assert_eq!(Refusal::of(&error), Some(Refusal::Exists));
@@ -345,7 +346,7 @@ mod tests {
             ];
             assert!(refused.iter().all(|refusal| *refusal == Refusal::Read), "{name}: {refused:?}");
         }
-        // It begins to be read while the work goes on.
+        // The file is opened for reading during the work.
         let mut late = None;
         let error = write(&path("other"), Existing::GivesWay, |_| {
             late = Some(Reading::of([path("other")]));
@@ -410,7 +411,7 @@ mod tests {
         symlink("/dev/null", path("null")).unwrap();
         write(&path("null"), Existing::Stays, some("gone")).unwrap();
         assert!(path("null").is_symlink() && !path("null").metadata().unwrap().is_file());
-        // What is no file is never replaced, through a link either.
+        // Anything that is not a file is never replaced, not even through a link.
         let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
         symlink(path("socket"), path("to socket")).unwrap();
         for name in ["socket", "to socket"] {

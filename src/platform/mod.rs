@@ -1,6 +1,5 @@
-//! What this machine says of itself, where each system is asked in its own way.
-//! Knows nothing of traces. Beside `capture::windows` the only place in which `unsafe` may
-//! occur, each with its reason beside it.
+//! Facts about this machine, which each operating system reports in its own way. Independent of traces. Besides
+//! `capture::windows`, the only place where `unsafe` may occur, each use with its reason.
 
 #[cfg(windows)]
 mod windows;
@@ -13,7 +12,7 @@ use std::path::Path;
 use std::process::Child;
 use std::time::SystemTime;
 
-/// Bytes of the machine's physical memory; `None` where the system does not say.
+/// Physical memory of the machine in bytes; `None` if the system does not report it.
 pub fn physical_memory() -> Option<u64> {
     #[cfg(windows)]
     return windows::physical_memory();
@@ -23,7 +22,7 @@ pub fn physical_memory() -> Option<u64> {
     None
 }
 
-/// Bytes of memory that this process has now; `None` where the system does not say.
+/// Memory of this process in bytes; `None` if the system does not report it.
 pub fn memory_in_use() -> Option<u64> {
     #[cfg(windows)]
     return windows::memory_in_use();
@@ -33,16 +32,16 @@ pub fn memory_in_use() -> Option<u64> {
     None
 }
 
-/// Room on a volume.
+/// Disk space on a volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiskSpace {
-    /// Bytes that this user can still write.
+    /// Free space for this user in bytes.
     pub free: u64,
-    /// Bytes in all.
+    /// Total size in bytes.
     pub total: u64,
 }
 
-/// Room on the volume of a folder that exists; `None` where the system does not say.
+/// The disk space on the volume of an existing folder; `None` if the system does not report it.
 pub fn disk_space(folder: &Path) -> Option<DiskSpace> {
     #[cfg(windows)]
     return windows::disk_space(folder);
@@ -53,8 +52,8 @@ pub fn disk_space(folder: &Path) -> Option<DiskSpace> {
     }
 }
 
-/// What tells a file from all others, however it is named: its volume, its number there, and when it was made, for
-/// numbers of files that are gone are given again.
+/// The identity of a file, whatever its name: its volume, its number there, and its creation time, since the numbers of
+/// deleted files are reused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileId {
     volume: u64,
@@ -62,7 +61,7 @@ pub struct FileId {
     made: Option<SystemTime>,
 }
 
-/// Which file is at a path, which is followed through links; `None` where there is none, or the system does not say.
+/// The identity of the file at a path, through links; `None` if there is none, or the system does not report it.
 pub fn file_id(path: &Path) -> Option<FileId> {
     #[cfg(windows)]
     return windows::file_id(path);
@@ -79,7 +78,7 @@ pub fn file_id(path: &Path) -> Option<FileId> {
     }
 }
 
-/// The program that hands a link to what is registered for it, and its first word, which stands before the link.
+/// The program that opens a link with its registered program, and an argument that it needs before the link.
 pub fn opener() -> (&'static str, Option<&'static str>) {
     match () {
         () if cfg!(windows) => ("rundll32.exe", Some("url.dll,FileProtocolHandler")),
@@ -88,8 +87,7 @@ pub fn opener() -> (&'static str, Option<&'static str>) {
     }
 }
 
-/// Whether anybody could see what is printed. Windows gives a program that is started
-/// from Explorer no place for it.
+/// Whether printed errors can be seen. A Windows program that is started from Explorer has no standard error stream.
 pub fn has_stderr() -> bool {
     #[cfg(windows)]
     return !std::os::windows::io::AsRawHandle::as_raw_handle(&io::stderr()).is_null();
@@ -97,8 +95,8 @@ pub fn has_stderr() -> bool {
     true
 }
 
-/// Ends a program when this process ends, however that comes; until what is returned
-/// is dropped. Elsewhere than on Windows the terminal sees to that itself.
+/// Makes a child process end when the result is dropped or this process ends, for whatever reason. On systems other
+/// than Windows it does nothing, since the terminal ends both.
 pub fn tie(child: &Child) -> io::Result<Tie> {
     #[cfg(windows)]
     return windows::tie(child).map(|job| Tie { _job: job });
@@ -109,14 +107,14 @@ pub fn tie(child: &Child) -> io::Result<Tie> {
     }
 }
 
-/// What [`tie`] holds.
+/// The result of [`tie`]; dropping it ends the child process on Windows.
 #[derive(Debug)]
 pub struct Tie {
     #[cfg(windows)]
     _job: std::os::windows::io::OwnedHandle,
 }
 
-/// The bytes of a line such as `MemTotal:       24689300 kB` of `/proc/meminfo` (proc(5): the unit is
+/// Parses a line such as `MemTotal:       24689300 kB` of `/proc/meminfo` and returns bytes (proc(5): the unit is
 /// always written kB and means 1,024 bytes).
 #[cfg(any(target_os = "linux", test))]
 fn kilobytes(text: &str, name: &str) -> Option<u64> {

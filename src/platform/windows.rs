@@ -1,6 +1,7 @@
-//! Windows: how much memory there is (`GlobalMemoryStatusEx`, sysinfoapi.h) and is used (`GetProcessMemoryInfo`, psapi.h), how much room on disk
-//! (`GetDiskFreeSpaceExW`, fileapi.h) and which file is at a path (`GetFileInformationByHandle`, fileapi.h), programs that end with this one (job objects, jobapi2.h),
-//! Ctrl+C (consoleapi.h), and where libraries are looked for (libloaderapi.h).
+//! Windows: physical memory (`GlobalMemoryStatusEx`, sysinfoapi.h) and memory in use (`GetProcessMemoryInfo`, psapi.h),
+//! disk space (`GetDiskFreeSpaceExW`, fileapi.h), file identities (`GetFileInformationByHandle`, fileapi.h), programs
+//! that end with this one (job objects, jobapi2.h), Ctrl+C (consoleapi.h), and the search path of libraries
+//! (libloaderapi.h).
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::fs::File;
@@ -31,8 +32,8 @@ use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
 use super::{DiskSpace, FileId};
 
-/// From now on a library that is asked for by its name alone comes from the system's folder:
-/// not from that of the program, the current one, or one of `PATH`. For good.
+/// Restricts the search for libraries to the system folder from now on, permanently: libraries that are loaded by name
+/// do not come from the program's folder, the current folder, or one in `PATH`.
 pub fn load_libraries_of_the_system_only() -> io::Result<()> {
     // SAFETY: the argument is a plain number.
     let done = unsafe { SetDefaultDllDirectories(LOAD_LIBRARY_SEARCH_SYSTEM32) };
@@ -45,11 +46,11 @@ pub(super) fn physical_memory() -> Option<u64> {
     // SAFETY: the function writes at most `dwLength` bytes to the structure, which lives
     // on this stack frame, is ours alone and has exactly that size.
     let done = unsafe { GlobalMemoryStatusEx(&raw mut status) };
-    // Wine says 0 where two threads ask at once.
+    // Wine reports 0 if two threads ask at once.
     (done != 0 && status.ullTotalPhys > 0).then_some(status.ullTotalPhys)
 }
 
-/// Bytes that this process has promised to itself: what is in memory of it can have been put aside.
+/// Commit charge of this process in bytes. The working set would not do: parts of it can have been paged out.
 pub(super) fn memory_in_use() -> Option<u64> {
     let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
     let mut counters = PROCESS_MEMORY_COUNTERS { cb: size, ..PROCESS_MEMORY_COUNTERS::default() };
@@ -59,7 +60,7 @@ pub(super) fn memory_in_use() -> Option<u64> {
     (done != 0).then_some(counters.PagefileUsage as u64)
 }
 
-/// Room on the volume of a folder, for this user where there are quotas.
+/// The disk space on the volume of a folder, for this user if there are quotas.
 pub(super) fn disk_space(folder: &Path) -> Option<DiskSpace> {
     let name: Vec<u16> = folder.as_os_str().encode_wide().chain([0]).collect();
     let (mut free, mut total) = (0, 0);
@@ -69,9 +70,9 @@ pub(super) fn disk_space(folder: &Path) -> Option<DiskSpace> {
     (done != 0).then_some(DiskSpace { free, total })
 }
 
-/// Which file or folder is at a path. A number of 0 is that of file systems that have none.
+/// The identity of the file or folder at a path. File systems without file numbers report 0, and then it is `None`.
 pub(super) fn file_id(path: &Path) -> Option<FileId> {
-    // Without any rights nobody who has it open is in the way.
+    // Opened without access rights, so that no sharing mode of another process prevents it.
     let file = File::options().access_mode(0).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path).ok()?;
     let mut is = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: the handle is open as long as `file` lives, and the structure is on this stack frame and ours alone.
@@ -81,8 +82,7 @@ pub(super) fn file_id(path: &Path) -> Option<FileId> {
     (done != 0 && number != 0).then(|| FileId { volume: is.dwVolumeSerialNumber.into(), number, made })
 }
 
-/// A job that ends the program in it as soon as the returned handle is closed,
-/// however this process ends.
+/// Creates a job that kills the program in it as soon as the returned handle is closed, for whatever reason this process ends.
 pub(super) fn tie(child: &Child) -> io::Result<OwnedHandle> {
     // SAFETY: both arguments may be null: default security, no name.
     let job = unsafe { CreateJobObjectW(ptr::null(), ptr::null()) };
@@ -103,8 +103,8 @@ pub(super) fn tie(child: &Child) -> io::Result<OwnedHandle> {
     Ok(owned)
 }
 
-/// Ctrl+C, and the end of the console or of the session, as something to be noticed: from
-/// [`Interrupts::watch`] on it does not end the program any more.
+/// Detects Ctrl+C and the end of the console or of the session. From [`Interrupts::watch`] on, they do not end the
+/// program at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Interrupts(());
 
@@ -112,7 +112,7 @@ static HAS_COME: AtomicBool = AtomicBool::new(false);
 static IS_CLOSING: AtomicBool = AtomicBool::new(false);
 
 impl Interrupts {
-    /// Begins to notice. A program without a console joins that of the shell it was started from.
+    /// Starts to detect. A program without a console attaches to that of the shell from which it was started.
     pub fn watch() -> Self {
         // SAFETY: both take plain values, and the handler is a function that stays. That there
         // is no console, or one already, is no error: then nobody presses Ctrl+C, or it comes.
@@ -123,25 +123,25 @@ impl Interrupts {
         Self(())
     }
 
-    /// Whether there was one.
+    /// Whether there was an interrupt.
     pub fn came(self) -> bool {
         HAS_COME.load(Ordering::Relaxed)
     }
 
-    /// Whether the console closes or the session ends: what is not done in five seconds never is.
+    /// Whether the console closes or the session ends: the process has only five seconds left.
     pub fn is_closing(self) -> bool {
         IS_CLOSING.load(Ordering::Relaxed)
     }
 }
 
-/// Called by the system on a thread of its own.
+/// The handler, which the system calls on a thread of its own.
 unsafe extern "system" fn on_interrupt(kind: u32) -> i32 {
     let is_closing = !matches!(kind, CTRL_C_EVENT | CTRL_BREAK_EVENT);
     IS_CLOSING.fetch_or(is_closing, Ordering::Relaxed);
     HAS_COME.store(true, Ordering::Relaxed);
     if is_closing {
-        // The console closes, or the user logs off: the process ends when this returns, or
-        // when the system's patience does. Until then the work can come to its end.
+        // The console closes, or the user logs off: the process ends when this returns or when the system's timeout
+        // passes. Until then the work can finish.
         const LONGER_THAN_ANY_PATIENCE: Duration = Duration::from_secs(30);
         std::thread::sleep(LONGER_THAN_ANY_PATIENCE);
     }
@@ -164,7 +164,7 @@ mod tests {
     fn a_library_beside_the_program_in_the_current_folder_or_in_the_path_is_not_loaded() {
         let elsewhere = tempfile::tempdir().unwrap();
         let program = std::env::current_exe().unwrap();
-        // One of the system's own, under a name that it does not have there.
+        // One of the system's own libraries, under a name that does not exist in the system folder.
         let library = format!(r"{}\System32\version.dll", std::env::var("SystemRoot").unwrap());
         for folder in [program.parent().unwrap(), elsewhere.path()] {
             let planted = tempfile::Builder::new().prefix("highwater-test-").suffix(".dll").tempfile_in(folder).unwrap();

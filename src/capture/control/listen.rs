@@ -1,9 +1,8 @@
-//! The window's ear: a thread of its own takes what a recorder says as fast as it comes and
-//! keeps only the newest of it. So a recorder is never held up by a window that looks
-//! elsewhere, and who asks how it goes never waits.
+//! Receives the recorder's messages on a thread of its own, as fast as they come, and keeps only the newest. So a busy
+//! window never blocks the recorder, and asking for the state never waits.
 //!
-//! A recorder says last that it has ended ([`Message::Ended`]) or failed. One that does
-//! neither was ended from outside: what it started in the system may still run.
+//! The recorder's last message says that it has ended ([`Message::Ended`]) or failed. If neither comes, the recorder
+//! was killed, and the sessions that it started may still run.
 
 use std::io::Read;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,18 +12,18 @@ use std::time::Duration;
 use super::{Message, Progress, lines};
 use crate::capture::Leftovers;
 
-/// How what a recorder says came to its end.
+/// How the messages of a recorder ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum End {
     /// Everything was stopped and put back.
     Orderly,
-    /// The recorder says what went wrong, and stopped what it could.
+    /// The recorder reported what went wrong, after it stopped what it could.
     Failed(String),
-    /// It said nothing more. Sessions may still run.
+    /// The messages broke off. Sessions may still run.
     CutShort,
 }
 
-/// What a recorder has said so far.
+/// The newest messages of a recorder.
 #[derive(Debug)]
 pub struct Listener {
     heard: Arc<Heard>,
@@ -44,7 +43,7 @@ struct Said {
 }
 
 impl Listener {
-    /// Begins to listen, until the stream ends.
+    /// Starts to listen; ends with the stream.
     pub fn new(stream: impl Read + Send + 'static) -> Self {
         let heard = Arc::new(Heard::default());
         let ear = Arc::clone(&heard);
@@ -57,22 +56,22 @@ impl Listener {
         self.heard.said().progress.clone()
     }
 
-    /// How it ended; `None` while it goes on. Does not wait.
+    /// How the recording ended; `None` while it runs. Does not wait.
     pub fn end(&self) -> Option<End> {
         self.heard.said().end.clone()
     }
 
-    /// What was cleaned up, if that is what the recorder was started for.
+    /// The leftovers that were cleaned up, if the recorder was started for that.
     pub fn cleaned_up(&self) -> Option<Leftovers> {
         self.heard.said().cleaned_up.clone()
     }
 
-    /// Waits for the first word, or for the end; whether either came in this time.
+    /// Waits for the first progress message or for the end; returns whether either came before the timeout.
     pub fn wait_for_word(&self, patience: Duration) -> bool {
         self.heard.wait(patience, |said| said.progress.is_some() || said.end.is_some())
     }
 
-    /// Waits for the end; one that does not come in this time is as none.
+    /// Waits for the end. If the timeout passes first, the result is [`End::CutShort`].
     pub fn wait_for_end(&self, patience: Duration) -> End {
         self.heard.wait(patience, |said| said.end.is_some());
         self.end().unwrap_or(End::CutShort)
@@ -81,7 +80,7 @@ impl Listener {
 
 impl Heard {
     fn said(&self) -> MutexGuard<'_, Said> {
-        // What was said is whole at any time.
+        // The data are consistent at any time, so a poisoned lock can be used.
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -98,7 +97,7 @@ impl Heard {
                 Some(Message::CleanedUp(what)) => said.cleaned_up = Some(what),
                 Some(Message::Failed(reason)) => said.end = Some(End::Failed(reason)),
                 Some(Message::Ended) => said.end = Some(End::Orderly),
-                // Not a recorder of this version, or none: nothing it says can be relied on.
+                // Either not a recorder, or one of another version: its messages cannot be relied on.
                 None => break,
             }
             drop(said);
@@ -134,7 +133,7 @@ mod tests {
                 write.write_all(line.as_bytes()).unwrap();
                 bytes += line.len();
             }
-            // Still there, and silent: nobody can tell the newest by the end.
+            // The pipe stays open without another line, so the end of the stream cannot reveal the newest message.
             (write, bytes)
         });
         let end = Instant::now() + LONG;

@@ -1,10 +1,10 @@
-//! What an elevated recorder is told on its command line, there and back. Anybody can start
-//! it with any words (Windows then asks the user), so nothing is taken from them that is not
-//! exactly what the window says; what names a pipe or a user must be no more than that.
+//! The command line of an elevated recorder, formatted and parsed. Anybody can start the recorder with any arguments
+//! (Windows then asks the user), so it accepts exactly what the window sends and nothing else. Names of pipes and users
+//! are validated.
 //!
 //! ```text
-//! --request {…} --folder C:\… | --clean-up     what to do
-//! --pipe highwater-… --sid S-1-…               who waits for it, and where
+//! --request {…} --folder C:\… | --clean-up     the task
+//! --pipe highwater-… --sid S-1-…               the pipe, and the user who may open it
 //! ```
 
 use std::ffi::OsString;
@@ -12,37 +12,37 @@ use std::path::PathBuf;
 
 use crate::capture::{CaptureError, Request};
 
-/// What a recorder is started for.
+/// The orders that a recorder is started with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Orders {
-    /// What it does.
+    /// The task to do.
     pub errand: Errand,
-    /// Where it tells how that goes.
+    /// The pipe for progress and commands.
     pub pipe: PipeName,
-    /// Who may listen there.
+    /// The user who may open the pipe.
     pub sid: Sid,
 }
 
-/// What a recorder does.
+/// A task of a recorder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Errand {
-    /// Records into lanes in a folder, until it is told to stop.
+    /// Records into lanes in a folder until it is told to stop.
     Record {
-        /// What.
+        /// The request.
         request: Box<Request>,
-        /// The folder, which is there already.
+        /// The folder, which exists already.
         folder: PathBuf,
     },
-    /// Stops sessions and puts back values of recordings that do not run any more.
+    /// Stops the sessions and restores the registry values of recordings that no longer run.
     CleanUp,
 }
 
-/// The name of a pair of pipes: `highwater-`, letters, digits and dashes.
+/// The name of a pair of pipes: `highwater-` and letters, digits and dashes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PipeName(String);
 
 impl PipeName {
-    /// `None` for what is no such name.
+    /// Checks a name; `None` if it is not of this form.
     pub fn new(name: &str) -> Option<Self> {
         const MOST: usize = 128;
         let rest = name.strip_prefix("highwater-")?;
@@ -50,27 +50,27 @@ impl PipeName {
         (is_name && name.len() <= MOST).then(|| Self(name.to_owned()))
     }
 
-    /// As text.
+    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The identity of one account as text, `S-1-5-21-…`: numbers only. So nothing else can come into the
-/// text of a security descriptor with it, such as the two letters that stand for everybody; and it is none of the groups
-/// that everybody knows, such as `S-1-1-0`, which are everybody too.
+/// The SID of one account as text, `S-1-5-21-…`. Its parts are numbers, so it cannot smuggle anything else into the
+/// text of a security descriptor, such as the two letters that stand for everybody. Well-known groups such as `S-1-1-0`
+/// (everybody) are refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sid(String);
 
 impl Sid {
-    /// `None` for what is no such identity.
+    /// Checks a SID; `None` if it is not that of one account.
     pub fn new(text: &str) -> Option<Self> {
-        /// More numbers than an account's identity has.
+        /// More numbers than an account's SID has.
         const MOST: usize = 8;
         let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         let number = |part: &str| is_number(part).then(|| part.parse::<u32>().ok()).flatten();
         let numbers: Vec<u32> = text.strip_prefix("S-1-")?.splitn(MOST, '-').map(number).collect::<Option<_>>()?;
-        // Accounts of machines and domains, those of the cloud, and the system itself.
+        // Accounts of machines and domains, cloud accounts (Entra ID), and the system itself.
         let is_account = match numbers[..] {
             [5, 21, _, _, _, id] => !is_built_in_group(id),
             [12, 1, _, _, _, _] | [5, 18] => true,
@@ -79,21 +79,21 @@ impl Sid {
         is_account.then(|| Self(text.to_owned()))
     }
 
-    /// As text.
+    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Whether an account of a domain with this last number is one of the groups that every domain has: below 1,000 only
-/// a few are users (Microsoft's page of well-known SIDs).
+/// Whether this last number of a domain SID is that of a built-in group: below 1,000 only a few are users (Microsoft's
+/// page of well-known SIDs).
 fn is_built_in_group(id: u32) -> bool {
     const USERS: [u32; 5] = [500, 501, 502, 503, 504];
     id < 1000 && !USERS.contains(&id)
 }
 
 impl Orders {
-    /// As words of a command line, without the program's name.
+    /// Formats the orders as command line arguments, without the program's name.
     pub fn words(&self) -> Result<Vec<String>, CaptureError> {
         let mut words = match &self.errand {
             Errand::CleanUp => vec!["--clean-up".to_owned()],
@@ -107,7 +107,7 @@ impl Orders {
         Ok(words)
     }
 
-    /// The way back. Every word must be known and stand there once.
+    /// Parses command line arguments. Unknown and repeated arguments are errors.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, CaptureError> {
         let mut words = words.into_iter().map(|word| word.into_string().map_err(|_| bad("a word is not text")));
         let (mut request, mut folder, mut pipe, mut sid, mut clean_up) = (None, None, None, None, None);
@@ -232,7 +232,7 @@ mod tests {
             assert_eq!(Sid::new(sid), None, "{sid:?}");
         }
         assert_eq!(Sid::new(&format!("S-1-{}", "1".repeat(300))), None);
-        // Everybody, everybody who has logged on, the interactive, users, administrators, app packages, all of a domain.
+        // Everyone, authenticated users, interactive users, users, administrators, app packages, all users of a domain.
         for group in ["S-1-1-0", "S-1-0", "S-1-0-0", "S-1-2-0", "S-1-5-4", "S-1-5-7", "S-1-5-11", "S-1-5-32-544", "S-1-5-32-545"]
         {
             assert_eq!(Sid::new(group), None, "{group}");

@@ -1,7 +1,7 @@
-//! Pages that one process allocated or freed in another. Their stacks say only who called, and
-//! with this whose pages they are about.
+//! Page events that one process caused in another. Their stack events name only the calling thread; this table finds
+//! the process that owns the pages.
 //!
-//! Most callers call for themselves, so this is nearly always nearly empty.
+//! Most processes allocate for themselves, so the table is nearly always almost empty.
 
 use std::collections::VecDeque;
 
@@ -9,33 +9,32 @@ use crate::etl::write::NewEvent;
 use crate::tables::KeyedMap;
 use crate::units::{Pid, Tid};
 
-/// So many are remembered; a stack that comes later is taken for one of its caller's own.
+/// Maximum number of events in the table. A stack that comes after its event was removed counts as its caller's own.
 const MOST: usize = 8192;
 
-/// A thread at a time.
+/// The time and thread of an event.
 type Moment = (i64, Tid);
 
-/// The newest of those events, and whose pages they were about.
+/// The newest of these events, with the owners of the pages.
 #[derive(Debug, Default)]
 pub(super) struct Callers {
     owners: KeyedMap<Moment, Pid>,
-    /// The oldest first.
+    /// Keys of the table, oldest first.
     order: VecDeque<Moment>,
 }
 
 impl Callers {
-    /// Events that are remembered.
+    /// Number of events in the table.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.owners.len().max(self.order.len())
     }
 
-    /// Takes note of an event about pages. Of several events of one thread at one time, the last
-    /// counts: a stack follows its event.
+    /// Notes a page event. If a thread has several events at one time, the last one counts: a stack follows its event.
     pub(super) fn note(&mut self, event: &NewEvent<'_>, owner: Pid) {
         let moment = (event.time, event.tid);
         if !event.tid.is_known() {
-            // Rundowns, which have no stacks.
+            // A rundown event, which has no stack.
             return;
         }
         if event.pid == owner {
@@ -57,7 +56,7 @@ impl Callers {
         }
     }
 
-    /// Whose pages the event of a thread at a time was about, if it is known to have been another's.
+    /// The owner of the pages of the event that a thread wrote at a time, if it is known to be another process.
     pub(super) fn owner_of_pages(&self, time: i64, tid: Tid) -> Option<Pid> {
         if self.owners.is_empty() { None } else { self.owners.get(&(time, tid)).copied() }
     }

@@ -1,14 +1,14 @@
-//! What other sessions than the kernel's tell of processes. Who is followed comes by the kernel's,
-//! perhaps a second later: until it is known of a process, its events wait.
+//! The process filter for sessions other than the kernel's. Only the kernel session tells which processes are followed,
+//! perhaps a second later; until then the events of a process wait.
 
 use super::Followed;
 use super::waiting::Waiting;
 use crate::etl::write::NewEvent;
 
-/// Passes on what comes of the followed processes: an event belongs to the process that wrote it. Of
-/// a process that is not announced in time it is dropped.
+/// Passes on the events of the followed processes; an event belongs to the process that wrote it. If the process is not
+/// announced in time, the event is dropped.
 ///
-/// Cost and memory: those of [`Followed`].
+/// Cost and memory: as for [`Followed`].
 #[derive(Debug)]
 pub struct Elsewhere {
     pub(super) waiting: Waiting,
@@ -17,12 +17,12 @@ pub struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// `frequency`: ticks a second of the events' times.
+    /// Creates a filter. `frequency` is the number of ticks in a second of event time.
     pub fn new(frequency: u64) -> Self {
         Self { waiting: Waiting::new(frequency), now: i64::MIN }
     }
 
-    /// Takes the next event; `pass` gets what is to be recorded now.
+    /// Takes the next event; calls `pass` with each event to be recorded now.
     pub fn take(&mut self, followed: &Followed, event: &NewEvent<'_>, pass: &mut dyn FnMut(&NewEvent<'_>)) {
         self.now = self.now.max(event.time);
         self.settle(followed, pass);
@@ -36,8 +36,7 @@ impl Elsewhere {
         }
     }
 
-    /// Passes on what has waited to know of a process that is known now. To be called now and then,
-    /// where nothing more may come.
+    /// Passes on or drops the events whose process is known by now. Call it from time to time, in case no more events come.
     pub fn settle(&mut self, followed: &Followed, pass: &mut dyn FnMut(&NewEvent<'_>)) {
         if self.waiting.is_empty() {
             return;

@@ -1,27 +1,27 @@
-//! Which process had an id when, and whether it is followed.
+//! Which process had an id at which time, and whether it is followed.
 //!
-//! Of each id the process that has it now is known, and the one that had it before, for what comes
-//! of it late. Events are nearly in order: each is judged by its own time.
+//! For each id, the process that has it now and the one that had it before are kept, for late events. Events come
+//! nearly in order, and each is judged by its own time.
 
 use std::collections::VecDeque;
 
 use crate::events::ProcessChange;
 use crate::tables::KeyedMap;
 
-/// More processes than a machine has; of further ones nothing is remembered.
+/// More processes than a machine has; further ones are ignored.
 const MOST: usize = 1 << 16;
-/// So many that have ended are remembered.
+/// Number of ended processes that are kept.
 const MOST_ENDED: usize = 4096;
 
-/// The processes.
+/// The known processes.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
     of: KeyedMap<u32, Lifetimes>,
-    /// Ids and their ends, in the order in which these were told.
+    /// Process ids and end times, in the order of their end events.
     ended: VecDeque<(u32, i64)>,
 }
 
-/// The processes of one id; one of the two is there.
+/// The processes of one id; at least one of the two is present.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lifetimes {
     now: Option<Life>,
@@ -30,33 +30,33 @@ struct Lifetimes {
 
 #[derive(Clone, Copy, Debug)]
 enum Life {
-    /// It is followed, and the stream did not name it yet.
+    /// It is followed, but the stream has not named it yet.
     Awaited { from: i64 },
-    /// The stream did not name it in time, so it is not followed until it does.
+    /// The stream did not name it in time, so it is not followed until then.
     Presumed,
-    /// The stream named it, first at `since`.
+    /// The stream has named it, first at the time `since`.
     Named { key: u64, since: i64, followed: FollowedFrom },
 }
 
-/// It is followed as to what comes at this time or later; `None` if it is not. What came before was
-/// dropped already, so its stacks are too.
+/// The time from which a process is followed; `None` if it is not. Earlier events were dropped already, so their stacks
+/// are dropped too.
 type FollowedFrom = Option<i64>;
 
 #[derive(Clone, Copy, Debug)]
 struct Ended {
-    /// The last moment at which the id was its.
+    /// The last moment at which it had the id.
     at: i64,
     followed: FollowedFrom,
 }
 
-/// What a process event brought.
+/// The news in a process event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Told {
-    /// Nothing: the process was known, or has ended.
+    /// None: the process is known, or has ended.
     Known,
-    /// A process that nobody knew of.
+    /// A new process.
     New,
-    /// The first word of one whose id was told from outside.
+    /// The first event of a process whose id was given beforehand.
     Awaited,
 }
 
@@ -71,13 +71,13 @@ impl Life {
 }
 
 impl Lives {
-    /// Ids that are remembered.
+    /// Number of ids in the table.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.of.len().max(self.ended.len())
     }
 
-    /// Follows whoever has this id now, or is the next to be named with it. Time has come to `now`.
+    /// Follows the process that has this id now, or the next one that is named with it. `now` is the newest event time.
     pub(super) fn follow(&mut self, pid: u32, now: i64) {
         let lifetimes = self.of.entry(pid).or_default();
         let from_now = now.saturating_add(1);
@@ -89,8 +89,7 @@ impl Lives {
         });
     }
 
-    /// Whether the process that had an id at a time is followed as to that time; `None` if it is not
-    /// known.
+    /// Whether the process that had this id at this time is followed at that time; `None` if it is not known.
     pub(super) fn was_followed(&self, pid: u32, at: i64) -> Option<bool> {
         let lifetimes = self.of.get(&pid)?;
         let followed = match lifetimes.before {
@@ -100,12 +99,12 @@ impl Lives {
         Some(followed.is_some_and(|from| from <= at))
     }
 
-    /// Whether the process that has an id now is followed.
+    /// Whether the process that has this id now is followed.
     pub(super) fn is_followed(&self, pid: u32) -> bool {
         self.of.get(&pid).and_then(|lifetimes| lifetimes.now).and_then(Life::followed).is_some()
     }
 
-    /// The ids of those that are followed now, in order.
+    /// Ids of the processes that are followed now, ascending.
     pub(super) fn followed(&self) -> Vec<u32> {
         let now = |(&pid, lifetimes): (&u32, &Lifetimes)| lifetimes.now.and_then(Life::followed).map(|_| pid);
         let mut pids: Vec<u32> = self.of.iter().filter_map(now).collect();
@@ -113,22 +112,22 @@ impl Lives {
         pids
     }
 
-    /// Who has this id is taken for one that is not followed, as long as nothing is said of it. After
-    /// the end of a process these were its last events, and say nothing of the next.
+    /// Presumes that the process with this id is not followed, until it is named. Does nothing if the id is known:
+    /// after the end of a process, the waiting events were its last ones and say nothing about the next process.
     pub(super) fn presume_foreign(&mut self, pid: u32) {
         if !self.of.contains_key(&pid) && self.of.len() < MOST {
             self.of.insert(pid, Lifetimes { now: Some(Life::Presumed), before: None });
         }
     }
 
-    /// Takes note of a process event; `is_wanted` says whether such a process is to be followed.
+    /// Learns from a process event; `is_wanted` says whether such a process is to be followed.
     pub(super) fn learn(&mut self, pid: u32, time: i64, change: ProcessChange, key: u64, is_wanted: bool) -> Told {
         if self.of.len() >= MOST && !self.of.contains_key(&pid) {
             return Told::Known;
         }
         let lifetimes = self.of.entry(pid).or_default();
         if lifetimes.before.is_some_and(|before| time <= before.at) {
-            return Told::Known; // a late word of one that has ended
+            return Told::Known; // a late event of an ended process
         }
         if change == ProcessChange::End {
             self.end(pid, time, is_wanted);
@@ -137,7 +136,8 @@ impl Lives {
         let named = |followed| Some(Life::Named { key, since: time, followed });
         let followed = is_wanted.then_some(i64::MIN);
         match lifetimes.now {
-            // Who starts during the rundown is told of twice. A system that hides its addresses has zeros.
+            // A process that starts during the rundown is announced twice. A system that hides its addresses writes
+            // zeros as keys.
             Some(Life::Named { key: known, .. }) if known == key && (key != 0 || change != ProcessChange::Start) => Told::Known,
             Some(Life::Awaited { from }) => {
                 lifetimes.now = named(Some(from));
@@ -151,9 +151,9 @@ impl Lives {
                 lifetimes.now = named(followed);
                 Told::New
             }
-            Some(Life::Named { since, .. }) if time < since => Told::Known, // late, of one before it
+            Some(Life::Named { since, .. }) if time < since => Told::Known, // a late event of an earlier process
             Some(Life::Named { .. }) => {
-                // Its end was lost.
+                // The end event of the earlier process was lost.
                 self.end(pid, time.saturating_sub(1), is_wanted);
                 self.of.entry(pid).or_default().now = named(followed);
                 Told::New
@@ -161,11 +161,11 @@ impl Lives {
         }
     }
 
-    /// A process ends; if nobody knew of it, `is_wanted` says whether it was to be followed.
+    /// Notes the end of a process; if it was unknown, `is_wanted` says whether it should have been followed.
     fn end(&mut self, pid: u32, at: i64, is_wanted: bool) {
         let lifetimes = self.of.entry(pid).or_default();
         let followed = match lifetimes.now {
-            // The end of one before it, told late.
+            // A late end event of an earlier process.
             Some(Life::Named { since, .. }) if at < since => return,
             Some(life) => life.followed(),
             None => is_wanted.then_some(i64::MIN),

@@ -1,9 +1,9 @@
-//! Names of images that are followed.
+//! The image names that are followed.
 
 use crate::events::ProcessInfo;
 use crate::events::program_name::{CUT, file_name, of_command_line};
 
-/// File names, in lower case.
+/// File names in lower case.
 #[derive(Debug)]
 pub(super) struct Names(Vec<String>);
 

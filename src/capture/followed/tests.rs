@@ -1,5 +1,5 @@
-//! Examples, and a property: whatever order things come in, exactly what an oracle chooses is
-//! passed on that knows the whole stream and the true owner of everything in it.
+//! Examples, and a property: in whatever order the events come, exactly those are passed on that an oracle chooses,
+//! which knows the whole stream and the true owner of each event.
 
 mod elsewhere;
 mod examples;
@@ -17,7 +17,7 @@ use crate::units::{Pid, PointerSize, Tid};
 
 const FREQUENCY: u64 = 1000;
 
-/// An event of the kernel's session.
+/// An event of the kernel session.
 #[derive(Clone, Debug)]
 struct Sent {
     time: i64,
@@ -34,31 +34,31 @@ fn payload(fill: impl FnOnce(&mut Payload)) -> Vec<u8> {
 }
 
 impl Sent {
-    /// A process allocates pages, of which the process `owner` has them.
+    /// A process allocates pages in the process `owner`.
     fn pages(time: i64, (pid, tid): (u32, u32), owner: u32) -> Self {
         let range = PageRange { base: 0x1_0000, size: 0x1000, owner: Pid(owner), flags: mem::COMMIT };
         Self { time, pid, tid, hook: hook::VIRTUAL_ALLOC, payload: payload(|out| memory::pages(out, &range)) }
     }
 
-    /// Pages that were there before.
+    /// A rundown event for pages that existed before.
     fn region(time: i64, owner: u32) -> Self {
         let region = CommittedRegion { base: 0x1_0000, size: 0x1000, committed: 0x1000, owner: Pid(owner) };
         let payload = payload(|out| memory::pages_rundown(out, &region));
         Self { time, pid: u32::MAX, tid: u32::MAX, hook: hook::VIRTUAL_RUNDOWN_START, payload }
     }
 
-    /// A part of the stack of the event of a thread at `owner`.
+    /// A part of the stack of the event that a thread wrote at the time `owner`.
     fn stack(time: i64, (pid, tid): (u32, u32), owner: i64) -> Self {
         let payload = payload(|out| stack::stack(out, owner, Pid(pid), Tid(tid), &[0x7FF0_0000, 0x7FF0_0010]));
         Self { time, pid: u32::MAX, tid: u32::MAX, hook: hook::STACK, payload }
     }
 
-    /// A thread, as [`hook::THREAD_START`] and its like tell of it.
+    /// A thread event, such as [`hook::THREAD_START`].
     fn thread(time: i64, hook: u16, pid: u32, tid: u32) -> Self {
         Self { time, pid: 4, tid: 1, hook, payload: payload(|out| system::thread(out, Pid(pid), Tid(tid), "")) }
     }
 
-    /// A processor ran a thread.
+    /// A CPU sample of a thread.
     fn sample(time: i64, tid: u32) -> Self {
         let payload = payload(|out| {
             out.word(0x7FF0_0000).u32(tid).u32(1);
@@ -66,14 +66,14 @@ impl Sent {
         Self { time, pid: u32::MAX, tid: u32::MAX, hook: hook::SAMPLE, payload }
     }
 
-    /// What [`hook::PROCESS_START`] and its like say of a process.
+    /// A process event, such as [`hook::PROCESS_START`].
     fn process(time: i64, hook: u16, pid: u32, info: &ProcessInfo) -> Self {
         let details = ProcessDetails { session: 1, status: 0, sid: SID_USER };
         let writer = if hook == hook::PROCESS_START { info.parent } else { pid };
         Self { time, pid: writer, tid: 1, hook, payload: payload(|out| system::process(out, Pid(pid), info, details)) }
     }
 
-    /// As a consumer gives it, with a number by which it is known again.
+    /// The event as a consumer passes it, with a number by which the tests recognize it.
     fn event(&self, number: usize) -> NewEvent<'_> {
         let kind = if self.tid == u32::MAX { HeaderKind::PerfInfo } else { HeaderKind::System };
         let is_process = (hook::PROCESS_START..=hook::PROCESS_RUNDOWN_END).contains(&self.hook);
@@ -102,7 +102,7 @@ fn following(pids: &[u32], names: &[&str], children: bool) -> Followed {
     Followed::new(&Rules { pids: pids.to_vec(), names, children }, FREQUENCY)
 }
 
-/// The numbers of the events that are passed on, in order, of events that are numbered as they come.
+/// Sends events numbered in their order; returns the numbers of those that are passed on.
 fn passed(followed: &mut Followed, sent: &[Sent]) -> Vec<usize> {
     let mut numbers = Vec::new();
     for (number, event) in sent.iter().enumerate() {

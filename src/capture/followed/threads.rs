@@ -1,19 +1,19 @@
-//! Which process a thread is of, as the kernel tells of threads: samples name nothing else.
+//! The process of each thread, from the kernel's thread events. Samples name only the thread.
 
 use std::collections::VecDeque;
 
 use crate::tables::KeyedMap;
 
-/// More threads than a machine has; of further ones nothing is remembered.
+/// More threads than a machine has; further ones are ignored.
 const MOST: usize = 1 << 18;
-/// So many that have ended are remembered, for what comes of them late.
+/// Number of ended threads that are kept, for late events.
 const MOST_ENDED: usize = 4096;
 
-/// The threads.
+/// The known threads.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     of: KeyedMap<u32, Thread>,
-    /// Ids in the order in which their ends were told.
+    /// Ids of ended threads, in the order of their end events.
     ended: VecDeque<u32>,
 }
 
@@ -24,13 +24,13 @@ struct Thread {
 }
 
 impl Threads {
-    /// Threads that are remembered.
+    /// Number of threads in the table.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.of.len().max(self.ended.len())
     }
 
-    /// Takes note of what a thread event says.
+    /// Learns from a thread event.
     pub(super) fn learn(&mut self, tid: u32, pid: u32, has_ended: bool) {
         if self.of.len() >= MOST && !self.of.contains_key(&tid) {
             return;
@@ -48,7 +48,7 @@ impl Threads {
         }
     }
 
-    /// The process of a thread; `None` if it is not known.
+    /// The process of a thread, if known.
     pub(super) fn owner(&self, tid: u32) -> Option<u32> {
         self.of.get(&tid).map(|thread| thread.pid)
     }

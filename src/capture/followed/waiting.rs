@@ -1,7 +1,7 @@
-//! Events of processes of which nothing is known yet.
+//! Events that wait because their process is not known yet.
 //!
-//! Each process has a queue. Where memory runs out, or time, the queue that began first is given up
-//! as a whole: its process seems not to be one that will be announced.
+//! Each process has a queue. When memory or time runs out, the oldest queue is dropped as a whole: its process will
+//! probably never be announced.
 
 use std::collections::VecDeque;
 
@@ -10,19 +10,19 @@ use crate::etl::{EventId, ExtendedItem, HeaderKind};
 use crate::tables::KeyedMap;
 use crate::units::{Pid, PointerSize, Tid};
 
-/// Bytes of all events that wait.
+/// Maximum size of all waiting events, in bytes.
 pub(super) const MOST_BYTES: usize = 4 << 20;
-/// Seconds of a queue: rundowns are done and processes announced long before.
+/// Maximum age of a queue, in seconds. Rundowns end and processes are announced long before.
 pub(super) const PATIENCE: i64 = 10;
 
-/// Events that wait.
+/// The waiting events.
 #[derive(Debug)]
 pub(super) struct Waiting {
     queues: KeyedMap<u32, Queue>,
-    /// Processes that have a queue; the one that began first is first.
+    /// Processes that have a queue, the oldest queue first.
     order: VecDeque<u32>,
     bytes: usize,
-    /// Ticks of [`PATIENCE`].
+    /// [`PATIENCE`] in ticks.
     patience: i64,
 }
 
@@ -32,10 +32,10 @@ struct Queue {
     events: Vec<Held>,
 }
 
-/// An event with memory of its own.
+/// An event that owns its data.
 #[derive(Debug)]
 pub(super) struct Held {
-    /// When its process had to live.
+    /// The time at which its process must have run.
     at: i64,
     processor: u16,
     time: i64,
@@ -51,7 +51,7 @@ pub(super) struct Held {
 }
 
 impl Waiting {
-    /// `frequency`: ticks a second.
+    /// `frequency` is the number of ticks in a second.
     pub(super) fn new(frequency: u64) -> Self {
         let patience = i64::try_from(frequency).unwrap_or(i64::MAX).saturating_mul(PATIENCE);
         Self { queues: KeyedMap::default(), order: VecDeque::new(), bytes: 0, patience }
@@ -61,20 +61,20 @@ impl Waiting {
         self.order.is_empty()
     }
 
-    /// Processes with a queue of whose newest event `is_known` says so.
+    /// The processes whose newest queued event satisfies `is_known`.
     pub(super) fn whose(&self, is_known: impl Fn(u32, i64) -> bool) -> Vec<u32> {
         let newest =
             |pid: &u32| self.queues.get(pid).and_then(|queue| queue.events.last()).is_some_and(|held| is_known(*pid, held.at));
         self.order.iter().copied().filter(newest).collect()
     }
 
-    /// Bytes of what waits.
+    /// Size of the waiting events, in bytes.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Keeps an event that is to be judged by what a process was at a time.
+    /// Queues an event. Whether it is passed on depends on the state of the process at the time `at`.
     pub(super) fn push(&mut self, pid: u32, at: i64, event: &NewEvent<'_>) {
         let held = Held::new(at, event);
         self.bytes += held.bytes();
@@ -85,8 +85,8 @@ impl Waiting {
         queue.events.push(held);
     }
 
-    /// Passes on or drops what waits for a process, in order, as `is_wanted` says of its time; `None`
-    /// lets it wait on. Tells the number of those dropped.
+    /// Passes on or drops the queued events of a process, in order. `is_wanted` decides by the time of the event; with
+    /// `None` it keeps waiting. Returns the number of dropped events.
     pub(super) fn settle(
         &mut self,
         pid: u32,
@@ -113,7 +113,7 @@ impl Waiting {
         dropped
     }
 
-    /// Takes what waits for somebody, in order, each with when its process had to live.
+    /// Removes and returns the queue with this key, in order, each event with the time at which its process must have run.
     pub(super) fn take(&mut self, whose: u32) -> Vec<(i64, Held)> {
         let Some(queue) = self.queues.remove(&whose) else { return Vec::new() };
         self.order.retain(|&of| of != whose);
@@ -121,8 +121,7 @@ impl Waiting {
         queue.events.into_iter().map(|held| (held.at, held)).collect()
     }
 
-    /// Gives up the queue that began first, if memory or its time has run out. Tells its process
-    /// and its number of events.
+    /// Drops the oldest queue if memory or its time has run out. Returns its process and its number of events.
     pub(super) fn expire(&mut self, now: i64) -> Option<(u32, u64)> {
         let &pid = self.order.front()?;
         let is_old = |queue: &Queue| now.saturating_sub(queue.since) > self.patience;

@@ -1,4 +1,4 @@
-//! The bytes compared with the examples that are known, and with the offsets of the 64-bit form.
+//! Compares the bytes with known examples and with the offsets of the 64-bit structure.
 
 use super::*;
 use crate::capture::Target;
@@ -25,7 +25,7 @@ fn a_heap_session_has_every_field_at_its_64_bit_offset() {
     let stacks = [hook::HEAP_ALLOC, hook::HEAP_REALLOC];
     let built = session(SessionKind::Heap { pids: &[4660], stacks: &stacks }).build().unwrap();
     let bytes = built.bytes();
-    // Fixed part, room for two names of 1,024 characters, and 256 bytes: what PerfView gives.
+    // Fixed part, room for two names of 1,024 characters, and 256 bytes: the size that PerfView uses.
     assert_eq!(bytes.len(), 0x78 + 4096 + 256);
     let mut expected = vec![0; bytes.len()];
     let mut set = |at: usize, field: &[u8]| expected[at..at + field.len()].copy_from_slice(field);
@@ -43,7 +43,7 @@ fn a_heap_session_has_every_field_at_its_64_bit_offset() {
     set(0x74, &0x78u32.to_le_bytes());
     set(0x78, b"H\0e\0a\0p\0\0\0");
     let block = [0x0002_0006u32, 0x0002_0002, 0x1234, 0x0003_0003, 0x1021, 0x1022];
-    // Behind the name, which ends at 0x82, at a multiple of eight.
+    // Behind the name, which ends at 0x82, at the next multiple of eight.
     set(0x88, &block.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>());
     assert_eq!(bytes, expected);
 }
@@ -182,7 +182,7 @@ fn buffers_are_few_at_first_and_a_part_of_the_memory_at_most() {
     assert_eq!(Buffers::heap(4, 16 * GB, &request), Buffers { size_kb: 1024, minimum: 64, maximum: 1365 });
     assert_eq!(Buffers::heap(64, 64 * GB, &request), Buffers { size_kb: 1024, minimum: 128, maximum: 1365 });
     assert_eq!(Buffers::kernel(4, 16 * GB, &request), Buffers { size_kb: 1024, minimum: 16, maximum: 341 });
-    // Where a buffer of 1 MB each is too much, they are smaller.
+    // If buffers of 1 MB are too large, they are smaller.
     assert_eq!(Buffers::user(32, GB / 4, &request), Buffers { size_kb: 64, minimum: 64, maximum: 85 });
     let request = Request { buffer_size: Some(128 << 10), buffers: Some(40), ..request };
     assert_eq!(Buffers::heap(4, 16 * GB, &request), Buffers { size_kb: 128, minimum: 40, maximum: 40 });

@@ -1,14 +1,13 @@
-//! Which provider a word means: a GUID, or a name. Asked by who has no special rights; a recorder
-//! that has them is told GUIDs only.
+//! Resolves a GUID or a name to a provider. This runs without special rights: an elevated recorder accepts only GUIDs.
 //!
-//! * Providers that everybody knows (UIforETW's among them) need not be registered.
-//! * What is registered has the GUID that Windows knows for its name.
-//! * All other names are those of programs that make their GUID of it ([`guid_of_name`]).
+//! * Well-known providers (UIforETW's among them) need not be registered.
+//! * A registered provider has the GUID that Windows knows for its name.
+//! * Any other name is taken for a provider whose GUID is derived from its name ([`guid_of_name`]).
 
 use crate::etl::Guid;
 use crate::events::{guid_of_name, known_guid};
 
-/// The provider that a word means; a GUID may stand in braces. An error is a sentence for people.
+/// The provider that a word means; a GUID may be in braces. The error is a sentence for the user.
 pub fn provider_of(word: &str) -> Result<Guid, String> {
     let word = word.trim();
     if let Ok(guid) = word.parse() {
@@ -23,7 +22,7 @@ pub fn provider_of(word: &str) -> Result<Guid, String> {
 /// Longer than any name.
 const MOST_BYTES: usize = 512;
 
-/// Of the manifests that are installed; they are read once.
+/// Looks up a name among the installed manifests, which are read once.
 #[cfg(windows)]
 fn registered(name: &str) -> Option<Guid> {
     use std::sync::LazyLock;
@@ -31,7 +30,7 @@ fn registered(name: &str) -> Option<Guid> {
     ALL.get(&name.to_lowercase()).copied()
 }
 
-/// A key for each provider's GUID, whose own value is the name; here by that, in small letters.
+/// All registered providers by name in lower case. The registry has a key for each GUID; its default value is the name.
 #[cfg(windows)]
 fn publishers() -> std::io::Result<crate::tables::KeyedMap<String, Guid>> {
     use winreg::RegKey;
@@ -76,7 +75,7 @@ mod tests {
         use winreg::enums::{HKEY_LOCAL_MACHINE, KEY_ALL_ACCESS, KEY_WOW64_64KEY};
         let machine = RegKey::predef(HKEY_LOCAL_MACHINE);
         let key = r"SOFTWARE\Microsoft\Windows\CurrentVersion\WINEVT\Publishers\{11112222-3333-4444-5555-666677778888}";
-        // Without the rights to write there, there is nothing to be tried.
+        // Needs the right to write there; otherwise there is nothing to test.
         let Ok((publisher, _)) = machine.create_subkey_with_flags(key, KEY_ALL_ACCESS | KEY_WOW64_64KEY) else { return };
         publisher.set_value("", &"Highwater-Test-Provider").unwrap();
         let found = publishers().unwrap().get("highwater-test-provider").copied();

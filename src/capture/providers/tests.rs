@@ -19,7 +19,7 @@ fn frames_are_asked_of_those_who_show_them_and_only_their_presents() {
 fn the_runtime_is_asked_for_code_and_collections_and_what_it_has_twice() {
     let asked = wanted(&Request { managed: true, ..request() });
     let [runtime] = asked.as_slice() else { panic!("{asked:?}") };
-    // Collections 1, loader 8, compilation 0x10, precompiled 0x20, end 0x80, without whole images 0x40000.
+    // Garbage collections 1, loader 8, JIT 0x10, NGen 0x20, end enumeration 0x80, without NGen images 0x40000.
     assert_eq!((runtime.provider, runtime.level, runtime.keywords), (class::CLR, 4, 0x400B9));
     for (when, keywords) in [(Rundown::AtStart, 0x40078), (Rundown::AtEnd, 0x40138)] {
         let asked = rundown(when);

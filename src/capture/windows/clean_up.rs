@@ -1,6 +1,6 @@
-//! What recordings that do not run any more have left in the system: sessions, which outlive
-//! their process, and `TracingFlags`. To put it right needs rights. To look needs none for `TracingFlags`; sessions are
-//! listed for who may ask about them, and for others there are [`Notes`].
+//! Finds and cleans up leftovers of recordings that no longer run: sessions, which outlive their process, and
+//! `TracingFlags`. Cleaning up needs administrator rights. Finding `TracingFlags` needs none; sessions are listed only
+//! for users who may query them, and for other users there are [`Notes`].
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use super::{session, tracing_flags};
 use crate::capture::properties::SESSION_PREFIX;
 use crate::capture::{CaptureError, Leftovers, Notes};
 
-/// Programs that record, and so have their id in the name of a session.
+/// Programs that record: the names of their sessions contain their process id.
 const RECORDERS: [&str; 2] = ["highwater.exe", super::RECORDER];
 
-/// What is there. What this process started itself is not left.
+/// Finds the leftovers. Sessions of this process are not among them.
 pub(super) fn find(notes: Option<&Notes>) -> Result<Leftovers, CaptureError> {
     let mut sessions = sessions(|pid| pid == std::process::id()).map_err(not_found)?;
     if let Some(notes) = notes {
@@ -25,29 +25,29 @@ pub(super) fn find(notes: Option<&Notes>) -> Result<Leftovers, CaptureError> {
     Ok(Leftovers { sessions, images })
 }
 
-/// Stops and puts back what is there; what that was.
+/// Stops and restores all leftovers; returns what was cleaned up.
 pub fn clean_up() -> Result<Leftovers, CaptureError> {
     stop_and_restore(sessions(|pid| pid == std::process::id()).map_err(refused)?)
 }
 
-/// Forgets what is written down of recorders that do not run any more: what they left was cleaned up.
+/// Removes the notes about recorders that no longer run, after their leftovers were cleaned up.
 pub(super) fn forget(notes: &Notes) -> Result<(), CaptureError> {
     let running = recorders().map_err(refused)?;
     notes.left(up(), |pid| pid == std::process::id() || running.contains(&pid), |_| false);
     Ok(())
 }
 
-/// How long the system runs.
+/// Time since the system was started.
 fn up() -> Duration {
     Duration::from_millis(super::machine::up())
 }
 
-/// The same before this process starts any session: those with its id are an earlier one's.
+/// Cleans up before this process starts any session: sessions with its process id are left by an earlier process.
 pub(super) fn clean_up_before_the_first() -> Result<Leftovers, CaptureError> {
     stop_and_restore(sessions(|_| false).map_err(refused)?)
 }
 
-/// One that cannot be stopped does not keep the others from it.
+/// Stops the sessions and restores `TracingFlags`. If one session cannot be stopped, the others still are.
 fn stop_and_restore(sessions: Vec<String>) -> Result<Leftovers, CaptureError> {
     let stopped = sessions.iter().map(|name| session::stop(name)).fold(Ok(()), Result::and);
     let restored = tracing_flags::restore_leftovers();
@@ -56,7 +56,7 @@ fn stop_and_restore(sessions: Vec<String>) -> Result<Leftovers, CaptureError> {
     Ok(Leftovers { sessions, images })
 }
 
-/// Our sessions whose process is neither one of these nor a recorder that runs.
+/// Our sessions, except those of processes that `is_own` accepts and of running recorders.
 fn sessions(is_own: impl Fn(u32) -> bool) -> Result<Vec<String>, Refusal> {
     let all = session::running()?.into_iter().map(|known| known.name);
     let names: Vec<String> = all.filter(|name| name.starts_with(SESSION_PREFIX)).collect();
@@ -68,14 +68,14 @@ fn sessions(is_own: impl Fn(u32) -> bool) -> Result<Vec<String>, Refusal> {
     Ok(names.into_iter().filter(|name| !pid_of(name).is_some_and(is_alive)).collect())
 }
 
-/// Ids of the processes that may record now.
+/// Process ids of all running recorders.
 fn recorders() -> Result<Vec<u32>, Refusal> {
     let own_name = tracing_flags::own_name();
     let is_recorder = |image: &str| RECORDERS.iter().chain([&own_name.as_str()]).any(|name| name.eq_ignore_ascii_case(image));
     Ok(processes::names()?.into_iter().filter(|(_, image)| is_recorder(image)).map(|(pid, _)| pid).collect())
 }
 
-/// Whose a session is, by its name.
+/// The process id in the name of a session.
 fn pid_of(name: &str) -> Option<u32> {
     name.strip_prefix(SESSION_PREFIX)?.split('-').next()?.parse().ok()
 }

@@ -1,7 +1,6 @@
-//! The clocks of the machine. Everything recorded has times of the performance counter, raw,
-//! as sessions stamp them: they go on as if the system's time had never been set
-//! (Microsoft's WNODE_HEADER). The system's time is asked once, for the moment at which a
-//! recording began.
+//! The clocks of the machine. All recorded times are raw values of the performance counter, as sessions stamp them;
+//! changes of the system time do not affect them (Microsoft's WNODE_HEADER). The system time is read once, at the start
+//! of a recording.
 #![allow(unsafe_code, reason = "the clocks are C functions that fill in a number")]
 
 use windows_sys::Win32::Foundation::FILETIME;
@@ -13,14 +12,14 @@ use windows_sys::Win32::System::SystemInformation::GetSystemTimePreciseAsFileTim
 pub(super) struct Pair {
     /// The performance counter.
     pub(super) ticks: i64,
-    /// FILETIME: 100 ns since 1601, UTC.
+    /// The system time as FILETIME: 100 ns since 1601, UTC.
     pub(super) time: i64,
-    /// Ticks by which the moment is uncertain.
+    /// Uncertainty of the moment in ticks.
     pub(super) width: i64,
 }
 
 impl Pair {
-    /// Now: the best of a few tries, so that a switch of threads does not come in between.
+    /// Reads both clocks now: the best of a few tries, so that a thread switch in between does not matter.
     pub(super) fn now() -> Self {
         const TRIES: u32 = 5;
         let tries = (0..TRIES).map(|_| {

@@ -1,14 +1,13 @@
-//! The consumer of one session: a thread of its own on which ETW calls us with events.
+//! The consumer of one session: a thread on which ETW calls back with events.
 //!
-//! Contract: events go to a [`Sink`], in the order in which ETW hands them over. What a
-//! callback does never leaves it as a panic: the sink then takes nothing more and says so.
-//! A session is stopped before its consumer is closed: who is closed "will not receive any new
-//! events".
+//! Contract: events go to a [`Sink`], in the order in which ETW delivers them. A panic never leaves the callback: the
+//! sink then accepts no more events and reports that. A session is stopped before its consumer is closed: a closed
+//! consumer "will not receive any new events".
 //!
-//! Cost of an event: a lock that somebody else holds once a second, and one copy.
+//! Cost of an event: a lock that another thread takes once a second, and one copy.
 //!
-//! Facts: Microsoft's pages of OpenTrace, ProcessTrace and CloseTrace. Times are those of
-//! the session's own clock (`PROCESS_TRACE_MODE_RAW_TIMESTAMP`), as in its file.
+//! Sources: Microsoft's pages of OpenTrace, ProcessTrace and CloseTrace. Times are those of the session's own clock
+//! (`PROCESS_TRACE_MODE_RAW_TIMESTAMP`), as in its file.
 #![allow(unsafe_code, reason = "ETW's interface are C functions; each call says why it is sound")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,19 +34,19 @@ use crate::etl::EventId;
 use crate::etl::write::NewEvent;
 use crate::events::class;
 
-/// Whose events are taken.
+/// The events that a sink accepts, by process.
 pub(super) enum Filter {
-    /// All.
+    /// All events.
     Everybody,
-    /// Those of these processes.
+    /// Events of these processes.
     Of(Vec<u32>),
-    /// The kernel's, without the pages of processes that are not followed.
+    /// Kernel events, without page events of processes that are not followed.
     Pages(Arc<Mutex<Followed>>),
-    /// Those of the followed, and trackers of all.
+    /// Provider events of followed processes, and tracker events of all processes.
     Programs(Arc<Mutex<Followed>>, Mutex<Elsewhere>),
 }
 
-/// Where the events of a session go.
+/// The destination of a session's events.
 pub(super) struct Sink {
     kind: Lane,
     lane: Mutex<LaneWriter>,
@@ -56,12 +55,12 @@ pub(super) struct Sink {
     has_panicked: AtomicBool,
 }
 
-/// What .NET runtimes have told of the code that they have.
+/// The progress of a .NET rundown.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Names {
-    /// Events.
+    /// Rundown events received.
     pub(super) events: u64,
-    /// Processes that have told all that there is at the end.
+    /// Processes whose end rundown is complete.
     pub(super) complete: Vec<u32>,
 }
 
@@ -71,11 +70,10 @@ impl Sink {
         Arc::new(Self { kind, lane, filter, names: Mutex::default(), has_panicked: AtomicBool::new(false) })
     }
 
-    /// Takes one event; never panics. That it could not be written is told by
-    /// the lane's own status.
+    /// Takes one event; never panics. Write errors are in the lane's status.
     ///
     /// # Safety
-    /// As of [`convert`].
+    /// As for [`convert`].
     pub(super) unsafe fn take(&self, record: &EVENT_RECORD) {
         let is_foreign = matches!(&self.filter, Filter::Of(pids) if !pids.contains(&record.EventHeader.ProcessId));
         if is_foreign || self.has_panicked() {
@@ -92,7 +90,7 @@ impl Sink {
         }
     }
 
-    /// What cannot be written is in the lane's status.
+    /// Filters and writes an event. Write errors are in the lane's status.
     fn put(&self, event: &NewEvent<'_>) {
         let mut lane = self.lane();
         match &self.filter {
@@ -108,7 +106,7 @@ impl Sink {
         }
     }
 
-    /// Takes what has waited for the kernel's session to tell of its process.
+    /// Writes the events that have waited until the kernel session announced their process.
     pub(super) fn settle(&self) {
         if let Filter::Programs(followed, elsewhere) = &self.filter {
             let (mut lane, followed) = (self.lane(), lock(followed));
@@ -127,38 +125,38 @@ impl Sink {
         drop(lane.take(event));
     }
 
-    /// What .NET runtimes have told so far of the code that they have.
+    /// The progress of the .NET rundown so far.
     pub(super) fn names(&self) -> Names {
         lock(&self.names).clone()
     }
 
-    /// The lane, for who counts its losses.
+    /// The lane, for counting its losses.
     pub(super) fn lane(&self) -> MutexGuard<'_, LaneWriter> {
         lock(&self.lane)
     }
 
-    /// Whether a fault of this program ended the taking of events.
+    /// Whether a panic made the sink stop accepting events.
     pub(super) fn has_panicked(&self) -> bool {
         self.has_panicked.load(Ordering::Relaxed)
     }
 }
 
-/// Nobody waits for more.
+/// Maximum length of [`Names::complete`]; nobody waits for more.
 const MOST_COMPLETE: usize = 1024;
 
-/// After a panic the sink takes nothing more, so nothing half-done is read.
+/// Locks a mutex even if it is poisoned: after a panic the sink accepts nothing more, so inconsistent data are not used.
 pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A thread in `ProcessTrace`.
+/// A thread that runs `ProcessTrace`.
 pub(super) struct Consumer {
     handle: PROCESSTRACE_HANDLE,
     thread: Option<JoinHandle<u32>>,
 }
 
 impl Consumer {
-    /// Begins to take the events of a running session.
+    /// Starts to consume the events of a running session.
     pub(super) fn start(session: &str, sink: &Arc<Sink>) -> Result<Self, Refusal> {
         let handle = open(session, sink)?;
         let held = Arc::clone(sink);
@@ -178,20 +176,20 @@ impl Consumer {
         }
     }
 
-    /// Whether ETW hands over no more events: the session was stopped.
+    /// Whether ETW delivers no more events because the session was stopped.
     pub(super) fn is_done(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Takes no more events: all of a stopped session came, or they come too slowly.
+    /// Stops consuming, after all events of a stopped session came or if they come too slowly.
     pub(super) fn close(mut self) -> Result<(), Refusal> {
         let code = self.end();
         Refusal::check("ProcessTrace", code)
     }
 
     fn end(&mut self) -> u32 {
-        /// `ProcessTrace` returns at once when it is closed. If not, its thread is left alone with
-        /// the sink, which it holds.
+        /// `ProcessTrace` should return at once after closing. If it does not, its thread is left running; it keeps the
+        /// sink alive.
         const PATIENCE: Duration = Duration::from_secs(2);
         let Some(thread) = self.thread.take() else { return 0 };
         close(self.handle);
@@ -202,7 +200,7 @@ impl Consumer {
             }
             thread::sleep(Duration::from_millis(5));
         }
-        // A panic of a callback is caught there, so there is none of the thread.
+        // Panics in callbacks are caught there, so the thread itself does not panic.
         thread.join().unwrap_or(0)
     }
 }
@@ -239,7 +237,7 @@ fn close(handle: PROCESSTRACE_HANDLE) {
     unsafe { CloseTrace(handle) };
 }
 
-/// What ETW calls for each event.
+/// The callback for each event.
 ///
 /// # Safety
 /// ETW's promise: the record and all that it points to stay until this returns.

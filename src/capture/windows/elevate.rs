@@ -1,8 +1,8 @@
-//! A program with the rights of an administrator: Windows asks the user, in front of the
-//! window that wants it. What is started so inherits nothing, so it is talked to through pipes.
+//! Starts a program with administrator rights: Windows asks the user, in front of the requesting window. Such a program
+//! inherits no handles, so it is talked to through pipes.
 //!
-//! Facts: Microsoft's pages of ShellExecuteEx ("runas"; "you should always call
-//! CoInitialize(Ex) before", in this way) and of how programs split their command line.
+//! Sources: Microsoft's pages of ShellExecuteEx ("runas"; "you should always call CoInitialize(Ex) before", in this
+//! way) and of how programs split their command line.
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::marker::PhantomData;
@@ -21,20 +21,20 @@ use windows_sys::Win32::UI::WindowsAndMessaging::SW_HIDE;
 use super::refusal::Refusal;
 use super::wide::wide;
 
-/// A program that was started; Windows may not tell which process it is.
+/// A started program; Windows may not return a process handle.
 #[derive(Debug)]
 pub(super) struct Elevated(Option<OwnedHandle>);
 
 impl Elevated {
-    /// Whether it can still do anything, as far as that is known.
+    /// Whether it may still be running; true without a process handle.
     pub(super) fn may_run(&self) -> bool {
         // SAFETY: the handle is open; where it may not be waited for, that is another answer.
         self.0.as_ref().is_none_or(|process| unsafe { WaitForSingleObject(process.as_raw_handle(), 0) } != WAIT_OBJECT_0)
     }
 }
 
-/// Starts a program with these words after the user said yes. The question comes up in front
-/// of this window (`HWND`; 0 if there is none).
+/// Starts a program with these arguments after the user consents. The prompt appears in front of this window (`HWND`; 0
+/// if there is none).
 pub(super) fn run_elevated(window: isize, program: &Path, words: &[String]) -> Result<Elevated, Refusal> {
     let _com = Com::begin();
     let line = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
@@ -59,7 +59,7 @@ pub(super) fn run_elevated(window: isize, program: &Path, words: &[String]) -> R
     Ok(Elevated((!info.hProcess.is_null()).then(|| unsafe { OwnedHandle::from_raw_handle(info.hProcess) })))
 }
 
-/// COM on this thread, which extensions of the shell need, until it is dropped.
+/// COM on this thread, which shell extensions need, until it is dropped.
 struct Com {
     is_ours: bool,
     _of_this_thread: PhantomData<*const ()>,
@@ -82,8 +82,8 @@ impl Drop for Com {
     }
 }
 
-/// A word as it must stand in a command line to be one word again: in quotes, with those
-/// inside, and the backslashes before any of them, escaped.
+/// Quotes a word so that it is parsed as one argument: in quotes, with inner quotes escaped, and the backslashes before
+/// any quote, too.
 pub(super) fn quoted(word: &str) -> String {
     let mut line = String::from('"');
     let mut backslashes = 0;

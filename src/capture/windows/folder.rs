@@ -1,28 +1,28 @@
-//! A folder of somebody with fewer rights, used so that it cannot be a way to elsewhere.
+//! A folder that was given by a user with fewer rights, used so that it cannot redirect accesses to another place.
 //!
-//! Who names it can put a junction or a symbolic link in the place of any part of its path,
-//! at any moment, and files or links of any name into it. Against that:
+//! At any moment, this user can replace any part of its path by a junction or a symbolic link, and put files or links
+//! of any name into it. Countermeasures:
 //!
-//! * The folder is reached from the drive's root on, one name after the other, each from the handle
-//!   of the one before (`RootDirectory`) and itself, not what it may link to; a link is refused.
-//!   So none is ever followed, whenever it was put there. From then on everything is done
-//!   from the folder's handle: what becomes of its path does not matter any more.
-//! * The system's own word for where the handle leads, its final path, must be the named path,
-//!   letter for letter, should there be a way elsewhere that does not show as one. The window
-//!   names the folder by the answer to the same question, so an honest one agrees.
-//! * The folder must be that of the account in whose name it is asked for: who starts the recorder could name any other
-//!   that is there.
-//! * The handle does not share deletion, so the folder is neither renamed nor removed while it is open.
-//! * An empty folder could still be made a junction in place. So of each file that was made or is
-//!   to go the final path is asked, too: if it is not the folder's with this name, the file is
-//!   removed again by its own handle, or left alone.
-//! * Files are only made new (`FILE_CREATE`): neither a link nor a hard link of that name is
-//!   written through. Removing opens the link itself, so at most a name in this folder goes.
-//! * Only drives are reached: to open a path of another machine would tell it who we are.
+//! * The folder is opened step by step from the drive's root, each name relative to the handle of the folder before
+//!   (`RootDirectory`) and without following links; a link is refused. So no link is ever followed, whenever it was
+//!   created. From then on everything is done relative to the folder's handle, so later changes of its path do not
+//!   matter.
+//! * The final path of the handle, as the system reports it, must equal the given path letter for letter, in case a
+//!   redirection does not show as a link. The window passes the path as the same function reports it, so an honest one
+//!   agrees.
+//! * The folder must belong to the account for which the recorder works: otherwise whoever starts the recorder could
+//!   name any other existing folder.
+//! * The handle does not share deletion, so the folder can be neither renamed nor removed while it is open.
+//! * An empty folder could still be turned into a junction in place. So the final path of each file is checked after it
+//!   is created and before it is removed: if it is not in this folder under this name, a new file is deleted again
+//!   through its own handle, and an existing one is left alone.
+//! * Files are only created new (`FILE_CREATE`): neither a link nor a hard link of that name is written through.
+//!   Removing opens the link itself, so at most a name in this folder is removed.
+//! * Only drives are accepted: opening a path on another machine would reveal our identity to it.
 //!
-//! Cost: two calls for each part of the path, once; three for a file, a few files a minute.
+//! Cost: two calls for each part of the path, once; three for a file, for a few files a minute.
 //!
-//! Facts: Microsoft's pages of NtCreateFile, GetFinalPathNameByHandle, FILE_DISPOSITION_INFO.
+//! Sources: Microsoft's pages of NtCreateFile, GetFinalPathNameByHandle, FILE_DISPOSITION_INFO.
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::fs::File;
@@ -50,7 +50,7 @@ use super::privilege::owner_of;
 use super::wide::narrow;
 use crate::capture::control::Sid;
 
-/// The folder, as long as this lives where and what it is.
+/// The open folder. While this lives, it is neither renamed nor removed.
 #[derive(Debug)]
 pub(in crate::capture) struct Directory {
     handle: File,
@@ -59,7 +59,7 @@ pub(in crate::capture) struct Directory {
 }
 
 impl Directory {
-    /// Opens what is at this path, unless it is not exactly there.
+    /// Opens the folder at this path; an error if the path leads elsewhere.
     pub(in crate::capture) fn open(path: &Path) -> io::Result<Self> {
         let named = path.to_str().and_then(|path| Some((path, parts_on_a_drive(path)?)));
         let Some((path, (drive, parts))) = named else {
@@ -77,56 +77,56 @@ impl Directory {
         if final_path(&handle)? != path { Err(refused(LINK)) } else { Ok(Self { handle, path: path.to_owned() }) }
     }
 
-    /// Whether it is this account's, and not only named by it.
+    /// Checks that the account owns the folder.
     pub(in crate::capture) fn belongs_to(&self, sid: &Sid) -> io::Result<()> {
         let owner = owner_of(&self.handle).map_err(|refusal| io::Error::from_raw_os_error(refusal.code as i32))?;
         if owner == sid.as_str() { Ok(()) } else { Err(refused("the folder does not belong to the user who records")) }
     }
 
-    /// Makes a file of this name that is not there yet.
+    /// Creates a new file with this name.
     pub(in crate::capture) fn create(&self, name: &str) -> io::Result<File> {
         let file = reach(&self.handle, name, &NEW_FILE)?;
         self.check(&file, name).inspect_err(|_| drop(remove(&file)))?;
         Ok(file)
     }
 
-    /// Removes the file of this name, or the link if it is one.
+    /// Removes the file with this name, or the link itself if it is one.
     pub(in crate::capture) fn remove(&self, name: &str) -> io::Result<()> {
         let file = reach(&self.handle, name, &OLD_FILE)?;
         self.check(&file, name)?;
         remove(&file)
     }
 
-    /// Whether a file is where it was meant to be.
+    /// Checks that a file is in this folder under this name.
     fn check(&self, file: &File, name: &str) -> io::Result<()> {
         let is_here = final_path(file)?.strip_prefix(&self.path).and_then(|rest| rest.strip_prefix('\\')) == Some(name);
         if is_here { Ok(()) } else { Err(refused("the folder has become a way to another one")) }
     }
 }
 
-/// What is reached, and for what.
+/// Parameters for opening a file or folder.
 struct What {
     access: u32,
     share: u32,
     disposition: u32,
-    /// A file or a folder.
+    /// The option for a file or for a folder.
     kind: u32,
 }
 
 const SHARED: u32 = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
-/// To reach what is in a folder.
+/// Access for opening the content of a folder.
 const PASS: u32 = FILE_TRAVERSE | FILE_READ_ATTRIBUTES | SYNCHRONIZE;
 const FOLDER_ABOVE: What = What { access: PASS, share: SHARED, disposition: FILE_OPEN, kind: FILE_DIRECTORY_FILE };
 const FOLDER: What =
     What { access: PASS | FILE_LIST_DIRECTORY | READ_CONTROL, share: FILE_SHARE_READ | FILE_SHARE_WRITE, ..FOLDER_ABOVE };
-/// What turns out to be elsewhere is removed again.
+/// Includes the right to delete: a file that turns out to be elsewhere is removed again.
 const NEW_FILE: What =
     What { access: FILE_GENERIC_WRITE | DELETE, share: SHARED, disposition: FILE_CREATE, kind: FILE_NON_DIRECTORY_FILE };
 const OLD_FILE: What = What { access: DELETE | FILE_READ_ATTRIBUTES | SYNCHRONIZE, disposition: FILE_OPEN, ..NEW_FILE };
 
 const LINK: &str = "a link or junction is in the path of this folder; the recorder follows none";
 
-/// What is in a folder under this name, from its handle on, and itself if it is a link.
+/// Opens or creates the file or folder of this name, relative to the handle of a folder; a link is opened itself.
 fn reach(folder: &File, name: &str, what: &What) -> io::Result<File> {
     if ["", ".", ".."].contains(&name) || name.contains(['\\', '/', ':', '\0']) {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -168,7 +168,7 @@ fn reach(folder: &File, name: &str, what: &What) -> io::Result<File> {
     Ok(unsafe { OwnedHandle::from_raw_handle(file) }.into())
 }
 
-/// Root and parts of `\\?\C:\…`.
+/// Splits `\\?\C:\…` into the root and the parts of the path.
 fn parts_on_a_drive(path: &str) -> Option<(&str, Vec<&str>)> {
     const ROOT: usize = r"\\?\C:\".len();
     let (root, rest) = path.split_at_checked(ROOT)?;
@@ -176,7 +176,7 @@ fn parts_on_a_drive(path: &str) -> Option<(&str, Vec<&str>)> {
     (is_drive && !rest.is_empty()).then(|| (root, rest.split('\\').collect()))
 }
 
-/// Where a handle really leads.
+/// The final path of a handle.
 fn final_path(file: &File) -> io::Result<String> {
     /// More units than any path has.
     const MOST: usize = 1 << 15;
@@ -192,7 +192,7 @@ fn final_path(file: &File) -> io::Result<String> {
     }
 }
 
-/// Removes what the handle leads to as soon as nobody has it open.
+/// Marks the file for deletion; it is removed when its last handle is closed.
 fn remove(file: &File) -> io::Result<()> {
     let goes = FILE_DISPOSITION_INFO { DeleteFile: true };
     let size = size_of::<FILE_DISPOSITION_INFO>() as u32;
@@ -214,7 +214,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder of the user's, and one next to it that is none of his.
+    /// A folder of the user's, and one next to it that is not.
     struct Place {
         _temporary: tempfile::TempDir,
         root: PathBuf,
@@ -232,14 +232,14 @@ mod tests {
             Self { _temporary: temporary, root, users, outside }
         }
 
-        /// Names of what is in the folder that is none of the user's.
+        /// File names in the folder outside.
         fn left_outside(&self) -> Vec<String> {
             let names = std::fs::read_dir(&self.outside).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
             names.filter(|name| name != "a.recording").collect()
         }
     }
 
-    /// A junction. Wine has none: there it is a symbolic link, made by the system below it.
+    /// Creates a junction. Wine has none: there it is a symbolic link, created by the host system.
     fn junction(link: &Path, target: &Path) {
         let plain = |path: &Path| path.to_str().unwrap().trim_start_matches(r"\\?\").to_owned();
         let _ = Command::new("cmd").args(["/c", "mklink", "/J", &plain(link), &plain(target)]).output();
@@ -247,8 +247,8 @@ mod tests {
         assert!(is_made, "no junction can be made here");
     }
 
-    /// Runs a program of the system below Wine, of which Wine tells neither process nor end;
-    /// whether there is one and it did what was expected.
+    /// Runs a program of Wine's host system. Wine reports neither its process nor its end, so this waits for `is_done`.
+    /// Returns whether the program exists and `is_done` came true.
     fn unix(program: &str, words: &[&str], is_done: impl Fn() -> bool) -> bool {
         let program = format!(r"Z:\bin\{program}");
         if !Path::new(&program).exists() {
@@ -262,7 +262,7 @@ mod tests {
         is_done()
     }
 
-    /// A path as the system below Wine has it.
+    /// The path on Wine's host system.
     fn below(path: &Path) -> String {
         let output = Command::new("winepath").arg("-u").arg(path.to_str().unwrap().trim_start_matches(r"\\?\")).output().unwrap();
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
@@ -336,7 +336,7 @@ mod tests {
         std::fs::write(place.outside.join("heap-0001.etl"), b"somebody's").unwrap();
         let aside = place.root.join("users").join("aside");
         assert!(std::fs::rename(&place.users, &aside).is_err(), "it can be renamed while it is open");
-        // Where the system below can do that all the same, everything stays where it was opened.
+        // If the host system can rename it nevertheless, the handle still refers to the original folder.
         if unix("mv", &[&below(&place.users), &below(&aside)], || aside.exists() && !place.users.exists()) {
             junction(&place.users, &place.outside);
             let _ = directory.create("heap-0002.etl");
@@ -357,7 +357,7 @@ mod tests {
             unix("ln", &["-s", &below(&target), &below(&symbolic)], || symbolic.exists());
         }
         for name in ["heap-0001.etl", "heap-0002.etl"] {
-            // Windows lets only some users make symbolic links.
+            // Only some users may create symbolic links on Windows.
             if place.users.join(name).exists() {
                 assert!(directory.create(name).is_err(), "{name}");
                 let _ = directory.remove(name);

@@ -1,6 +1,5 @@
-//! What Windows was called with and what it answered, and what the first events of each session
-//! looked like, while somebody wants to know: the self-test, whose report tells from another
-//! machine where recording stops.
+//! The self-test's journal: the system calls and their results, and the first events of each session. Its report shows,
+//! on another machine, where recording fails.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -10,35 +9,35 @@ use serde::Serialize;
 use super::refusal::Refusal;
 use crate::capture::Lane;
 
-/// What was noted.
+/// The recorded calls and events.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Journal {
-    /// In their order.
+    /// The calls, in their order.
     pub calls: Vec<Call>,
-    /// The first of each kind and lane.
+    /// The first events of each kind and lane.
     pub events: Vec<RawEvent>,
 }
 
-/// One call.
+/// One system call.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Call {
-    /// The function, and what of it: `ControlTraceW(STOP)`.
+    /// The function and its operation: `ControlTraceW(STOP)`.
     pub call: &'static str,
-    /// What it was for: a session, a program.
+    /// The object of the call: a session or a program.
     pub subject: String,
     /// Its Win32 error code; 0 is success.
     pub code: u32,
-    /// What it answered, of calls that ask for something.
+    /// The result of a call that queries something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
 }
 
-/// An event as ETW handed it over: the fields of its `EVENT_RECORD`.
+/// An event as ETW delivered it: the fields of its `EVENT_RECORD`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RawEvent {
     /// The lane of its session.
     pub lane: &'static str,
-    /// Provider or class.
+    /// The provider or class.
     pub provider: String,
     /// See EVENT_DESCRIPTOR.
     pub id: u16,
@@ -58,15 +57,15 @@ pub struct RawEvent {
     pub pid: u32,
     /// See EVENT_HEADER.
     pub tid: u32,
-    /// Raw.
+    /// Raw time.
     pub time: i64,
-    /// The whole number of ETW_BUFFER_CONTEXT's first two bytes.
+    /// The first two bytes of ETW_BUFFER_CONTEXT as one number.
     pub processor_index: u16,
     /// Type and bytes of each extended item.
     pub extended: Vec<(u16, u16)>,
     /// Bytes of the payload.
     pub payload_len: u16,
-    /// The first of them.
+    /// The first bytes of the payload, in hexadecimal.
     pub payload: String,
 }
 
@@ -80,19 +79,19 @@ impl RawEvent {
 static IS_WANTED: AtomicBool = AtomicBool::new(false);
 static JOURNAL: Mutex<Option<Journal>> = Mutex::new(None);
 
-/// More calls are not kept: somebody polls.
+/// Maximum number of calls that are kept, since some calls are made by polling.
 const MOST_CALLS: usize = 4096;
-/// So many of each kind, and in all.
+/// Maximum number of events of each kind; [`MOST_EVENTS`] is the total.
 const EACH: usize = 3;
 const MOST_EVENTS: usize = 200;
 
-/// From now on it is noted.
+/// Starts to record calls and events.
 pub(super) fn begin() {
     *JOURNAL.lock().unwrap_or_else(PoisonError::into_inner) = Some(Journal::default());
     IS_WANTED.store(true, Ordering::Relaxed);
 }
 
-/// What was noted. No more is.
+/// Stops recording; returns the journal.
 pub(super) fn end() -> Journal {
     IS_WANTED.store(false, Ordering::Relaxed);
     JOURNAL.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
@@ -106,17 +105,17 @@ fn with(note: impl FnOnce(&mut Journal)) {
     }
 }
 
-/// Whether somebody wants it.
+/// Whether the journal is being recorded.
 pub(super) fn is_wanted() -> bool {
     IS_WANTED.load(Ordering::Relaxed)
 }
 
-/// Notes a call if somebody wants it.
+/// Records a call if the journal is on.
 pub(super) fn note(call: &'static str, subject: &str, code: u32) {
     note_answer(call, subject, code, None);
 }
 
-/// The same with what was answered.
+/// Records a call with its result if the journal is on.
 pub(super) fn note_answer(call: &'static str, subject: &str, code: u32, answer: Option<String>) {
     with(|journal| {
         if journal.calls.len() < MOST_CALLS {
@@ -125,14 +124,14 @@ pub(super) fn note_answer(call: &'static str, subject: &str, code: u32, answer: 
     });
 }
 
-/// The same of a function that returns its error, with what that means.
+/// Records a call of a function that returns its error code, and turns the code into a result.
 pub(super) fn check(call: &'static str, subject: &str, code: u32) -> Result<(), Refusal> {
     note(call, subject, code);
     Refusal::check(call, code)
 }
 
-/// Notes an event of a lane if somebody wants it and it is one of the first of its kind.
-/// Without that it costs one look at a flag.
+/// Records an event of a lane if the journal is on and it is one of the first of its kind. If the journal is off, this
+/// costs one check of a flag.
 pub(super) fn note_event(lane: Lane, event: impl FnOnce(&'static str) -> RawEvent) {
     with(|journal| {
         if journal.events.len() < MOST_EVENTS {

@@ -1,11 +1,10 @@
-//! A program that is started to be recorded from its first instruction on: created
-//! suspended, so that sessions can begin before it runs, and then let go.
+//! Starts a program that is recorded from its first instruction: it is created suspended, and resumed after the
+//! sessions have started.
 //!
-//! A recorder with the rights of an administrator does not hand them on: it starts the
-//! program as the user of the desktop, with the token of the desktop's own process.
+//! A recorder with administrator rights does not pass them on: it starts the program as the desktop user, with the
+//! token of the desktop's own process.
 //!
-//! Facts: Microsoft's pages of CreateProcess, CreateProcessWithTokenW and, for the order, of
-//! StartHeapTrace.
+//! Sources: Microsoft's pages of CreateProcess, CreateProcessWithTokenW and, for the order, of StartHeapTrace.
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
@@ -27,7 +26,7 @@ use super::processes;
 use super::refusal::Refusal;
 use super::wide::wide;
 
-/// A program that has not run yet. It ends if it is not let go.
+/// A suspended program. It is terminated on drop unless it was resumed.
 #[derive(Debug)]
 pub(super) struct Suspended {
     pid: u32,
@@ -36,8 +35,8 @@ pub(super) struct Suspended {
 }
 
 impl Suspended {
-    /// Starts a program by its command line, as a shell does: in this folder, with this
-    /// environment. It gets no Ctrl+C that is meant for us.
+    /// Starts a program by its command line, in the current folder and with the current environment. It does not
+    /// receive a Ctrl+C that is meant for us.
     pub(super) fn start(command: &str) -> Result<Self, Refusal> {
         let (mut line, startup, mut made) = (wide(command), startup(), PROCESS_INFORMATION::default());
         // SAFETY: the command line is ours to be changed and ends with a zero; what is null may
@@ -59,7 +58,7 @@ impl Suspended {
         Self::made(done, &made, "CreateProcessW")
     }
 
-    /// The same as the user of the desktop, who has no rights of an administrator.
+    /// Starts a program as the desktop user, without administrator rights.
     pub(super) fn start_for_desktop(command: &str) -> Result<Self, Refusal> {
         let token = desktop_token()?;
         let (mut line, startup, mut made) = (wide(command), startup(), PROCESS_INFORMATION::default());
@@ -95,7 +94,7 @@ impl Suspended {
         self.pid
     }
 
-    /// Lets it run.
+    /// Resumes the program.
     pub(super) fn resume(mut self) -> Result<(), Refusal> {
         let Some(thread) = self.thread.take() else { return Ok(()) };
         // SAFETY: the thread's handle is open.
@@ -115,7 +114,7 @@ fn startup() -> STARTUPINFOW {
     STARTUPINFOW { cb: size_of::<STARTUPINFOW>() as u32, ..STARTUPINFOW::default() }
 }
 
-/// A token like that of the process which owns the desktop: Explorer, as a rule.
+/// Duplicates the token of the process that owns the desktop: usually Explorer.
 fn desktop_token() -> Result<OwnedHandle, Refusal> {
     let mut pid = 0;
     // SAFETY: a null window is allowed and then has no process; the number's place is ours.
@@ -185,7 +184,7 @@ mod tests {
 
     #[test]
     fn without_a_desktop_nothing_is_started_in_its_name() {
-        // Wine has no such window here; on a desktop the program starts, and ends when it is dropped.
+        // Wine has no shell window here; on a desktop the program starts, and is terminated on drop.
         match Suspended::start_for_desktop(PROGRAM) {
             Ok(program) => assert!(Watched::new(program.pid()).unwrap().is_running()),
             Err(refusal) => assert!(["GetShellWindow", "CreateProcessWithTokenW"].contains(&refusal.call), "{refusal:?}"),

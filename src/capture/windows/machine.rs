@@ -1,4 +1,4 @@
-//! What a recording must know of this machine.
+//! The facts about this machine that a recording needs.
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use windows_sys::Wdk::System::SystemServices::RtlGetVersion;
@@ -9,7 +9,7 @@ use super::clock::{self, Pair};
 use crate::capture::constants::MILLISECOND;
 use crate::capture::{BUFFER_SIZE, Session};
 
-/// A session that begins at this moment of both clocks.
+/// The session data for a recording that starts at this moment.
 pub(super) fn session(start: Pair) -> Session {
     // SAFETY: the function has no arguments but a plain number.
     let processors = unsafe { GetActiveProcessorCount(ALL_PROCESSOR_GROUPS) };
@@ -32,7 +32,7 @@ pub(super) fn up() -> u64 {
     unsafe { GetTickCount64() }
 }
 
-/// Major, minor and build, as the system is and not as it shows itself to old programs.
+/// The real version (major, minor and build), not the one that Windows reports to old programs.
 fn version() -> (u8, u8, u32) {
     let mut version = OSVERSIONINFOW { dwOSVersionInfoSize: size_of::<OSVERSIONINFOW>() as u32, ..OSVERSIONINFOW::default() };
     // SAFETY: the structure says its size and is ours.

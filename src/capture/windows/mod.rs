@@ -1,10 +1,9 @@
-//! Recording on Windows: sessions, consumers, rights, processes. Beside `platform` the only
-//! place with `unsafe`: each block is one call, or one look at what Windows hands us.
+//! Recording on Windows: sessions, consumers, rights, processes. Besides `platform`, the only place with `unsafe`: each
+//! block is one system call, or one access to memory that Windows passes to us.
 //!
-//! [`LocalRecording`] is a recording: it starts its sessions, is polled by whoever started it,
-//! and ends in one file. [`SystemRecorder`] does that for a window, if need be in another
-//! program that has the rights ([`serve`]). Nothing here has been seen to work but under a simulated ETW; what that
-//! cannot prove, and how to check it, is in `docs/windows-checklist.md`.
+//! [`LocalRecording`] is a recording: it starts its sessions, is polled by its owner, and ends as one file.
+//! [`SystemRecorder`] does that for a window, if necessary in another program that has the rights ([`serve`]). All this
+//! was only tested with a simulated ETW; `docs/windows-checklist.md` lists what that cannot prove, and how to check it.
 
 mod clean_up;
 mod clock;
@@ -44,13 +43,13 @@ pub use self_test::MachineFacts;
 pub use serve::{note_panic, serve};
 pub use volumes::volumes;
 
-/// The program that records for a window, beside it.
+/// The program that records for the window; it is in the same folder.
 const RECORDER: &str = "highwater-recorder.exe";
 
-/// Time for a slow machine between the start of the recorder and its first word.
+/// Maximum time between the start of the recorder and its first message, on a slow machine.
 const START: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// What nobody can guess: the keys that the standard library makes for its hash tables.
+/// Unpredictable bytes, derived from the keys that the standard library makes for its hash tables.
 fn random_bytes() -> [u8; 16] {
     use std::hash::{BuildHasher, RandomState};
     let mut bytes = [0; 16];

@@ -1,12 +1,11 @@
-//! Two named pipes between the window and the elevated recorder: status one way, commands
-//! the other, so that neither waits for the other's reading.
+//! Two named pipes between the window and the elevated recorder: one for status, one for commands, so that neither
+//! direction blocks the other.
 //!
-//! They admit one user, whose identity the recorder is given (the account that answered the
-//! question for rights can be another one), the administrators and the system; not from
-//! other machines. Their name is made up anew each time, and the recorder must be the first
-//! to use it, so nobody can wait for either side under it.
+//! They admit one user, whose SID the recorder is given (the prompt for rights may have been answered by another
+//! account), the administrators and the system, and nobody from other machines. Their name is new each time, and the
+//! recorder must be the first to create them, so nobody can take the place of either side.
 //!
-//! Facts: Microsoft's pages of CreateNamedPipe and of the security descriptor string format.
+//! Sources: Microsoft's pages of CreateNamedPipe and of the security descriptor string format.
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::fs::File;
@@ -33,7 +32,7 @@ use super::refusal::Refusal;
 use super::wide::wide;
 use crate::capture::control::{PipeName, Sid};
 
-/// Both ends that one side has.
+/// The pipe ends of one side.
 #[derive(Debug)]
 pub(super) struct Ends {
     /// Status lines: written by the recorder.
@@ -42,11 +41,11 @@ pub(super) struct Ends {
     pub(super) commands: File,
 }
 
-/// The recorder's side: makes both pipes and waits so long for the window.
+/// The recorder's side: creates both pipes and waits for the window, at most `patience`.
 pub(super) fn serve(name: &PipeName, sid: &Sid, patience: Duration) -> Result<Ends, Refusal> {
     let status = create(&path(name, STATUS), sid, PIPE_ACCESS_OUTBOUND)?;
     let commands = create(&path(name, COMMANDS), sid, PIPE_ACCESS_INBOUND)?;
-    // Waiting has no limit of its own. If it is cut short, its thread ends with the process.
+    // ConnectNamedPipe has no timeout, so it runs on a thread; after a timeout, that thread ends with the process.
     let (send, receive) = mpsc::channel();
     let wait = move || {
         let connected = connect(&status)
@@ -58,11 +57,12 @@ pub(super) fn serve(name: &PipeName, sid: &Sid, patience: Duration) -> Result<En
     receive.recv_timeout(patience).unwrap_or(Err(Refusal { call: "ConnectNamedPipe", code: ERROR_TIMEOUT }))
 }
 
-/// The window's side: waits so long until the recorder has made them, if it still comes.
+/// The window's side: waits at most `patience` until the recorder has created the pipes, as long as `comes` says that
+/// it may still come.
 pub(super) fn connect_to(name: &PipeName, patience: Duration, comes: impl Fn() -> bool) -> io::Result<Ends> {
     let end = Instant::now() + patience;
     let open = |part: &str, is_read: bool| loop {
-        // The recorder learns who we are, and cannot act in our name.
+        // The recorder can identify us but not impersonate us.
         let mut options = File::options();
         let opened = options.read(is_read).write(!is_read).security_qos_flags(SECURITY_IDENTIFICATION).open(path(name, part));
         match opened {
@@ -75,7 +75,7 @@ pub(super) fn connect_to(name: &PipeName, patience: Duration, comes: impl Fn() -
     Ok(Ends { status: open(STATUS, true)?, commands: open(COMMANDS, false)? })
 }
 
-/// Id of the process that made a pipe, of which this is the other end.
+/// Id of the process that created the pipe.
 pub(super) fn server_of(pipe: &File) -> Result<u32, Refusal> {
     let mut pid = 0;
     // SAFETY: the handle is open; the place of the answer is ours.
@@ -90,8 +90,8 @@ fn path(name: &PipeName, part: &str) -> String {
     format!(r"\\.\pipe\{}-{part}", name.as_str())
 }
 
-/// Full access for the user, the administrators and the system, for nobody else, nothing
-/// inherited; neither read nor written by programs with fewer rights than usual.
+/// The security descriptor: full access for the user, the administrators and the system, nobody else, nothing
+/// inherited; no read or write access for programs with a lower integrity level.
 fn descriptor(sid: &Sid) -> String {
     let sid = sid.as_str();
     format!("D:P(A;;GA;;;{sid})(A;;GA;;;BA)(A;;GA;;;SY)S:(ML;;NWNR;;;ME)")
@@ -136,7 +136,7 @@ fn connect(pipe: &OwnedHandle) -> Result<(), Refusal> {
     }
     // SAFETY: the function has no arguments.
     match unsafe { GetLastError() } {
-        // The window was faster.
+        // The window has connected already.
         ERROR_PIPE_CONNECTED => Ok(()),
         code => Err(Refusal { call: "ConnectNamedPipe", code }),
     }

@@ -1,15 +1,13 @@
-//! What each session is started with. All are started in the same steps: [`Plan::begin`] makes
-//! the session, then its consumer is opened, then [`Plan::switch_on`] lets its events come. All are
-//! started by calls of our own: a library that does it would bring imports into the program with an
-//! administrator's rights that are not among Windows' KnownDLLs.
+//! The parameters of each session. All sessions start in the same steps: [`Plan::begin`] creates the session, then its
+//! consumer is opened, then [`Plan::switch_on`] enables its events. Our own code makes the system calls: a library
+//! would add imports to the elevated program that are not among Windows' KnownDLLs.
 //!
-//! * The kernel's: a private system logger (Windows 8 and later). Its stacks are chosen before
-//!   its events are switched on, and these only when the consumer is there: processes and images
-//!   that run already are told then, and only to who listens.
-//! * Heaps: the session's GUID is that of heaps, so its events come from the start on. There is
-//!   one for the whole machine.
-//! * Providers of programs: custom heap trackers with the stacks of their events, and what is
-//!   asked for beside memory ([`providers`]). Each that cannot be switched on is missed alone.
+//! * Kernel: a private system logger (Windows 8 and later). Its stacks are chosen before its events are enabled, and
+//!   the events only when the consumer is open: running processes and images are reported at that moment, and only to a
+//!   listener.
+//! * Heaps: the session has the GUID of heaps, so its events come from the start. There is one for the whole machine.
+//! * User-mode providers: custom heap trackers with stacks, and the optional ones ([`providers`]). If one cannot be
+//!   enabled, only that one is missing.
 
 use super::random_bytes;
 use super::refusal::Refusal;
@@ -23,11 +21,11 @@ use crate::capture::{CaptureError, Lane, Request, Target};
 use crate::etl::Guid;
 use crate::events::class;
 
-/// A session that is to be started.
+/// The plan for a session.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) name: String,
-    /// What its consumer fills.
+    /// The lane that its consumer fills.
     pub(super) lane: Lane,
     how: How,
     buffers: Buffers,
@@ -47,22 +45,22 @@ enum How {
     Providers {
         guid: Guid,
         wanted: Vec<Wanted>,
-        /// Only these; all if there are none.
+        /// Only these processes; all if empty.
         of: Vec<u32>,
-        /// Who runs already.
+        /// The recorded processes that run already.
         running: Vec<u32>,
     },
 }
 
-/// A session that was made.
+/// A session that was created.
 pub(super) struct Begun {
     pub(super) session: Session,
-    /// What it lacks, where it is of use all the same.
+    /// A part that is missing although the session is useful.
     pub(super) shortfall: Option<CaptureError>,
 }
 
 impl Plan {
-    /// Processes, threads and images, and pages if they are wanted.
+    /// The kernel session: processes, threads and images, and page and sample events if requested.
     pub(super) fn kernel(request: &Request, machine: Machine) -> Self {
         let how = How::Kernel { guid: fresh_guid(), flags: kernel_flags(request), stacks: kernel_stacks(request) };
         Self {
@@ -73,9 +71,9 @@ impl Plan {
         }
     }
 
-    /// Heaps of these processes, and of those that the registry names.
+    /// The heap session: these processes, and those named in the registry.
     pub(super) fn heap(request: &Request, machine: Machine, pids: &[u32]) -> Self {
-        // Process 0 stands for those that are not there yet.
+        // Process id 0 stands for future processes.
         let pids = if pids.is_empty() { vec![0] } else { pids.to_vec() };
         let how = How::Heap { pids, stacks: heap_stacks(request) };
         Self {
@@ -86,10 +84,10 @@ impl Plan {
         }
     }
 
-    /// Providers of programs, if any is asked for.
+    /// The provider session, if any provider is requested.
     pub(super) fn providers(request: &Request, machine: Machine, pids: &[u32]) -> Option<Self> {
         let wanted = providers::wanted(request);
-        // Who comes later is in no filter.
+        // Future processes cannot be in a filter.
         let of = if is_of(request) { pids.to_vec() } else { Vec::new() };
         (!wanted.is_empty()).then(|| Self {
             name: name(USER_SESSION),
@@ -99,7 +97,7 @@ impl Plan {
         })
     }
 
-    /// What it is called in sentences.
+    /// Its name in sentences.
     pub(super) fn title(&self) -> &'static str {
         match self.how {
             How::Kernel { .. } => "the kernel session",
@@ -108,7 +106,7 @@ impl Plan {
         }
     }
 
-    /// Makes the session. Nothing of it is left where that fails.
+    /// Creates the session. If that fails, nothing of it is left.
     pub(super) fn begin(&self) -> Result<Begun, CaptureError> {
         let begun = |session| Begun { session, shortfall: None };
         match &self.how {
@@ -123,14 +121,14 @@ impl Plan {
         }
     }
 
-    /// Heaps of all of them, or of the first two where Windows takes no more: how many it does is written nowhere, and
-    /// UIforETW says two.
+    /// Starts the heap session for all processes, or for the first two if Windows accepts no more: the limit is not
+    /// documented, and UIforETW says two.
     fn begin_heaps(&self, pids: &[u32], stacks: &[u16]) -> Result<Begun, CaptureError> {
         const TWO: usize = 2;
         let start = |pids| self.start(SessionKind::Heap { pids, stacks });
         let refused = match start(pids) {
             Ok(session) => return Ok(Begun { session, shortfall: None }),
-            // With fewer processes these would be no better.
+            // Fewer processes would not help against these errors.
             Err(error @ CaptureError::HeapsTraced(_)) => return Err(error),
             Err(error) if pids.len() <= TWO => return Err(error),
             Err(error) => error,
@@ -140,8 +138,7 @@ impl Plan {
         Ok(Begun { session, shortfall: Some(CaptureError::HeapsLeftOut { pids: left_out.to_vec(), why: refused.to_string() }) })
     }
 
-    /// Lets its events come: the consumer is there. What does not come of them is told; it is an
-    /// error where none do.
+    /// Enables the events; the consumer is open by now. Returns what is missing; it is an error if nothing could be enabled.
     pub(super) fn switch_on(&self, session: &Session) -> Result<Vec<CaptureError>, CaptureError> {
         match &self.how {
             How::Kernel { flags, .. } => switch_on_kernel(session, *flags),
@@ -163,12 +160,12 @@ impl Plan {
     }
 
     fn start(&self, kind: SessionKind<'_>) -> Result<Session, CaptureError> {
-        /// Events come to the consumer after so long at the latest.
+        /// Events reach the consumer after this time at the latest.
         const FLUSH_SECONDS: u32 = 1;
         let properties =
             SessionProperties { name: &self.name, kind, buffers: self.buffers, flush_seconds: FLUSH_SECONDS }.build()?;
         Session::start(&self.name, &properties).or_else(|refusal| match self.in_the_way(refusal) {
-            // Names hold the id of this process, so an earlier one of the same id left it.
+            // Session names contain the id of this process, so it was left by an earlier process with the same id.
             Obstacle::Leftover => session::stop(&self.name)
                 .and_then(|()| Session::start(&self.name, &properties))
                 .map_err(|refusal| self.refused(refusal)),
@@ -177,8 +174,8 @@ impl Plan {
         })
     }
 
-    /// What keeps a session from being started. That there is one already can mean its name, or its
-    /// GUID: "you cannot start more than one session with the same session GUID" (StartTrace).
+    /// Finds out what prevents a session from being started. ERROR_ALREADY_EXISTS can refer to its name or to its GUID:
+    /// "you cannot start more than one session with the same session GUID" (StartTrace).
     fn in_the_way(&self, refusal: Refusal) -> Obstacle {
         use windows_sys::Win32::Foundation::ERROR_ALREADY_EXISTS;
         if refusal.code != ERROR_ALREADY_EXISTS {
@@ -197,12 +194,12 @@ impl Plan {
     }
 }
 
-/// Whether all that is recorded runs already: nobody comes to them.
+/// Whether only processes are recorded that run already, so that none can be added.
 pub(super) fn is_of(request: &Request) -> bool {
     matches!(request.target, Target::Pids(_)) && !request.children.are_recorded
 }
 
-/// Samples need a right of their own: without it all else is recorded.
+/// Enables kernel events. CPU samples need a privilege of their own; without it, the rest is enabled.
 fn switch_on_kernel(session: &Session, flags: u32) -> Result<Vec<CaptureError>, CaptureError> {
     let refused = match session.enable_kernel(flags) {
         Ok(()) => return Ok(Vec::new()),
@@ -214,12 +211,12 @@ fn switch_on_kernel(session: &Session, flags: u32) -> Result<Vec<CaptureError>, 
     Ok(vec![refused.while_trying("processor samples are not recorded")])
 }
 
-/// What of these is missing. That of several for one purpose is told once.
+/// Enables providers; returns what is missing, once for each purpose.
 fn switch_on_each(session: &Session, wanted: &[Wanted], pids: &[u32]) -> Result<Vec<CaptureError>, CaptureError> {
     let mut refused: Vec<(Purpose, Refusal)> = Vec::new();
     let mut is_any_on = false;
     for one in wanted {
-        // Memory comes first: trackers are asked for in the plainest way there is.
+        // Trackers matter most, so they are enabled in the plainest way: without a process filter.
         let of = if one.purpose == Purpose::Trackers { &[][..] } else { pids };
         match session.enable_provider(one, of) {
             Ok(()) => is_any_on = true,
@@ -235,16 +232,16 @@ fn switch_on_each(session: &Session, wanted: &[Wanted], pids: &[u32]) -> Result<
 
 enum Obstacle {
     Leftover,
-    /// Somebody else's session.
+    /// The heap session of another program, by its name.
     HeapsOf(String),
     Unknown,
 }
 
-/// What buffers are made for.
+/// The facts about the machine that determine the buffers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Machine {
     pub(super) processors: u32,
-    /// Bytes.
+    /// In bytes.
     pub(super) memory: u64,
 }
 
@@ -252,7 +249,7 @@ fn name(kind: &str) -> String {
     session_name(std::process::id(), kind)
 }
 
-/// A GUID that nobody else has: random, as version 4 is.
+/// A random GUID (version 4).
 fn fresh_guid() -> Guid {
     let mut bytes = random_bytes();
     bytes[7] = bytes[7] & 0x0F | 0x40;

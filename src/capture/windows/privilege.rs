@@ -1,5 +1,6 @@
-//! Rights: whether this process has those of an administrator, the one that kernel
-//! stacks need, and the one without which Windows hides where the kernel's modules are. And the identity of who runs it, for the pipe that only they may use.
+//! Rights: whether this process has administrator rights, the privilege needed for kernel stacks, and the one without
+//! which Windows hides the addresses of kernel modules. Also the SID of the user, for the pipe that only this user may
+//! use.
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::fs::File;
@@ -21,7 +22,7 @@ use super::refusal::Refusal;
 use super::wide::{narrow, wide};
 use crate::capture::control::Sid;
 
-/// Whether this process runs with the rights of an administrator.
+/// Whether this process runs with administrator rights.
 pub(super) fn is_elevated() -> bool {
     let elevated = own_token(TOKEN_QUERY).and_then(|token| {
         let mut elevation = TOKEN_ELEVATION::default();
@@ -36,12 +37,12 @@ pub(super) fn is_elevated() -> bool {
     elevated.unwrap_or(false)
 }
 
-/// Lets this process ask for the stacks of kernel events, if its user may.
+/// Enables the privilege to request stacks of kernel events, if the user has it.
 pub(super) fn enable_profiling() -> Result<(), Refusal> {
     enable("SeSystemProfilePrivilege")
 }
 
-/// Lets this process know where the kernel's modules are, if its user may.
+/// Enables the privilege to see the addresses of kernel modules, if the user has it.
 pub(super) fn enable_debugging() -> Result<(), Refusal> {
     enable("SeDebugPrivilege")
 }
@@ -61,13 +62,12 @@ fn enable(privilege: &str) -> Result<(), Refusal> {
     // SAFETY: the token is open for this; the structure says how many privileges it has; what
     // was set before is not asked for.
     let done = unsafe { AdjustTokenPrivileges(token.as_raw_handle(), 0, &raw const wanted, 0, ptr::null_mut(), ptr::null_mut()) };
-    // It succeeds too where it sets nothing, and then says so here (Microsoft's page).
-    // SAFETY: the function has no arguments.
+    // AdjustTokenPrivileges also succeeds if it sets nothing; only the last error tells (Microsoft's page).
     let code = unsafe { GetLastError() };
     if done == 0 || code != ERROR_SUCCESS { Err(Refusal { call: "AdjustTokenPrivileges", code }) } else { Ok(()) }
 }
 
-/// The user of this process.
+/// The SID of the user of this process.
 pub(super) fn own_sid() -> Result<Sid, Refusal> {
     let user = user_of(&own_token(TOKEN_QUERY)?)?;
     // SAFETY: the identity lies in `user`, which lives until the call returns.
@@ -75,17 +75,17 @@ pub(super) fn own_sid() -> Result<Sid, Refusal> {
     Sid::new(&text).ok_or(Refusal { call: "ConvertSidToStringSidW", code: ERROR_INVALID_SID })
 }
 
-/// An identity as text.
+/// A SID as text.
 ///
 /// # Safety
-/// It is a valid one, and stays until this returns.
+/// The SID is valid until this returns.
 unsafe fn text_of(sid: PSID) -> Result<String, Refusal> {
     let mut text = ptr::null_mut();
     // SAFETY: the caller's promise; the place of the answer is ours.
     if unsafe { ConvertSidToStringSidW(sid, &raw mut text) } == 0 {
         return Err(Refusal::last("ConvertSidToStringSidW"));
     }
-    /// Longer than any identity as text.
+    /// Longer than any SID as text.
     const MOST: usize = 256;
     // SAFETY: the text ends with a zero, and nothing is read behind that.
     let units: Vec<u16> = (0..MOST).map(|i| unsafe { *text.add(i) }).take_while(|unit| *unit != 0).collect();
@@ -94,7 +94,7 @@ unsafe fn text_of(sid: PSID) -> Result<String, Refusal> {
     Ok(narrow(&units))
 }
 
-/// Whose an open file or folder is, as text.
+/// The SID of the owner of an open file or folder, as text.
 pub(super) fn owner_of(file: &File) -> Result<String, Refusal> {
     let (mut owner, mut descriptor) = (ptr::null_mut(), ptr::null_mut());
     // SAFETY: the handle is open; both places are ours, and nothing else is asked for.
@@ -118,8 +118,8 @@ pub(super) fn owner_of(file: &File) -> Result<String, Refusal> {
     text
 }
 
-/// Whether an identity is known to be none of a single account: a group, a domain, an alias. What nobody here can tell
-/// (a domain that is out of reach) is no reason to refuse it.
+/// Whether a SID is known not to be that of a single account but of a group, a domain or an alias. A SID that cannot be
+/// looked up here (of a domain that is out of reach) is not refused.
 pub(super) fn is_of_several(sid: &Sid) -> bool {
     let text = wide(sid.as_str());
     let mut identity = ptr::null_mut();
@@ -134,10 +134,10 @@ pub(super) fn is_of_several(sid: &Sid) -> bool {
     account.is_some_and(|(_, usage)| usage != SidTypeUser)
 }
 
-/// Name of an account, without its domain, and what it is; `None` if nobody knows.
+/// The name of an account, without its domain, and its kind; `None` if it is unknown.
 ///
 /// # Safety
-/// The identity is valid, and stays until this returns.
+/// The SID is valid until this returns.
 pub(super) unsafe fn account_of(sid: PSID) -> Option<(String, SID_NAME_USE)> {
     let (mut name, mut domain) = ([0_u16; 257], [0_u16; 257]);
     let (mut name_len, mut domain_len) = (name.len() as u32, domain.len() as u32);
@@ -157,21 +157,21 @@ pub(super) unsafe fn account_of(sid: PSID) -> Option<(String, SID_NAME_USE)> {
     (done != 0).then(|| (narrow(&name), usage))
 }
 
-/// A token's user: `TOKEN_USER` and the identity behind it, in one piece of memory.
+/// The user of a token: `TOKEN_USER` and the SID behind it, in one block of memory.
 pub(super) struct User(Vec<u64>);
 
 impl User {
-    /// The identity, valid as long as this lives.
+    /// The SID, valid as long as this lives.
     pub(super) fn sid(&self) -> PSID {
         // SAFETY: `user_of` makes this of an answer that begins with the structure.
         unsafe { (*self.0.as_ptr().cast::<TOKEN_USER>()).User.Sid }
     }
 }
 
-/// Whose token it is.
+/// The user of a token.
 pub(super) fn user_of(token: &OwnedHandle) -> Result<User, Refusal> {
     const CLASS: TOKEN_INFORMATION_CLASS = TokenUser;
-    // The structure and the longest identity there is (68 bytes), with room to spare.
+    // The structure and the longest SID (68 bytes), with room to spare.
     let mut answer = vec![0_u64; 32];
     let size = size_of_val(answer.as_slice()) as u32;
     let mut length = 0;

@@ -1,8 +1,8 @@
-//! The processes of this machine, for who chooses one; and whether those chosen still run.
-//! Works without any rights; what other users' processes hide stays unknown.
+//! Lists the processes of this machine for the user to choose from, and watches whether chosen ones still run. Works
+//! without any rights; whatever other users' processes hide stays unknown.
 //!
-//! Facts: Microsoft's pages of the tool help library, of GetProcessMemoryInfo and of tokens; of protection,
-//! System Informer's ntpsapi.h.
+//! Sources: Microsoft's pages of the tool help library, of GetProcessMemoryInfo and of tokens; for protection, System
+//! Informer's ntpsapi.h.
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle, RawHandle};
@@ -27,7 +27,7 @@ use super::wide::narrow;
 use crate::capture::Program;
 use crate::capture::constants::PROTECTION_KIND;
 
-/// All processes.
+/// Lists all processes.
 pub(super) fn list() -> Result<Vec<Program>, Refusal> {
     let windows = windows();
     let own = std::process::id();
@@ -47,7 +47,7 @@ pub(super) fn list() -> Result<Vec<Program>, Refusal> {
     Ok(names()?.into_iter().map(describe).collect())
 }
 
-/// Id and file name of each process.
+/// The id and file name of each process.
 pub(super) fn names() -> Result<Vec<(u32, String)>, Refusal> {
     // SAFETY: the arguments are plain numbers.
     let snapshot = unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0) };
@@ -73,25 +73,25 @@ pub(super) fn names() -> Result<Vec<(u32, String)>, Refusal> {
     }
 }
 
-/// Ids of the processes that were started from an image of this name, whatever its case.
+/// Ids of the processes with this image name; case does not matter.
 pub(super) fn of_image(name: &str) -> Result<Vec<u32>, Refusal> {
     let all = names()?.into_iter().filter(|(_, image)| image.eq_ignore_ascii_case(name));
     Ok(all.map(|(pid, _)| pid).collect())
 }
 
-/// The same without this process: a recording by name does not mean its recorder.
+/// Ids of the processes with this image name, without this process: a recording by name does not mean its own recorder.
 pub(super) fn others_of_image(name: &str) -> Result<Vec<u32>, Refusal> {
     let mut pids = of_image(name)?;
     pids.retain(|pid| *pid != std::process::id());
     Ok(pids)
 }
 
-/// Whether a process of this id runs that was started from an image of this name.
+/// Whether a process with this id and this image name runs.
 pub(super) fn runs(pid: u32, name: &str) -> bool {
     of_image(name).is_ok_and(|pids| pids.contains(&pid))
 }
 
-/// A process whose end can be noticed, whatever becomes of its id.
+/// A process whose end can be detected, even if its id is reused.
 #[derive(Debug)]
 pub(super) struct Watched(OwnedHandle);
 
@@ -111,7 +111,7 @@ impl Watched {
     }
 }
 
-/// A process by its id, for these purposes.
+/// Opens a process by its id, with this access.
 pub(super) fn open(pid: u32, access: u32) -> Result<OwnedHandle, Refusal> {
     // SAFETY: the arguments are plain numbers.
     let process = unsafe { OpenProcess(access, 0, pid) };
@@ -140,14 +140,14 @@ pub(super) fn own_private_bytes() -> Option<u64> {
     memory(own).map(|memory| memory.private_bytes)
 }
 
-/// Of an open process.
+/// The memory of an open process.
 fn memory(process: RawHandle) -> Option<Memory> {
     let mut counters = PROCESS_MEMORY_COUNTERS_EX::default();
     let size = size_of::<PROCESS_MEMORY_COUNTERS_EX>() as u32;
     // SAFETY: the callers' handles are open; the call tells the longer structure, which begins as the
     // shorter one, from it by the size.
     let done = unsafe { K32GetProcessMemoryInfo(process, (&raw mut counters).cast(), size) };
-    // Both are the commit charge; Windows 7 leaves one of them at zero, Wine the other.
+    // Both fields are the commit charge; Windows 7 leaves one of them at zero, Wine the other.
     let private_bytes = counters.PagefileUsage.max(counters.PrivateUsage) as u64;
     (done != 0).then_some(Memory { private_bytes, working_set: counters.WorkingSetSize as u64 })
 }
@@ -159,17 +159,17 @@ fn is_32_bit(process: &OwnedHandle) -> Option<bool> {
     (done != 0).then_some(wow64 != 0)
 }
 
-/// Name of the account, without its domain.
+/// The name of the user of a process, without its domain.
 fn user(process: &OwnedHandle) -> Option<String> {
     let user = user_of(&token_of(process.as_raw_handle(), TOKEN_QUERY).ok()?).ok()?;
     // SAFETY: the identity lives in `user`.
     unsafe { account_of(user.sid()) }.map(|(name, _)| name)
 }
 
-/// Whether Windows protects a process, also from who has an administrator's rights, as it says itself.
+/// Whether a process is protected, even from administrators, as Windows reports it.
 pub(super) fn is_protected(pid: u32) -> bool {
     let Ok(process) = open(pid, PROCESS_QUERY_LIMITED_INFORMATION) else { return false };
-    // PS_PROTECTION: a byte, whose lowest bits are the kind of protection.
+    // PS_PROTECTION: a byte whose lowest bits are the type of protection.
     let (mut protection, mut written) = (0_u8, 0);
     // SAFETY: the process is open; both places are ours, and the answer is as long as is said.
     let status = unsafe {
@@ -184,7 +184,7 @@ pub(super) fn is_protected(pid: u32) -> bool {
     status == STATUS_SUCCESS && u32::from(protection) & PROTECTION_KIND != 0
 }
 
-/// Process and title of each visible window with a title, the one in front first.
+/// Process id and title of each visible window with a title, frontmost first.
 fn windows() -> Vec<(u32, String)> {
     let mut found: Vec<(u32, String)> = Vec::new();
     // SAFETY: the callback is called inside this call only, and gets the list, which is ours.
@@ -192,7 +192,7 @@ fn windows() -> Vec<(u32, String)> {
     found
 }
 
-/// Called for each window, those in front first.
+/// The callback for each window, frontmost first.
 ///
 /// # Safety
 /// `found` is the address of the list that `windows` fills.
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn protected_is_only_what_windows_says_is_protected() {
-        // Nobody may open the kernel's process, and nobody can open one that is not there.
+        // The System process may not be opened, and one that does not exist cannot be.
         for pid in [std::process::id(), 4, 0xFFFF_FFF0] {
             assert!(!is_protected(pid), "{pid}");
         }

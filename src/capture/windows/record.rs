@@ -1,13 +1,12 @@
-//! What ETW hands to a consumer (`EVENT_RECORD`, evntcons.h) as the events of our files.
+//! Converts the events that ETW passes to a consumer (`EVENT_RECORD`, evntcons.h) into the events of our files.
 //!
-//! * A classic event has the class of its kind and a type: kernel and heap events get back
-//!   the hook and the header that a session's file has for them; the payload is the same.
-//! * Other classic events, manifest and self-describing ones keep their identity in an EVENT
-//!   header, with their extended items (stacks, names and types of fields).
-//! * The session's own events are left out: our files have a header of their own, and losses
-//!   are counted by asking the session.
+//! * A classic event has a class and a type. Kernel and heap events get back the hook and the header that they have in
+//!   a session's own file; the payload is the same.
+//! * Other classic events, and manifest-based and self-describing ones, keep their identity in an EVENT header, with
+//!   their extended items (stacks, names and types of fields).
+//! * The session's own events are left out: our files have a header of their own, and losses are found by querying the session.
 //!
-//! Cost: fields are looked at where they lie; nothing is allocated or copied.
+//! Cost: fields are read in place; nothing is allocated or copied.
 #![allow(unsafe_code, reason = "an EVENT_RECORD points to its parts; each access says why it is sound")]
 
 use std::slice;
@@ -23,17 +22,17 @@ use crate::etl::{EventId, ExtendedItem, Guid, HeaderKind};
 use crate::events::{class, kernel_hook};
 use crate::units::{Pid, PointerSize, Tid};
 
-/// ETW's own events: headers of files, ends of rundowns.
+/// The class of ETW's own events: file headers, ends of rundowns.
 const EVENT_TRACE: Guid = guid(&EventTraceGuid);
 
-/// More kinds of extended items than there are.
+/// Maximum number of extended items: more than there are kinds.
 const MOST_ITEMS: usize = 24;
 
-/// Hands one event on, as it came; `None` for what is left out.
+/// Converts an event and passes it to `take`; returns `None` for an event that is left out.
 ///
 /// # Safety
-/// The record is one that ETW, or who plays it, is just handing over: its pointers are null,
-/// or lead to as many bytes as it says, which stay as they are until this returns.
+/// The record is one that ETW, or its simulation, is just passing to us: its pointers are null, or point to as many
+/// bytes as it says, which do not change until this returns.
 pub(super) unsafe fn convert<R>(record: &EVENT_RECORD, take: impl FnOnce(&NewEvent<'_>) -> R) -> Option<R> {
     let header = &record.EventHeader;
     let flags = u32::from(header.Flags);
@@ -50,7 +49,7 @@ pub(super) unsafe fn convert<R>(record: &EVENT_RECORD, take: impl FnOnce(&NewEve
         EventId::Provider { provider, id: said.Id }
     };
     let (kind, id) = match kernel_hook(id) {
-        // Stacks, and rundowns of merged sessions, have headers without a thread.
+        // Stack events, and rundown events of merged sessions, have headers without a thread.
         Some(hook) if !pid.is_known() && !tid.is_known() => (HeaderKind::PerfInfo, EventId::Hook(hook)),
         Some(hook) => (HeaderKind::System, EventId::Hook(hook)),
         None => (HeaderKind::Event, id),
@@ -89,10 +88,10 @@ pub(super) unsafe fn convert<R>(record: &EVENT_RECORD, take: impl FnOnce(&NewEve
     Some(take(&event))
 }
 
-/// All of it but the most of its payload, for the self-test's report.
+/// Describes an event for the self-test's report: everything, but only the start of the payload.
 ///
 /// # Safety
-/// As of [`convert`].
+/// As for [`convert`].
 pub(super) unsafe fn describe(record: &EVENT_RECORD, lane: &'static str) -> RawEvent {
     const MOST_BYTES: usize = 64;
     let (header, said) = (&record.EventHeader, &record.EventHeader.EventDescriptor);
@@ -124,7 +123,7 @@ pub(super) unsafe fn describe(record: &EVENT_RECORD, lane: &'static str) -> RawE
     }
 }
 
-/// Machines with more than 256 processors say so; their number then takes both bytes.
+/// The number of the CPU. Events from machines with more than 256 CPUs have a flag; the number then takes both bytes.
 fn processor(record: &EVENT_RECORD) -> u16 {
     let number = &record.BufferContext.Anonymous;
     // SAFETY: both forms are plain numbers in the same two bytes, so any bits are valid.
@@ -137,10 +136,10 @@ fn processor(record: &EVENT_RECORD) -> u16 {
     }
 }
 
-/// So many things at this address.
+/// A slice of `count` values at this address.
 ///
 /// # Safety
-/// The address is null, or there are so many, and they stay as they are for `'a`.
+/// The address is null, or that of `count` values that do not change during `'a`.
 unsafe fn parts<'a, T>(address: *const T, count: u16) -> &'a [T] {
     if address.is_null() || count == 0 {
         return &[];
@@ -153,7 +152,7 @@ const fn guid(guid: &windows_sys::core::GUID) -> Guid {
     Guid::new(guid.data1, guid.data2, guid.data3, guid.data4)
 }
 
-/// The same identity as Windows' functions take it.
+/// Converts a GUID to the type of the system functions.
 pub(super) fn windows_guid(guid: Guid) -> windows_sys::core::GUID {
     let b = guid.to_bytes();
     windows_sys::core::GUID {
@@ -164,7 +163,7 @@ pub(super) fn windows_guid(guid: Guid) -> windows_sys::core::GUID {
     }
 }
 
-// The size of the address in an item is that of a pointer only here.
+// The address in an extended item has the size of a pointer only on 64-bit systems.
 const _: () = assert!(size_of::<usize>() == 8 && size_of::<EVENT_HEADER_EXTENDED_DATA_ITEM>() == 16);
 
 #[cfg(test)]
@@ -181,7 +180,7 @@ mod tests {
         record
     }
 
-    /// What becomes of an event: header, id, pointer size.
+    /// The converted event's header, id and pointer size.
     fn shape(record: &EVENT_RECORD) -> Option<(HeaderKind, EventId, PointerSize)> {
         // SAFETY: the record points to nothing.
         unsafe { convert(record, |event| (event.kind, event.id, event.pointer)) }

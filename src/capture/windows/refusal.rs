@@ -1,5 +1,5 @@
-//! A call that Windows refused: its name and its code (winerror.h), so that a report from
-//! another machine tells where it stopped. [`CaptureError`] makes a sentence of it.
+//! A failed system call: its name and its code (winerror.h), so that a report from another machine shows where it
+//! failed. [`CaptureError`] makes a sentence of it.
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::io;
@@ -9,7 +9,7 @@ use windows_sys::Win32::Foundation::{ERROR_GEN_FAILURE, GetLastError};
 use crate::capture::CaptureError;
 use crate::capture::constants::HRESULT_CODE;
 
-/// A call that Windows refused.
+/// A failed system call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Refusal {
     /// Name of the function.
@@ -19,24 +19,24 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Of a function that returns its error; 0 is success.
+    /// For a function that returns its error code; 0 is success.
     pub(super) fn check(call: &'static str, code: u32) -> Result<(), Self> {
         if code == 0 { Ok(()) } else { Err(Self { call, code }) }
     }
 
-    /// Of a function that leaves its error to be asked for, called just before on this thread.
+    /// For a function that sets the last error, called just before on this thread.
     pub(super) fn last(call: &'static str) -> Self {
         // SAFETY: the function has no arguments and reads a value of this thread.
         Self { call, code: unsafe { GetLastError() } }
     }
 
-    /// Of a function that another library has called for us.
+    /// For a function that another library has called for us.
     pub(super) fn from_io(call: &'static str, error: &io::Error) -> Self {
-        // Some put HRESULTs into the system's code: Win32's own stand in their low half.
+        // Some libraries put HRESULTs into the OS error; the Win32 code is the low half.
         Self { call, code: error.raw_os_error().map_or(ERROR_GEN_FAILURE, |code| code as u32 & HRESULT_CODE) }
     }
 
-    /// As an error of the recording: `what` is what was tried, as the start of a sentence.
+    /// Converts it to an error of the recording: `what` is the failed action, as the start of a sentence.
     pub(super) fn while_trying(self, what: &str) -> CaptureError {
         CaptureError::Windows { what: format!("{what} ({})", self.call), code: self.code }
     }

@@ -1,13 +1,11 @@
-//! Two processes, one recording: the window, which has no rights, and the recorder, which
-//! has them ([`serve`](super::serve)). They talk as [`control`](crate::capture::control) says,
-//! through two pipes.
+//! A recording in two processes: the window, which has no rights, and the recorder, which has them
+//! ([`serve`](super::serve)). They use the protocol of [`control`](crate::capture::control), over two pipes.
 //!
-//! The recorder only fills the lanes, in a folder that the window has made. The window makes
-//! one trace of them, with its own rights: nobody who could reach the pipes can have a file
-//! written elsewhere.
+//! The recorder only fills the lanes, in a folder that the window has created. The window merges them into one trace
+//! with its own rights, so nobody who reaches the pipes can have a file written elsewhere.
 //!
-//! A program to launch is started by the window, so that it does not get the recorder's
-//! rights, and let go when the recorder has its first word.
+//! A program to launch is started, suspended, by the window, so that it does not get the recorder's rights. It is
+//! resumed after the recorder's first message.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -26,7 +24,7 @@ use crate::capture::{
 };
 use crate::etl::Guid;
 
-/// Records on this machine: in this process if it has the rights, else in one that asks for them.
+/// Records on this machine: in this process if it has the rights, otherwise in an elevated process.
 #[derive(Debug, Default)]
 pub struct SystemRecorder {
     window: AtomicIsize,
@@ -34,7 +32,7 @@ pub struct SystemRecorder {
 }
 
 impl SystemRecorder {
-    /// One that writes down in this folder which recordings run.
+    /// Creates a recorder that keeps notes about running recordings in this folder.
     pub fn with_notes(folder: Option<PathBuf>) -> Self {
         Self { notes: folder.map(Notes::new), ..Self::default() }
     }
@@ -82,30 +80,30 @@ impl SystemRecorder {
     }
 }
 
-/// That a recorder runs, as it is written down; it stays so until it is known that nothing of it is left.
+/// The note about a running recorder. It stays until everything that the recorder started is known to be stopped.
 #[derive(Debug)]
 struct Written(Option<(Notes, u32)>);
 
 impl Written {
     fn down(notes: Option<&Notes>, recorder: u32) -> Self {
         let written = notes.and_then(|notes| {
-            // Without a note what is left is found by who has rights.
+            // Without a note, only a user with rights can find leftovers.
             notes.write(&Note::of(recorder)).inspect_err(|reason| log::warn!("{reason}")).ok()?;
             Some((notes.clone(), recorder))
         });
         Self(written)
     }
 
-    /// Everything was stopped and put back.
+    /// Removes the note, after everything was stopped and restored.
     fn is_over(&mut self) {
         if let Some((notes, recorder)) = self.0.take() {
-            // It is found again, and then nothing is there.
+            // If removing fails, a later search finds the note and no leftovers.
             let _ = notes.remove(recorder);
         }
     }
 }
 
-/// A recording of this process.
+/// A recording in this process, with its note.
 #[derive(Debug)]
 struct Noted {
     running: LocalRecording,
@@ -130,15 +128,15 @@ impl Running for Noted {
     }
 }
 
-/// Whose process this is, and so whose the pipes are.
+/// The SID of the user of this process, who owns the pipes.
 pub fn user() -> Result<Sid, CaptureError> {
     own_sid().map_err(|refusal| refusal.while_trying("the user of this process could not be told"))
 }
 
-/// Longer than a recorder takes to stop its sessions and to write what came.
+/// Timeout for the end: longer than a recorder takes to stop its sessions and write the remaining events.
 const END: Duration = Duration::from_secs(120);
 
-/// A recorder that was started and has come.
+/// A recorder process that was started and has connected.
 #[derive(Debug)]
 struct Hired {
     listener: Listener,
@@ -148,7 +146,7 @@ struct Hired {
 }
 
 impl Hired {
-    /// Starts the program beside this one; Windows asks the user.
+    /// Starts the recorder program; Windows asks the user.
     fn start(errand: Errand, window: isize) -> Result<Self, CaptureError> {
         let tried = "the recorder could not be started";
         let sid = user()?;
@@ -167,13 +165,13 @@ impl Hired {
             ErrorKind::NotFound => CaptureError::BadRequest("the recorder ended before it could be talked to".to_owned()),
             _ => CaptureError::File { path: "the recorder's pipe".into(), error },
         })?;
-        // Who made the pipe is the recorder, whatever process the question for rights has started.
+        // The process that created the pipe is the recorder, whichever process the elevation prompt has started.
         let pid = pipe::server_of(&ends.status).map_err(|refusal| refusal.while_trying("the recorder could not be told"))?;
         Ok(Self { listener: Listener::new(ends.status), commands: ends.commands, pid })
     }
 }
 
-/// The recorder that belongs to a program.
+/// The path of the recorder in the folder of a program.
 fn beside(program: &Path) -> Result<PathBuf, CaptureError> {
     let recorder = program.with_file_name(RECORDER);
     if recorder.is_file() {
@@ -196,7 +194,7 @@ impl RemoteRecording {
     fn start(request: &Request, folder: &Path, window: isize, notes: Option<&Notes>) -> Result<Self, CaptureError> {
         let existed = folder.exists();
         Self::start_in(request, folder, window, notes).inspect_err(|_| {
-            // Lanes without events are of no use.
+            // Removes the folder: lanes without events are useless.
             if !existed {
                 let _ = std::fs::remove_dir_all(folder);
             }
@@ -205,7 +203,7 @@ impl RemoteRecording {
 
     fn start_in(request: &Request, folder: &Path, window: isize, notes: Option<&Notes>) -> Result<Self, CaptureError> {
         std::fs::create_dir_all(folder).map_err(CaptureError::file(folder))?;
-        // Without links: the recorder follows none.
+        // Resolves links, because the recorder follows none.
         let real = folder.canonicalize().map_err(CaptureError::file(folder))?;
         let launched = match &request.target {
             Target::Launch(command) => Some(Suspended::start(command).map_err(not_started)?),
@@ -214,14 +212,14 @@ impl RemoteRecording {
         let target = launched.as_ref().map_or_else(|| request.target.clone(), |program| Target::Pids(vec![program.pid()]));
         let request = Box::new(Request { target, ..request.clone() });
         let recorder = Hired::start(Errand::Record { request, folder: real }, window)?;
-        // It is connected to before it starts any session.
+        // The recorder starts its sessions only after the pipes are connected.
         let written = Written::down(notes, recorder.pid);
         let recording = Self::watch(recorder, folder, written)?;
         launched.map_or(Ok(()), Suspended::resume).map_err(not_started)?;
         Ok(recording)
     }
 
-    /// Waits until it records, or says why it does not.
+    /// Waits until the recorder records, or reports why it does not.
     fn watch(recorder: Hired, folder: &Path, mut written: Written) -> Result<Self, CaptureError> {
         let bad = |reason: &str| Err(CaptureError::BadRequest(reason.to_owned()));
         if !recorder.listener.wait_for_word(START) {
@@ -246,7 +244,7 @@ impl Running for RemoteRecording {
     }
 
     fn finish(&mut self, out: &Path) -> Result<(), CaptureError> {
-        // One that has ended already needs no command.
+        // A recorder that has ended already needs no command.
         let _ = self.recorder.commands.write_all(Command::Stop.line().as_bytes());
         self.aftermath = match self.recorder.listener.wait_for_end(END) {
             End::Orderly => {
@@ -256,7 +254,7 @@ impl Running for RemoteRecording {
             End::Failed(reason) => Aftermath::Failed(reason),
             End::CutShort => Aftermath::CutShort,
         };
-        // What was recorded is in the folder, however it ended.
+        // The recorded events are in the folder, however the recorder ended.
         save(&self.folder, out, &mut DiskImages::new(volumes()), &mut |_, _| true).map(|_| ())
     }
 
@@ -276,7 +274,7 @@ mod tests {
     use crate::capture::Recording;
     use crate::capture::control::{Message, Progress};
 
-    /// A recorder that says this, waits until it is told to stop, and then says that.
+    /// A fake recorder: it sends these messages, waits for the stop command, and then sends the last one.
     fn recorder(test: &str, says: Vec<Message>, last: Option<Message>) -> Hired {
         let pipe = PipeName::new(&format!("highwater-test-{}-{test}", std::process::id())).unwrap();
         let (served, sid) = (pipe.clone(), own_sid().unwrap());

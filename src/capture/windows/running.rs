@@ -1,16 +1,13 @@
-//! A recording that runs: its sessions, their consumers, and the files they fill.
+//! A running recording: its sessions, their consumers, and the files they fill.
 //!
-//! Order of the start: what crashed recordings left is cleaned up; the registry; the kernel's
-//! session, heaps, trackers; then a launched program is let go. What can be recorded is, and what
-//! cannot is told.
+//! Order of the start: clean up leftovers of crashed recordings; set the registry; start the kernel session, heaps,
+//! providers; then resume a launched program. Whatever can be recorded is recorded; what is missing is reported.
 //!
-//! Order of the end: first what the machine must not keep (the registry), then the .NET runtimes
-//! are asked what code they have, if that is recorded, then all sessions are stopped, then what they still hold comes, for all of them together: a console that closes
-//! leaves its programs five seconds, and what is not done by then must not be a setting. Who has
-//! no more time than that is in a [hurry](LocalRecording::hurry).
+//! Order of the end: first restore the registry; then ask the .NET runtimes for their code, if that is recorded; then
+//! stop all sessions; then receive what they still hold, for all of them together. Machine settings come first because
+//! a closing console leaves its programs only five seconds. If there is less time, call [hurry](LocalRecording::hurry).
 //!
-//! Whoever holds it polls it a few times a second. Once a second it asks the sessions what
-//! they lost, and flushes the files.
+//! The owner polls it a few times a second. Once a second it queries the sessions for losses and flushes the files.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -41,26 +38,26 @@ use crate::units::{Pid, PointerSize, Tid};
 
 /// A running recording.
 pub struct LocalRecording {
-    // Dropped in this order, should it come to that: what the machine must not keep is put back first.
+    // The fields are dropped in this order: machine settings are restored first.
     traced: Option<Traced>,
-    /// In the order in which they are stopped.
+    /// The sources, in the order in which they are stopped.
     sources: Vec<Source>,
     beside: Beside,
-    /// Until one file is made of it.
+    /// The lanes, until they are merged into one file.
     recording: Option<Recording>,
     folder: PathBuf,
     processes: Processes,
-    /// `None` where heaps are not recorded.
+    /// `None` if heaps are not recorded.
     silence: Option<Silence>,
     began: Instant,
     last_second: Instant,
-    /// What is missing from the start on.
+    /// Parts that have been missing from the start.
     shortfalls: Vec<String>,
-    /// What is wrong now.
+    /// Current problems.
     failures: Vec<String>,
-    /// What went wrong at the end.
+    /// Problems at the end.
     aftermath: Aftermath,
-    /// Whether nobody is asked anything more at the end.
+    /// Whether the .NET runtimes are not asked for their code at the end.
     is_in_a_hurry: bool,
 }
 
@@ -70,13 +67,13 @@ impl LocalRecording {
         Self::start_in(request, &Folder::make(folder)?)
     }
 
-    /// The same in a folder that is there.
+    /// Starts to record in a folder that exists already.
     pub fn start_in(request: &Request, folder: &Folder) -> Result<Self, CaptureError> {
         request.check()?;
         clean_up::clean_up_before_the_first()?;
-        // Without the right to profile, sessions say themselves what they lack.
+        // Without the privilege to profile, the sessions report what is missing.
         let _ = privilege::enable_profiling();
-        // Without the right to debug, the newest Windows hides the kernel's modules; that is told when it is seen.
+        // Without the debug privilege, the newest Windows hides kernel modules; that is reported when it is detected.
         let _ = privilege::enable_debugging();
         let launched = match &request.target {
             Target::Launch(command) if privilege::is_elevated() => {
@@ -123,17 +120,17 @@ impl LocalRecording {
         })
     }
 
-    /// The same, but lanes stay when they have become a trace: somebody may still read them.
+    /// Keeps the lanes after they are merged into a trace, since they may still be read.
     pub fn keep_lanes(self) -> Self {
         Self { recording: self.recording.map(Recording::keep_lanes), ..self }
     }
 
-    /// There is no time at the end to wait for what programs have to tell.
+    /// Makes the end fast: it does not wait for the .NET runtimes to report their code.
     pub fn hurry(&mut self) {
         self.is_in_a_hurry = true;
     }
 
-    /// How it goes; and once a second what is due.
+    /// The state of the recording. Also does the work that is due once a second.
     pub fn poll(&mut self) -> Progress {
         let now = Instant::now();
         if now.duration_since(self.last_second) >= Duration::from_secs(1) {
@@ -163,16 +160,16 @@ impl LocalRecording {
         }
     }
 
-    /// Why it is over by itself.
+    /// Why the recording should end.
     fn ends(&mut self) -> Option<String> {
         let all_ended = self.processes.are_gone().then(|| ALL_ENDED.to_owned());
         let no_room = || self.recording.as_ref().and_then(Recording::is_out_of_room);
         self.beside.ends().or_else(no_room).or(all_ended)
     }
 
-    /// Names this moment in the trace.
+    /// Sets a mark at this moment.
     pub fn mark(&self, name: &str) -> Result<(), CaptureError> {
-        // A text of one-byte characters, as xperf's `-m` writes it.
+        // A NUL-terminated 8-bit string, as `xperf -m` writes it.
         let text: Vec<u8> = name.bytes().filter(|byte| *byte != 0).take(1024).chain([0]).collect();
         let event = NewEvent {
             processor: 0,
@@ -190,22 +187,22 @@ impl LocalRecording {
         self.recording.as_ref().ok_or(CaptureError::Ended)?.lane(Lane::User).take(&event)
     }
 
-    /// Ends it, and makes one file of all that came. `progress` is told bytes done and bytes
-    /// in all, and says whether to go on. After an error the lanes are still in their folder.
+    /// Ends the recording and merges everything into one file. `progress` gets the bytes done and the total, and
+    /// returns whether to go on. After an error the lanes are still in their folder.
     pub fn finish(&mut self, out: &Path, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<Summary, CaptureError> {
         let ended = self.end();
-        // The file matters most; what else went wrong is told when it is there.
+        // The file matters most; other errors are returned when it exists.
         let summary = self.save(out, progress)?;
         ended.map(|()| summary)
     }
 
-    /// Makes one file of what came, once it has ended.
+    /// Merges the lanes into one file, after the end.
     fn save(&mut self, out: &Path, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<Summary, CaptureError> {
         let recording = self.recording.take().ok_or(CaptureError::Ended)?;
         recording.finish(out, &mut DiskImages::new(volumes()), progress)
     }
 
-    /// Ends it: no more events come, and those that came are in the lanes.
+    /// Ends the recording: afterwards no more events come, and all received ones are in the lanes.
     pub fn end(&mut self) -> Result<(), CaptureError> {
         let restored = self.traced.take().map_or(Ok(()), Traced::restore);
         let restored = restored.map_err(|refusal| refusal.while_trying("what was prepared for tracing could not be put back"));
@@ -216,16 +213,16 @@ impl LocalRecording {
         let closed = self.sources.iter_mut().map(Source::close).fold(Ok(()), Result::and);
         self.sources.clear();
         if let Some(recording) = &self.recording {
-            // All of it is due: as if a second had gone by.
+            // Flushes everything, as if a second had passed.
             let _ = recording.flush_if_due(Instant::now() + Duration::from_secs(1));
         }
         restored.and(stopped).and(closed).and(named)
     }
 
-    /// Has the .NET runtimes of the recorded processes tell what code they have, and waits for it as
-    /// long as some of it comes. Nobody says which processes have a runtime.
+    /// Asks the .NET runtimes of the recorded processes to report their code, and waits as long as events come. It is
+    /// unknown which processes have a runtime.
     fn wait_for_names(&self) -> Result<(), CaptureError> {
-        /// Sessions hand over what they have once a second.
+        /// Sessions deliver their events once a second.
         const QUIET: Duration = Duration::from_millis(1500);
         const PATIENCE: Duration = Duration::from_secs(10);
         let pids = self.processes.pids();
@@ -253,9 +250,9 @@ impl LocalRecording {
         Ok(())
     }
 
-    /// Waits for what stopped sessions still hold, as long as some of it comes.
+    /// Waits for the events that stopped sessions still hold, as long as some come.
     fn drain(&self) {
-        /// Buffers come within a second each.
+        /// Each buffer comes within a second.
         const QUIET: Duration = Duration::from_secs(3);
         const PATIENCE: Duration = Duration::from_secs(60);
         let events = || self.recording.as_ref().map_or(0, |recording| recording.status().events());
@@ -269,13 +266,13 @@ impl LocalRecording {
             if now - last > QUIET || now - began > PATIENCE {
                 return;
             }
-            // A console that closes may end this process at any moment. What cannot be written is in the status.
+            // A closing console may end this process at any moment, so flush now. Write errors are in the status.
             let _ = self.recording.as_ref().map_or(Ok(()), |recording| recording.flush_if_due(now));
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// All that is missing or wrong, the worst first.
+    /// All missing parts and problems, the worst first.
     fn warning(&self, failure: Option<String>) -> Option<String> {
         let all: Vec<String> = failure
             .into_iter()
@@ -295,13 +292,13 @@ impl LocalRecording {
         let status = self.recording.as_ref().map(Recording::status);
         let heap_events = status.map_or(0, |status| status.lanes[Lane::Heap as usize].events);
         self.failures.extend(self.silence.as_mut().and_then(|silence| silence.look(heap_events)));
-        // What cannot be written is in the status.
+        // Write errors are in the status.
         let _ = self.recording.as_ref().map_or(Ok(()), |recording| recording.flush_if_due(now));
         self.beside.look();
     }
 }
 
-/// Why a recording is over whose processes are gone.
+/// The reason for ending when all recorded processes have ended.
 const ALL_ENDED: &str = "all recorded programs have ended";
 
 impl Running for LocalRecording {
@@ -327,7 +324,7 @@ impl fmt::Debug for LocalRecording {
     }
 }
 
-/// Of a program to launch.
+/// The error if a program could not be launched.
 pub(super) fn not_started(refusal: Refusal) -> CaptureError {
     refusal.while_trying("the program could not be started")
 }

@@ -1,14 +1,12 @@
-//! What a recording sees beside its events: once a second the memory of the recorded processes
-//! and of the machine, and what recording itself takes.
+//! Memory sampling during a recording: once a second the memory of the recorded processes and of the machine, and the
+//! cost of recording itself.
 //!
-//! Samples go into the recording as counters, and to the conditions that end it. A process that
-//! is gone drops out; those recorded by name are looked for again each second.
+//! Samples are written into the recording as counters and checked against the conditions that end it. Processes that
+//! have ended are dropped; with a recording by name, new processes are searched each second.
 //!
-//! Cost: a few calls a second for each process, and a list of all processes if they are recorded
-//! by name.
+//! Cost: a few calls a second for each process, and a list of all processes in a recording by name.
 //!
-//! Facts: Microsoft's pages of GetProcessMemoryInfo, GetPerformanceInfo (whose numbers are pages)
-//! and GetProcessTimes (whose times are 100 ns).
+//! Sources: Microsoft's pages of GetProcessMemoryInfo, GetPerformanceInfo (in pages) and GetProcessTimes (in units of 100 ns).
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::time::{Duration, Instant};
@@ -23,27 +21,27 @@ use crate::capture::{Cost, Lane, LaneWriter, MemorySample, ProcessSample, Record
 use crate::events::encode::{Payload, counter_event};
 use crate::units::Pid;
 
-/// Most processes that are sampled: their counters must fit into one event.
+/// Maximum number of sampled processes: their counters must fit into one event.
 const MAX_PROCESSES: usize = 256;
 
-/// Watches memory while something is recorded.
+/// Samples memory during a recording.
 #[derive(Debug)]
 pub(super) struct Beside {
     processes: Vec<(u32, Watched)>,
-    /// File name of the image, if all processes of that name are recorded.
+    /// Image file name, in a recording by name.
     image: Option<String>,
     began: Instant,
     watch: StopWatch,
     lane: LaneWriter,
     payload: Payload,
-    /// Own processor time at the last look, and when that was.
+    /// Our own CPU time at the last sample, and the time of that sample.
     busy: (Duration, Instant),
     cost: Option<Cost>,
     ends: Option<String>,
 }
 
 impl Beside {
-    /// Begins with a first look.
+    /// Starts with a first sample.
     pub(super) fn start(request: &Request, pids: &[u32], recording: &Recording) -> Self {
         let image = match &request.target {
             Target::Image(name) => Some(name.clone()),
@@ -66,7 +64,7 @@ impl Beside {
         beside
     }
 
-    /// One more process is recorded. One that cannot be asked has no counters.
+    /// Adds a recorded process. If it cannot be opened, it gets no counters.
     pub(super) fn follow(&mut self, pid: u32) {
         let is_known = self.processes.iter().any(|(known, _)| *known == pid);
         if let (false, true, Ok(process)) = (is_known, self.processes.len() < MAX_PROCESSES, Watched::new(pid)) {
@@ -74,15 +72,15 @@ impl Beside {
         }
     }
 
-    /// Takes a sample. Due once a second, behind the flush of the lanes: so what it writes reaches
-    /// the file a second later, as the events of sessions do.
+    /// Takes a sample. Call it once a second, after the flush of the lanes: so its event reaches the file a second
+    /// later, like the events of sessions.
     pub(super) fn look(&mut self) {
         self.processes.retain(|(_, process)| process.is_running());
         self.find_by_name();
         let sample = self.sample();
         if let Some(event) = sample.counters() {
             let event = counter_event(&mut self.payload, 0, clock::ticks(), Pid(std::process::id()), &event);
-            // What cannot be written is in the status.
+            // Write errors are in the status.
             let _ = self.lane.take(&event);
         }
         let reason = self.watch.look(&sample);
@@ -90,19 +88,19 @@ impl Beside {
         self.weigh();
     }
 
-    /// Why the recording is over, once a condition has held.
+    /// Why the recording should end, once a condition has held.
     pub(super) fn ends(&self) -> Option<String> {
         self.ends.clone()
     }
 
-    /// What recording takes; not known before the second look.
+    /// The cost of recording; unknown before the second sample.
     pub(super) fn cost(&self) -> Option<Cost> {
         self.cost
     }
 
     fn find_by_name(&mut self) {
         let Some(image) = &self.image else { return };
-        // They may be listed another time.
+        // If listing fails, the next sample tries again.
         let found = processes::of_image(image).unwrap_or_default();
         found.into_iter().for_each(|pid| self.follow(pid));
     }
@@ -143,7 +141,7 @@ fn machine() -> Option<PERFORMANCE_INFORMATION> {
     (done != 0).then_some(info)
 }
 
-/// Processor time of this process, all its threads.
+/// CPU time of this process, in all threads.
 fn own_time() -> Option<Duration> {
     let [mut created, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
     // SAFETY: the four places are ours; the handle is a constant that means this process.

@@ -1,6 +1,5 @@
-//! The self-test's recordings: a program that allocates what is known ([`target`](super::target))
-//! is recorded in each way there is, and all that Windows was asked and answered is written down.
-//! What the recordings hold is compared elsewhere.
+//! The self-test's recordings: a program with known allocations ([`target`](super::target)) is recorded in every way,
+//! and all system calls and results are kept. The content of the recordings is checked elsewhere.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -20,22 +19,22 @@ use crate::capture::control::Progress;
 use crate::capture::{CaptureError, Request, Target};
 use crate::events::class;
 
-/// How the program is recorded.
+/// A way to record the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// From its first instruction.
+    /// Launched, from its first instruction.
     Launch,
-    /// When it runs, by its id.
+    /// By its process id, while it runs.
     Pid,
-    /// By its name, before it runs.
+    /// By its name, before it starts.
     Name,
 }
 
 impl Way {
-    /// All there are.
+    /// All ways.
     pub const ALL: [Self; 3] = [Self::Launch, Self::Pid, Self::Name];
 
-    /// As its option is called.
+    /// Its name as an option.
     pub fn name(self) -> &'static str {
         match self {
             Self::Launch => "launch",
@@ -45,48 +44,48 @@ impl Way {
     }
 }
 
-/// The program, and the words that make it wait.
+/// The target program and its arguments.
 #[derive(Clone, Debug)]
 pub struct TargetProgram {
-    /// Its file.
+    /// Its path.
     pub path: PathBuf,
-    /// Its words where it does not wait.
+    /// Its arguments, without `--wait`.
     pub words: Vec<String>,
 }
 
-/// What came of one recording.
+/// The result of one recording.
 #[derive(Clone, Debug, Default)]
 pub struct Trial {
-    /// Process that was recorded; 0 if there was none.
+    /// Id of the recorded process; 0 if there was none.
     pub pid: u32,
-    /// What Windows was called with, and the first events.
+    /// The system calls and the first events.
     pub journal: Journal,
-    /// How it went at its end.
+    /// The state at the end.
     pub progress: Progress,
-    /// The trace, if there is one.
+    /// Path of the trace, if there is one.
     pub trace: Option<PathBuf>,
-    /// Why not, or what went wrong.
+    /// The error, if any.
     pub error: Option<String>,
 }
 
-/// What of the machine matters for recording.
+/// The facts about the machine that matter for recording.
 #[derive(Clone, Debug, Serialize)]
 pub struct MachineFacts {
-    /// Major, minor, build.
+    /// Windows version: major, minor, build.
     pub windows: (u8, u8, u32),
-    /// How many.
+    /// Number of CPUs.
     pub processors: u32,
-    /// Bytes.
+    /// Physical memory in bytes.
     pub memory: Option<u64>,
     /// Ticks of the performance counter in a second.
     pub frequency: u64,
-    /// Whether this process has the rights of an administrator.
+    /// Whether this process has administrator rights.
     pub is_elevated: bool,
     /// Names and GUIDs of the sessions that run already.
     pub sessions: Vec<(String, String)>,
 }
 
-/// Of this machine.
+/// Collects the facts about this machine.
 pub fn about_this_machine() -> MachineFacts {
     let session = machine::session(Pair::now());
     let sessions = session::running().unwrap_or_default();
@@ -100,12 +99,12 @@ pub fn about_this_machine() -> MachineFacts {
     }
 }
 
-/// Events come within so long: a session hands them over once a second.
+/// Time within which events arrive: a session delivers them once a second.
 const LATEST: Duration = Duration::from_millis(2500);
-/// The program takes no time to speak of.
+/// Timeout for the program, which takes hardly any time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Records the program in this way, into files in `folder`.
+/// Records the program in one of the ways, into files in `folder`.
 pub fn record(way: Way, program: &TargetProgram, folder: &Path) -> Trial {
     journal::begin();
     let mut trial = Trial::default();
@@ -116,7 +115,7 @@ pub fn record(way: Way, program: &TargetProgram, folder: &Path) -> Trial {
     trial
 }
 
-/// All that can be recorded: what Windows makes of each is what the test is for.
+/// A request for everything that can be recorded, since the test is to show how Windows reacts to each part.
 pub fn everything(target: Target) -> Request {
     let marks = vec![class::MULTI_MAIN];
     Request { samples: true, frames: true, managed: true, marks, ..Request::new(target) }
@@ -125,7 +124,7 @@ pub fn everything(target: Target) -> Request {
 impl Trial {
     fn record(&mut self, way: Way, program: &TargetProgram, folder: &Path) -> Result<(), CaptureError> {
         let lanes = folder.join(format!("{}.recording", way.name()));
-        // Of a run before that did not come to its end; that it cannot be removed is told by the start.
+        // Left by an earlier run that did not finish. If it cannot be removed, the start reports that.
         let _ = std::fs::remove_dir_all(&lanes);
         let start = |target| LocalRecording::start(&everything(target), &lanes);
         let mut running = match way {
@@ -176,7 +175,7 @@ impl Trial {
     }
 }
 
-/// The program, waiting to be told. It ends when this is dropped.
+/// The target program, waiting for input. It is ended on drop.
 struct Waiting {
     child: Child,
     lines: Receiver<String>,
@@ -191,7 +190,7 @@ impl Waiting {
         if let Some(out) = child.stdout.take() {
             std::thread::spawn(move || {
                 for line in BufReader::new(out).lines().map_while(Result::ok) {
-                    let _ = say.send(line.trim().to_owned()); // nobody may wait any more
+                    let _ = say.send(line.trim().to_owned()); // the receiver may be gone
                 }
             });
         }
@@ -202,7 +201,7 @@ impl Waiting {
 
     fn go(&mut self) -> Result<(), CaptureError> {
         if let Some(words) = &mut self.child.stdin {
-            let _ = words.write_all(b"go\n"); // one that has ended says nothing, either
+            let _ = words.write_all(b"go\n"); // if it has ended, `expect` reports that
         }
         self.expect("done")
     }
@@ -218,7 +217,7 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // By the end of its input it ends by itself; if not, it is ended.
+        // It ends at the end of its input; if it does not, it is killed.
         let end = Instant::now() + Duration::from_secs(5);
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(10));

@@ -1,12 +1,10 @@
-//! The recorder: the small program that has an administrator's rights, from its command line
-//! to its last word. It does one of two things ([`Errand`]) and tells the window that
-//! started it how that goes, through the pipes that the window named.
+//! The recorder: the small program with administrator rights, from its command line to its last message. It does one of
+//! two tasks ([`Errand`]) and reports progress to the window that started it, over the named pipes.
 //!
-//! It only fills the lanes: the window makes a trace of them with its own rights, and starts
-//! programs that are to be started. Of all that the user can reach (command line,
-//! pipes, folder) nothing is believed; see [`Orders`] and [`Folder`].
+//! It only fills the lanes: the window merges them with its own rights, and starts programs to be launched. Nothing
+//! that the user controls (command line, pipes, folder) is trusted; see [`Orders`] and [`Folder`].
 //!
-//! A window that does not read holds nothing up: what it would have been told is left out.
+//! A window that does not read blocks nothing: messages that it does not take in time are dropped.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -23,11 +21,11 @@ use super::{START, clean_up, pipe};
 use crate::capture::control::{Command, Errand, Message, Orders, lines};
 use crate::capture::{CaptureError, Folder, Request, Target};
 
-/// So often the recording is looked after.
+/// Interval at which the recording is polled.
 const POLL: Duration = Duration::from_millis(250);
 
-/// Does what the words of the command line say, without the program's name: 0 if everything
-/// went well, 2 if they cannot be understood.
+/// Runs the recorder with these command line arguments (without the program's name). The exit code is 0 if everything
+/// went well, 2 if the arguments are invalid, 1 after other errors.
 pub fn serve(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let Ok(orders) = Orders::parse(words) else { return ExitCode::from(2) };
     if is_of_several(&orders.sid) {
@@ -52,7 +50,7 @@ fn record(request: &Request, folder: &Folder, window: &mut Window) -> Result<(),
     if matches!(request.target, Target::Launch(_)) {
         return Err(CaptureError::BadRequest("the recorder starts no programs: the window does".to_owned()));
     }
-    /// A window that is told that it is over says stop; one that does not is not waited for.
+    /// When the recording is over, the window sends stop. If it does not within this time, the recorder ends anyway.
     const PATIENCE: Duration = Duration::from_secs(5);
     let mut running = LocalRecording::start_in(request, folder)?;
     let mut over: Option<Instant> = None;
@@ -67,32 +65,32 @@ fn record(request: &Request, folder: &Folder, window: &mut Window) -> Result<(),
         }
         match window.wait(POLL) {
             Some(Command::Stop) => return running.end(),
-            // What cannot be written is told by the next progress.
+            // Write errors are in the next progress message.
             Some(Command::Mark(name)) => drop(running.mark(&name)),
             None => {}
         }
     }
 }
 
-/// The window, as the recorder sees it. Its end is a command to stop.
+/// The recorder's connection to the window. If it breaks, that counts as a stop command.
 struct Window {
     messages: SyncSender<Message>,
-    /// Something comes when all is written and read, or cannot be.
+    /// Receives a value when all messages were written and read, or cannot be.
     written: Receiver<()>,
     commands: Receiver<Command>,
 }
 
 impl Window {
     fn new(ends: pipe::Ends) -> Self {
-        /// Lines that wait for a window that is busy; commands that wait for us.
+        /// Queue length for messages to a busy window, and for commands to us.
         const QUEUE: usize = 4;
         let pipe::Ends { mut status, commands: from_window } = ends;
         let (messages, to_write) = sync_channel::<Message>(QUEUE);
         let (done, written) = channel();
-        // Both end with their pipes, or with the process.
+        // Both threads end with their pipes, or with the process.
         thread::spawn(move || {
             let _ = to_write.iter().try_for_each(|message| status.write_all(message.line().as_bytes()));
-            // Until the window has read it all: what is unread goes with the pipe.
+            // Waits until the window has read everything: unread data are lost with the pipe.
             let _ = status.sync_all();
             let _ = done.send(());
         });
@@ -104,12 +102,12 @@ impl Window {
         Self { messages, written, commands }
     }
 
-    /// Tells it something, if it listens.
+    /// Sends a message; drops it if the queue is full.
     fn tell(&self, message: Message) {
         let _ = self.messages.try_send(message);
     }
 
-    /// Waits so long for a command.
+    /// Waits for a command, at most this time.
     fn wait(&self, time: Duration) -> Option<Command> {
         match self.commands.recv_timeout(time) {
             Ok(command) => Some(command),
@@ -118,7 +116,7 @@ impl Window {
         }
     }
 
-    /// The last word; it is given a while to be heard.
+    /// Sends the last message and waits a while until it is read.
     fn end(self, mut last: Message) {
         const PATIENCE: Duration = Duration::from_secs(10);
         let Self { messages, written, .. } = self;
@@ -135,11 +133,10 @@ impl Window {
     }
 }
 
-/// What the last panic said, and where.
+/// Message and place of the last panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
-/// For the hook of panics: there is nowhere to print one, and nothing is looked up for it; the
-/// window tells it.
+/// The panic hook: keeps the message for the window, because there is nowhere to print it; looks up no symbols.
 pub fn note_panic(info: &PanicHookInfo<'_>) {
     let text = info.payload_as_str().unwrap_or("a panic without a message");
     let place = info.location().map(|place| format!(" at {place}")).unwrap_or_default();

@@ -1,13 +1,11 @@
-//! One session of ETW: started, asked, stopped.
+//! An ETW session: started, queried, stopped.
 //!
-//! The bytes of its properties come from [`properties`](crate::capture::properties);
-//! here is only what Windows is called with. Sessions outlive their process, so one that
-//! is dropped is stopped, and [`running`] finds those of processes that did not come so far.
-//! A session is never updated: EnableFlags in an update are for system loggers only, and
-//! buffers become more by themselves, up to the maximum of the start.
+//! The bytes of its properties come from [`properties`](crate::capture::properties); this module only makes the system
+//! calls. Sessions outlive their process, so dropping one stops it, and [`running`] finds those of processes that did
+//! not get that far. A session is never updated: EnableFlags in an update are for system loggers only, and Windows adds
+//! buffers by itself, up to the maximum given at the start.
 //!
-//! Facts: Microsoft's pages of StartTrace, ControlTrace, EnableTraceEx2, QueryAllTraces and
-//! TraceSetInformation.
+//! Sources: Microsoft's pages of StartTrace, ControlTrace, EnableTraceEx2, QueryAllTraces and TraceSetInformation.
 #![allow(unsafe_code, reason = "ETW's interface are C functions; each call says why it is sound")]
 
 use std::ptr;
@@ -46,13 +44,13 @@ impl Session {
         Ok(Self { name: name.to_owned(), handle, is_stopped: false })
     }
 
-    /// Asks for the stacks of these kernel events (`CLASSIC_EVENT_ID`s), instead of those
-    /// asked for before. Too late once the events are switched on.
+    /// Requests stacks for these kernel events (`CLASSIC_EVENT_ID`s), instead of those requested before. Too late once
+    /// the events are enabled.
     pub(super) fn trace_stacks(&self, classic_ids: &[u8]) -> Result<(), Refusal> {
         self.set(TraceStackTracingInfo, classic_ids, "TraceSetInformation(TraceStackTracingInfo)")
     }
 
-    /// Switches kernel events on: those of these flags, and no others.
+    /// Enables the kernel events of these flags, and no others.
     pub(super) fn enable_kernel(&self, flags: u32) -> Result<(), Refusal> {
         let masks: Vec<u8> = group_masks(flags).iter().flat_map(|mask| mask.to_le_bytes()).collect();
         self.set(TraceSystemTraceEnableFlagsInfo, &masks, "TraceSetInformation(TraceSystemTraceEnableFlagsInfo)")?;
@@ -60,7 +58,7 @@ impl Session {
         Ok(())
     }
 
-    /// What Windows says is switched on now goes into the journal, beside what was asked for.
+    /// Records in the journal which kernel events are enabled according to Windows, beside the requested ones.
     fn note_masks(&self) {
         if !journal::is_wanted() {
             return;
@@ -75,8 +73,8 @@ impl Session {
         journal::note_answer("TraceQueryInformation(TraceSystemTraceEnableFlagsInfo)", &self.name, code, answer);
     }
 
-    /// Switches a provider of programs on, or asks it for something else than before: of these
-    /// processes, which run, or of all if there are none or too many to be named.
+    /// Enables a user-mode provider, or changes how it is enabled: for these running processes, or for all if the list
+    /// is empty or too long for a filter.
     pub(super) fn enable_provider(&self, wanted: &Wanted, pids: &[u32]) -> Result<(), Refusal> {
         let of_processes = pid_filter(pids);
         let of_events = id_filter(wanted.ids);
@@ -87,7 +85,7 @@ impl Session {
             .map(|(kind, bytes)| EVENT_FILTER_DESCRIPTOR { Ptr: bytes.as_ptr() as u64, Size: bytes.len() as u32, Type: kind })
             .collect();
         match self.enable(wanted, &filters) {
-            // Windows 8 has no filters; what they would keep away is left out when it comes.
+            // Windows 8 has no such filters; unwanted events are then dropped by the consumer.
             Err(Refusal { code: ERROR_INVALID_PARAMETER | ERROR_NOT_SUPPORTED, .. }) if !filters.is_empty() => {
                 self.enable(wanted, &[])
             }
@@ -128,12 +126,12 @@ impl Session {
         journal::check(call, &self.name, code)
     }
 
-    /// What it lost, and how full it is.
+    /// Queries its losses and buffers.
     pub(super) fn query(&self) -> Result<Statistics, Refusal> {
         statistics(&self.name)
     }
 
-    /// Ends it. Its consumer still gets what the buffers hold. Not an error if it has ended already.
+    /// Stops the session. Its consumer still gets the events in the buffers. Not an error if it has ended already.
     pub(super) fn stop(&mut self) -> Result<(), Refusal> {
         if std::mem::replace(&mut self.is_stopped, true) { Ok(()) } else { stop(&self.name) }
     }
@@ -145,24 +143,24 @@ impl Drop for Session {
     }
 }
 
-/// What the session of this name says of itself.
+/// Queries the session of this name.
 pub(super) fn statistics(name: &str) -> Result<Statistics, Refusal> {
     let mut answer = Properties::for_answer();
     control(name, &mut answer, EVENT_TRACE_CONTROL_QUERY, "ControlTraceW(QUERY)")?;
     Ok(answer.statistics())
 }
 
-/// Whether the session of this name runs, as far as this process may know: who may not ask about one that is there is
-/// refused, and of one that is not there anybody is told so.
+/// Whether the session of this name may be running. Only a query that finds no session proves that it does not run; a
+/// refused query means that it may run but that this process has no access.
 pub(super) fn may_run(name: &str) -> bool {
     !matches!(statistics(name), Err(Refusal { code: ERROR_WMI_INSTANCE_NOT_FOUND, .. }))
 }
 
-/// Ends the session of this name, if there is one.
+/// Stops the session of this name, if there is one.
 pub(super) fn stop(name: &str) -> Result<(), Refusal> {
     match control(name, &mut Properties::for_answer(), EVENT_TRACE_CONTROL_STOP, "ControlTraceW(STOP)") {
-        // More data: what it says does not fit, but it was stopped. Active connections: its
-        // consumers still get the rest, and it is stopping.
+        // More data: the answer does not fit, but the session was stopped. Active connections: its consumers still get
+        // the rest, and it is stopping.
         Err(Refusal { code: ERROR_WMI_INSTANCE_NOT_FOUND | ERROR_MORE_DATA | ERROR_ACTIVE_CONNECTIONS, .. }) => Ok(()),
         other => other,
     }
@@ -213,7 +211,7 @@ fn control(name: &str, properties: &mut Properties, control: EVENT_TRACE_CONTROL
     Refusal::check(call, code)
 }
 
-/// The session's name in an answer, wherever the answer puts it.
+/// The session's name in an answer, at the offset that the answer gives.
 fn logger_name(answer: &[u8]) -> String {
     const OFFSET: usize = std::mem::offset_of!(EVENT_TRACE_PROPERTIES, LoggerNameOffset);
     let offset = u32_at(answer, OFFSET).map_or(usize::MAX, |offset| offset as usize);

@@ -1,28 +1,29 @@
-//! Heaps that stay silent: why no heap event has come, as far as can be told from here.
+//! Finds the likely reason when no heap event comes.
 //!
-//! Windows traces the heaps of a process if its id was given, or its name before it started. It says
-//! nothing where it does not: a protected process, a name that nobody has, one that ran before.
+//! Windows traces the heaps of a process if its id was given, or its image name before it started. It reports nothing
+//! if that does not work: for a protected process, a wrong name, a process that ran before.
 
 use std::time::{Duration, Instant};
 
 use super::processes;
 use crate::capture::{Request, Target};
 
-/// Events come within a second or two; a program that does nothing at all for so long is rare.
+/// Time without heap events before a reason is given. Events arrive within a second or two, and a program rarely does
+/// nothing for so long.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Waits for the first heap event.
+/// The wait for the first heap event.
 #[derive(Debug)]
 pub(super) struct Silence {
     since: Instant,
     target: Target,
-    /// Who ran when the recording began.
+    /// The processes that ran when the recording started.
     pids: Vec<u32>,
     is_over: bool,
 }
 
 impl Silence {
-    /// Of a recording that begins now; `None` if heaps are not recorded.
+    /// For a recording that starts now; `None` if heaps are not recorded.
     pub(super) fn new(request: &Request, is_recorded: bool, pids: &[u32]) -> Option<Self> {
         (request.heap && is_recorded).then(|| Self {
             since: Instant::now(),
@@ -32,7 +33,7 @@ impl Silence {
         })
     }
 
-    /// What is probably wrong, as long as there is no heap event.
+    /// The probable problem, as long as there is no heap event.
     pub(super) fn look(&mut self, heap_events: u64) -> Option<String> {
         self.is_over |= heap_events > 0;
         if self.is_over || self.since.elapsed() < PATIENCE {
@@ -60,7 +61,7 @@ impl Silence {
         }
     }
 
-    /// Who of the target runs now.
+    /// The target's processes that run now.
     fn running(&self) -> Vec<u32> {
         let running = match &self.target {
             Target::Image(name) => processes::others_of_image(name),
@@ -68,7 +69,7 @@ impl Silence {
                 processes::names().map(|all| all.into_iter().map(|(pid, _)| pid).filter(|pid| self.pids.contains(pid)).collect())
             }
         };
-        // Where they cannot be listed nobody knows more.
+        // If processes cannot be listed, there is no better answer.
         running.unwrap_or_default()
     }
 }

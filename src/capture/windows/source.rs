@@ -1,13 +1,13 @@
-//! A source of events: a session, who consumes it, and the lane that it fills. The same for all
-//! kinds of sessions; what differs is in their [`Plan`].
+//! A source of events: a session, its consumer, and the lane that it fills. It is the same for all kinds of sessions;
+//! the differences are in their [`Plan`].
 //!
 //! ```text
-//! start ─▶ Running ─ stop ─▶ Stopping ─ all came, or enough was waited ─▶ Drained
+//! start ─▶ Running ─ stop ─▶ Stopping ─ all events came, or timeout ─▶ Drained
 //! ```
 //!
-//! A session that is stopped still has events for its consumer, who must not be closed before
-//! they came. Stopping takes no time and draining may: whoever has several stops all, then waits
-//! for them together. Dropping one stops it and waits for nothing.
+//! A stopped session still has events for its consumer, which must not be closed before they have come. Stopping is
+//! fast and draining may be slow, so an owner of several sources stops all of them and then drains them together.
+//! Dropping one stops it and waits for nothing.
 
 use std::sync::Arc;
 
@@ -26,25 +26,25 @@ pub(super) struct Source {
     plan: Plan,
     sink: Arc<Sink>,
     phase: Phase,
-    /// What it lacks from its start on.
+    /// Parts that have been missing from its start.
     pub(super) shortfalls: Vec<CaptureError>,
-    /// How the session did at its last query, ...
+    /// The result of the last query.
     pub(super) seen: Statistics,
-    /// ... and the counter then.
+    /// The performance counter at the last query.
     at: i64,
 }
 
 enum Phase {
-    /// Events come.
+    /// The session runs and events come.
     Running { session: Session, consumer: Consumer },
-    /// The session was stopped; the consumer gets what its buffers hold.
+    /// The session was stopped; the consumer receives the events in its buffers.
     Stopping(Consumer),
-    /// Nothing comes any more.
+    /// No more events come.
     Drained,
 }
 
 impl Source {
-    /// Starts a session, and to take its events. Where that fails nothing of it is left running.
+    /// Starts a session and its consumer. If that fails, nothing of it is left running.
     pub(super) fn start(plan: Plan, sink: Arc<Sink>) -> Result<Self, CaptureError> {
         let Begun { session, shortfall } = plan.begin()?;
         let refused = |refusal: Refusal| refusal.while_trying(&format!("the events of {} could not be had", plan.title()));
@@ -54,7 +54,7 @@ impl Source {
         Ok(Self { plan, sink, phase, shortfalls, seen: Statistics::default(), at: clock::ticks() })
     }
 
-    /// Asks for losses. An error is what is wrong with it now.
+    /// Queries losses. The error is the current problem of the session.
     pub(super) fn look_after(&mut self) -> Result<(), CaptureError> {
         self.sink.settle();
         let Phase::Running { session, consumer } = &self.phase else { return Ok(()) };
@@ -72,8 +72,8 @@ impl Source {
         Err(CaptureError::BadRequest(format!("{title} records nothing more: {reason}")))
     }
 
-    /// Has the .NET runtimes of these processes tell what code they have. Whether they were asked:
-    /// not where that is not recorded.
+    /// Asks the .NET runtimes of these processes to report their code. Returns whether they were asked: not if that is
+    /// not recorded.
     pub(super) fn ask_for_names(&self, pids: &[u32]) -> Result<bool, CaptureError> {
         let Phase::Running { session, .. } = &self.phase else { return Ok(false) };
         if !self.plan.has_managed() {
@@ -83,15 +83,15 @@ impl Source {
         asked.map(|()| true).map_err(|refusal| refusal.while_trying("names of managed code could not be asked for"))
     }
 
-    /// What has come of that.
+    /// The progress of these reports.
     pub(super) fn names(&self) -> Names {
         self.sink.names()
     }
 
-    /// Stops the session. What its buffers hold still comes.
+    /// Stops the session. The events in its buffers still come.
     pub(super) fn stop(&mut self) -> Result<(), CaptureError> {
         let Phase::Running { mut session, consumer } = std::mem::replace(&mut self.phase, Phase::Drained) else { return Ok(()) };
-        // The last losses, while there is somebody to ask.
+        // Queries the last losses while the session still exists.
         if let Ok(asked) = session.query() {
             self.note(asked);
         }
@@ -100,7 +100,7 @@ impl Source {
         stopped.map_err(|refusal| refusal.while_trying(&format!("{} could not be stopped", self.plan.title())))
     }
 
-    /// Whether all that a stopped session held came.
+    /// Whether all events of the stopped session have come.
     pub(super) fn is_drained(&self) -> bool {
         match &self.phase {
             Phase::Running { .. } => false,
@@ -109,13 +109,13 @@ impl Source {
         }
     }
 
-    /// Takes nothing more. What a stopped session still held is lost, and counted.
+    /// Closes the consumer. Events that the stopped session still held are lost and counted.
     pub(super) fn close(&mut self) -> Result<(), CaptureError> {
         let Phase::Stopping(consumer) = std::mem::replace(&mut self.phase, Phase::Drained) else { return Ok(()) };
-        // By now the kernel has told of everybody.
+        // By now the kernel session has announced all processes.
         self.sink.settle();
         if !consumer.is_done() {
-            // Nobody tells how many: at least the buffers that were in use when it was asked last.
+            // The exact number is unknown: at least the buffers in use at the last query.
             let rest = self.seen.buffers.saturating_sub(self.seen.free_buffers).max(1);
             let _ = self.sink.lane().lost(self.at, Loss::Buffers(rest));
         }
@@ -123,10 +123,10 @@ impl Source {
         closed.map_err(|refusal| refusal.while_trying(&format!("the events of {} did not come to their end", self.plan.title())))
     }
 
-    /// Passes on what was lost since the last time.
+    /// Reports the losses since the last query to the lane.
     fn note(&mut self, now: Statistics) {
         for loss in now.losses_since(&self.seen) {
-            // Nothing was missing up to the query before this one.
+            // Nothing was missing until the previous query.
             let _ = self.sink.lane().lost(self.at, loss);
         }
         (self.seen, self.at) = (now, clock::ticks());

@@ -1,5 +1,5 @@
-//! The start of all sessions of a recording: those that can be started are, and what cannot is
-//! said. Only where nothing of what was asked for can be recorded there is no recording.
+//! Starts all sessions of a recording. Sessions that cannot be started are reported; only if nothing of the request can
+//! be recorded does the recording fail.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,15 +9,15 @@ use super::plan::{Machine, Plan, is_of};
 use super::source::Source;
 use crate::capture::{CaptureError, Elsewhere, Followed, Lane, Recording, Request, providers};
 
-/// What runs.
+/// The started sources.
 #[derive(Default)]
 pub(super) struct StartedSources {
-    /// In the order in which they are stopped: the kernel's is the last, since its images at the
-    /// end cover all that came before.
+    /// The sources, in the order in which they are stopped: the kernel's last, since its image rundown at the end
+    /// covers everything before.
     pub(super) sources: Vec<Source>,
-    /// What is missing and why.
+    /// The missing parts, with reasons.
     pub(super) warnings: Vec<String>,
-    /// Lanes whose sessions run.
+    /// The lanes whose sessions run.
     lanes: Vec<Lane>,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn start(
     pids: &[u32],
     followed: &Arc<Mutex<Followed>>,
 ) -> Result<StartedSources, CaptureError> {
-    // The kernel's first: it tells of processes and images that the others' events belong to.
+    // The kernel session starts first: it reports the processes and images that the other sessions' events refer to.
     let mut plans = vec![Plan::kernel(request, machine)];
     if request.heap {
         plans.push(Plan::heap(request, machine, pids));
@@ -52,7 +52,7 @@ pub(super) fn start(
             }
         }
     }
-    // Dropped, they are stopped.
+    // On an error, dropping the sources stops them.
     match first_refusal {
         Some(refusal) if !started.has_any(request) => Err(refusal),
         _ => {
@@ -77,7 +77,7 @@ impl StartedSources {
         self.lanes.contains(&lane)
     }
 
-    /// Whether anything of what was asked for is recorded.
+    /// Whether anything of the request is recorded.
     fn has_any(&self, request: &Request) -> bool {
         let wanted = [(request.commit, Lane::Pages), (request.heap, Lane::Heap), (request.trackers, Lane::User)];
         wanted.into_iter().any(|(is_wanted, lane)| is_wanted && self.has(lane))

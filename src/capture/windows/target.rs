@@ -1,17 +1,17 @@
-//! The program that the self-test records: it allocates a known number of blocks in a heap of its
-//! own, in pages, and in a custom tracker, and frees some of them; then it marks moments and frames, says that a
-//! method was compiled as the .NET runtime says it, and keeps a processor busy.
+//! The program that the self-test records. It allocates a known number of blocks in a heap of its own, in pages, and in
+//! a custom tracker, and frees some of them. Then it writes marks and frames, writes the .NET runtime's event for a
+//! compiled method, and keeps a CPU busy.
 //!
-//! A file of its own without anything else of this program, so that it can be compiled alone, for
-//! 32 bits too: `rustc --edition 2024 -O --cfg alone --target i686-pc-windows-msvc target.rs`.
+//! The file uses nothing else of this program, so that it can be compiled alone, for 32 bits too:
+//! `rustc --edition 2024 -O --cfg alone --target i686-pc-windows-msvc target.rs`.
 //!
 //! ```text
 //! it ─▶ "ready"   ◀─ "go"   it ─▶ "done"   ◀─ end of input
 //! ```
-//! Without `--wait` it does it at once.
+//! Without `--wait` it starts at once.
 //!
-//! Facts: the provider's events as `events::encode` has them (`memory-events`), EventRegister and
-//! EventWrite of evntprov.h, HeapCreate and VirtualAlloc of Microsoft's pages.
+//! Sources: the provider's events as in `events::encode` (`memory-events`), EventRegister and EventWrite of evntprov.h,
+//! HeapCreate and VirtualAlloc from Microsoft's pages.
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::ffi::c_void;
@@ -19,63 +19,64 @@ use std::io::{BufRead, Write};
 use std::ptr;
 use std::time::{Duration, Instant};
 
-/// So many blocks of one size, of which so many are freed.
+/// A number of blocks of one size, some of which are freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Blocks {
-    /// Allocated.
+    /// Number of allocated blocks.
     pub count: u64,
-    /// Bytes of each.
+    /// Size of each in bytes.
     pub size: u64,
-    /// Freed of them.
+    /// Number of freed blocks.
     pub freed: u64,
 }
 
-/// In a heap of its own.
+/// The blocks in a heap of its own.
 pub const HEAP: Blocks = Blocks { count: 1000, size: 4321, freed: 400 };
-/// Pages, each for itself: 17 times 64 KB.
+/// The regions of pages, each allocated separately: 17 times 64 KB.
 pub const COMMIT: Blocks = Blocks { count: 64, size: 17 << 16, freed: 16 };
-/// In a tracker that is called [`TRACKER_NAME`].
+/// The blocks in the tracker [`TRACKER_NAME`].
 pub const TRACKER: Blocks = Blocks { count: 500, size: 777, freed: 200 };
-/// Its name.
+/// The name of the tracker.
 pub const TRACKER_NAME: &str = "highwater self-test";
-/// Marks by UIforETW's Multi-Main, each with this text.
+/// Number of marks by UIforETW's Multi-Main, each with the text [`MARK_TEXT`].
 pub const MARKS: u64 = 12;
-/// Their text.
+/// The text of the marks.
 pub const MARK_TEXT: &str = "highwater self-test mark";
-/// Frames that are marked by UIforETW's Multi-FrameRate.
+/// Number of frames reported by UIforETW's Multi-FrameRate.
 pub const FRAMES: u64 = 30;
-/// Methods that the .NET runtime's provider tells of.
+/// Number of methods reported by the .NET runtime's provider.
 pub const METHODS: u64 = 5;
-/// Each is called so, and has a number.
+/// The name of these methods, followed by a number.
 pub const METHOD_NAME: &str = "SelfTest.Method";
-/// A processor is busy for so long. Windows looks at it some thousand times a second; fewer samples than
-/// [`FEWEST_SAMPLES`] are none to speak of.
+/// The time for which a CPU is kept busy. Windows takes about a thousand samples a second; fewer than
+/// [`FEWEST_SAMPLES`] means that sampling does not work.
 pub const BUSY: Duration = Duration::from_millis(400);
 /// See [`BUSY`].
 pub const FEWEST_SAMPLES: u64 = 20;
 
-// Numbers of Windows, of the .NET runtime and of Visual Studio's library: compared with theirs in `capture::constants`.
-/// MEM_COMMIT and MEM_RESERVE.
+// Numbers of Windows, of the .NET runtime and of Visual Studio's library; `capture::constants` compares them with the
+// originals.
+/// MEM_COMMIT | MEM_RESERVE.
 pub const COMMIT_AND_RESERVE: u32 = 0x3000;
 /// PAGE_READWRITE.
 pub const READ_WRITE: u32 = 4;
 /// MEM_RELEASE.
 pub const RELEASE: u32 = 0x8000;
 
-/// Informational: TRACE_LEVEL_INFORMATION.
+/// TRACE_LEVEL_INFORMATION.
 pub const INFORMATION: u8 = 4;
-/// Of the .NET runtime: code that is compiled.
+/// .NET runtime: the JIT keyword.
 pub const COMPILATION: u64 = 0x10;
-/// Of the .NET runtime: a method was compiled while its program ran.
+/// .NET runtime, method flags: JIT-compiled.
 pub const JITTED: u32 = 8;
-/// Units of a tracker's name in its event.
+/// Length of a tracker's name in its event, in UTF-16 units.
 pub const NAME_UNITS: usize = 260;
 
-/// Does it. Waits for a line before, and for the end of the input after it, if it is to.
+/// Runs the program. If `waits`, it waits for a line of input first and for the end of the input afterwards.
 pub fn run(waits: bool) {
     let mut line = String::new();
     let say = |what: &str| {
-        // Nobody may listen any more.
+        // The reader may be gone.
         let _ = writeln!(std::io::stdout(), "{what}").and_then(|()| std::io::stdout().flush());
     };
     if waits {
@@ -94,7 +95,7 @@ pub fn run(waits: bool) {
     }
 }
 
-/// Blocks of a heap that nobody else uses.
+/// Allocates and frees blocks in a heap of its own.
 #[inline(never)]
 fn in_a_heap(blocks: Blocks) {
     // SAFETY: a heap without limits; its blocks are freed at most once, and not used.
@@ -110,7 +111,7 @@ fn in_a_heap(blocks: Blocks) {
     }
 }
 
-/// Regions of pages.
+/// Allocates and frees regions of pages.
 #[inline(never)]
 fn in_pages(blocks: Blocks) {
     // SAFETY: the system chooses the addresses; each region is released at most once, and not used.
@@ -123,7 +124,7 @@ fn in_pages(blocks: Blocks) {
     }
 }
 
-/// Blocks that are only told of, by events.
+/// Writes the events of tracker blocks, without allocating any.
 #[inline(never)]
 fn in_a_tracker(blocks: Blocks) {
     const HANDLE: u64 = 0x7E57;
@@ -143,13 +144,13 @@ fn in_a_tracker(blocks: Blocks) {
     }
 }
 
-/// Visual Studio's provider for custom heaps, ...
+/// Visual Studio's provider for custom heaps.
 static CUSTOM_HEAP: Guid = Guid(0x988917C5, 0x5748, 0x42A8, [0xA1, 0x27, 0xA9, 0xA2, 0x28, 0x52, 0x65, 0xD5]);
-/// ... and what its library says of each event, beside id and opcode.
+/// The descriptor fields that its library gives every event, without id and opcode.
 pub const LIBRARY: EventDescriptor =
     EventDescriptor { id: 0, version: 1, channel: 16, level: INFORMATION, opcode: 0, task: 0, keyword: 1 << 63 };
 
-/// Moments and frames.
+/// Writes marks and frames.
 fn mark() {
     static MULTI_MAIN: Guid = Guid(0x231CF54B, 0x22A0, 0x49E4, [0xA5, 0x9A, 0x47, 0x05, 0x2A, 0x30, 0xFF, 0xED]);
     static MULTI_FRAME_RATE: Guid = Guid(0x2B25961D, 0xBA6E, 0x4D79, [0xBE, 0xC7, 0x36, 0x05, 0x36, 0x6E, 0x2E, 0x09]);
@@ -163,7 +164,7 @@ fn mark() {
     }
 }
 
-/// Says that methods were compiled.
+/// Writes the events of compiled methods.
 fn compile() {
     static RUNTIME: Guid = Guid(0xE13C0D23, 0xCCBC, 0x4E12, [0x93, 0x1B, 0xD9, 0xCC, 0x2E, 0xEE, 0x27, 0xE4]);
     let Some(provider) = Provider::new(&RUNTIME) else { return };
@@ -181,7 +182,7 @@ fn compile() {
     }
 }
 
-/// Works.
+/// Keeps a CPU busy.
 #[inline(never)]
 fn be_busy() {
     let began = Instant::now();
@@ -229,19 +230,19 @@ struct Guid(u32, u16, u16, [u8; 8]);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct EventDescriptor {
-    /// What happened.
+    /// The event id.
     pub id: u16,
-    /// Of its payload.
+    /// Version of the payload.
     pub version: u8,
-    /// Where it goes to, for readers of logs.
+    /// The channel, for readers of event logs.
     pub channel: u8,
-    /// How important it is.
+    /// The severity.
     pub level: u8,
-    /// Which part of an operation.
+    /// The operation within the task.
     pub opcode: u8,
-    /// Of which component.
+    /// The component.
     pub task: u16,
-    /// Categories.
+    /// The categories, as bits.
     pub keyword: u64,
 }
 
@@ -268,7 +269,7 @@ unsafe extern "system" {
     fn EventWrite(handle: u64, descriptor: *const EventDescriptor, count: u32, data: *const EventData) -> u32;
 }
 
-/// Compiled alone it is a program.
+/// The entry point when the file is compiled alone.
 #[cfg(alone)]
 fn main() {
     run(std::env::args().any(|word| word == "--wait"));

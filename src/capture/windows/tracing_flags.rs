@@ -1,12 +1,11 @@
-//! Heap tracing for programs that are started later, by the file name of their image:
-//! bit 0 of `TracingFlags` under *Image File Execution Options* (64-bit view).
+//! Heap tracing for programs that start later, by the file name of their image: bit 0 of `TracingFlags` under *Image
+//! File Execution Options* (64-bit view).
 //!
-//! The value holds for every start of such a program, for all users, until it is put back.
-//! So what was there is written down first, in a key of our own, and put back when
-//! recording stops, or by the next recording if this one could not ([`restore_leftovers`]).
-//! Only bit 0 is touched: what others set meanwhile stays.
+//! The value applies to every start of such a program, for all users, until it is restored. So the previous value is
+//! saved first, in a key of our own, and restored when recording stops, or by the next recording if this one could not
+//! ([`restore_leftovers`]). Only bit 0 is changed: changes that others make in the meantime stay.
 //!
-//! Facts: xperf's documentation ("Enable heap data capture"), PerfView's way to do it.
+//! Sources: xperf's documentation ("Enable heap data capture"), PerfView's implementation.
 
 use std::io;
 
@@ -20,27 +19,27 @@ use crate::capture::constants::TRACE_HEAPS as HEAP;
 const OPTIONS: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Image File Execution Options";
 const VALUE: &str = "TracingFlags";
 
-/// One key an image: what was set before we came.
+/// Our notes, one key for each image: the values before our change.
 const OURS: &str = r"SOFTWARE\highwater\TracingFlags";
 const PREVIOUS: &str = "Previous";
 const HAD_KEY: &str = "HadKey";
 const OWNER: &str = "Owner";
 const OWNER_NAME: &str = "OwnerName";
 
-/// Heap tracing that is switched on for an image name until this is dropped.
+/// Heap tracing of an image name, enabled until this is dropped.
 #[derive(Debug)]
 pub(super) struct Traced {
     image: Option<String>,
 }
 
 impl Traced {
-    /// Switches it on.
+    /// Enables heap tracing for this image name.
     pub(super) fn set(image: &str) -> Result<Self, Refusal> {
         set(image).map_err(|error| Refusal::from_io("TracingFlags", &error))?;
         Ok(Self { image: Some(image.to_owned()) })
     }
 
-    /// Puts back what was there.
+    /// Restores the previous value.
     pub(super) fn restore(mut self) -> Result<(), Refusal> {
         let image = self.image.take();
         image.map_or(Ok(()), |image| restore(&image).map_err(|error| Refusal::from_io("TracingFlags", &error)))
@@ -55,12 +54,12 @@ impl Drop for Traced {
     }
 }
 
-/// Puts back what recordings left that do not run any more. Names of the images.
+/// Restores the values that recordings have left that no longer run. Returns the image names.
 pub(super) fn restore_leftovers() -> io::Result<Vec<String>> {
     leftovers()?.into_iter().map(|image| restore(&image).map(|()| image)).collect()
 }
 
-/// Names of the images for which recordings left something that do not run any more.
+/// Image names whose values were left by recordings that no longer run.
 pub(super) fn leftovers() -> io::Result<Vec<String>> {
     let ours = match machine().open_subkey_with_flags(OURS, KEY_READ | KEY_WOW64_64KEY) {
         Ok(key) => key,
@@ -71,7 +70,7 @@ pub(super) fn leftovers() -> io::Result<Vec<String>> {
     Ok(images.into_iter().filter(|image| ours.open_subkey(image).map_or(true, |note| !is_owned(&note))).collect())
 }
 
-/// Whether the recording still runs that made a note.
+/// Whether the recording that made this note still runs.
 fn is_owned(note: &RegKey) -> bool {
     let owner = note.get_value::<u32, _>(OWNER).ok().zip(note.get_value::<String, _>(OWNER_NAME).ok());
     owner.is_some_and(|(pid, name)| processes::runs(pid, &name))
@@ -82,7 +81,7 @@ fn set(image: &str) -> io::Result<()> {
     let key = options.open_subkey(image).ok();
     let previous = key.as_ref().and_then(|key| key.get_value::<u32, _>(VALUE).ok());
     let (note, _) = machine().create_subkey_with_flags(format!(r"{OURS}\{image}"), KEY_ALL_ACCESS | KEY_WOW64_64KEY)?;
-    // A note that is there already, of a recording of the same image, has seen what was before us.
+    // An existing note, by a recording of the same image, has the value from before both recordings.
     if note.get_value::<u32, _>(OWNER).is_err() {
         if let Some(previous) = previous {
             note.set_value(PREVIOUS, &previous)?;
@@ -120,7 +119,7 @@ fn restore(image: &str) -> io::Result<()> {
     gone(machine().delete_subkey_with_flags(&note_path, KEY_WOW64_64KEY))
 }
 
-/// What is not there need not be removed.
+/// Treats a missing key or value as removed.
 fn gone(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -132,7 +131,7 @@ fn machine() -> RegKey {
     RegKey::predef(HKEY_LOCAL_MACHINE)
 }
 
-/// File name of this program.
+/// The file name of this program.
 pub(super) fn own_name() -> String {
     let path = std::env::current_exe().unwrap_or_default();
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
@@ -145,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    /// What stands in the registry for an image.
+    /// The registry value for an image.
     fn value(image: &str) -> Option<u32> {
         machine().open_subkey_with_flags(format!(r"{OPTIONS}\{image}"), KEY_READ | KEY_WOW64_64KEY).ok()?.get_value(VALUE).ok()
     }

@@ -1,4 +1,4 @@
-//! Drives and the names that the kernel has for their volumes, for paths of images.
+//! The drives and the kernel's names of their volumes, for image paths.
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use windows_sys::Win32::Storage::FileSystem::QueryDosDeviceW;
@@ -11,13 +11,13 @@ pub fn volumes() -> Vec<(String, String)> {
     drives.filter_map(|drive| Some((device(&drive)?, drive))).collect()
 }
 
-/// What a drive stands for now.
+/// The device that a drive letter maps to.
 fn device(drive: &str) -> Option<String> {
     let name = wide(drive);
     let mut target = [0; 1024];
     // SAFETY: the name ends with a zero; the text is ours and as long as is said.
     let units = unsafe { QueryDosDeviceW(name.as_ptr(), target.as_mut_ptr(), target.len() as u32) };
-    // Several names can stand one behind the other: the first is the one in force.
+    // There can be several names in sequence; the first is the current one.
     (units != 0).then(|| narrow(&target)).filter(|device| !device.is_empty())
 }
 

@@ -1,8 +1,7 @@
-//! The processes of a recording: who they are when it begins, who comes to them, and when all
-//! have ended.
+//! The processes of a recording: those at its start, those added later, and whether all have ended.
 //!
-//! Those that the recorded ones start are told of by the kernel's session, a second or so later. So
-//! that the last one known has ended is believed only after a while, where there can be more.
+//! Child processes are announced by the kernel session, about a second late. So if children are recorded, the recording
+//! is over only some time after the last known process has ended.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -13,27 +12,27 @@ use super::processes::{self, Watched};
 use super::refusal::Refusal;
 use crate::capture::{Because, CaptureError, Followed, Request, Rules, Started, Target};
 
-/// Events of the kernel's session come within this time, as a rule well within.
+/// Events of the kernel session arrive within this time, usually well within.
 const GRACE: Duration = Duration::from_secs(4);
 
-/// See the module.
+/// The processes of a recording.
 #[derive(Debug)]
 pub(super) struct Processes {
     followed: Arc<Mutex<Followed>>,
     watched: Vec<Watched>,
-    /// Whether the recording is over when all have ended: one by name waits for the next.
+    /// Whether the recording ends when all processes have ended; a recording by name waits for the next one.
     ends: bool,
-    /// How long all must be gone for.
+    /// How long all processes must be gone before the recording ends.
     grace: Duration,
     gone_since: Option<Instant>,
-    /// Recorded programs have started them, and their heaps are not recorded: id and name.
+    /// Child processes whose heaps are not recorded: id and name.
     without_heaps: Vec<(u32, String)>,
-    /// Whether heaps are wanted, and of what children they are recorded.
+    /// `None` if heaps are not wanted; otherwise the image name of the children whose heaps are recorded.
     heaps_of: Option<Option<String>>,
 }
 
 impl Processes {
-    /// Those of a request, of which these run.
+    /// The processes of a request, of which these run already.
     pub(super) fn new(request: &Request, pids: &[u32]) -> Self {
         let names = match &request.target {
             Target::Image(name) => vec![name.clone()],
@@ -52,17 +51,17 @@ impl Processes {
         }
     }
 
-    /// For the kernel's consumer.
+    /// The filter, for the kernel session's consumer.
     pub(super) fn followed(&self) -> &Arc<Mutex<Followed>> {
         &self.followed
     }
 
-    /// Those that are recorded and have not ended.
+    /// Ids of the recorded processes that have not ended.
     pub(super) fn pids(&self) -> Vec<u32> {
         lock(&self.followed).pids()
     }
 
-    /// Takes what the kernel told since the last time: ids of processes that are recorded from now on.
+    /// Processes the news from the kernel session; returns the ids of processes that were added.
     pub(super) fn look(&mut self) -> Vec<u32> {
         let news = lock(&self.followed).news();
         let mut more = Vec::new();
@@ -72,7 +71,7 @@ impl Processes {
             }
             more.push(pid);
             if self.ends {
-                // One that is gone by now need not be watched.
+                // A process that has ended by now need not be watched.
                 self.watched.extend(Watched::new(pid).ok());
                 self.gone_since = None;
             }
@@ -89,7 +88,7 @@ impl Processes {
         more
     }
 
-    /// Whether all have ended, and the recording with them.
+    /// Whether all have ended, so that the recording is over.
     pub(super) fn are_gone(&mut self) -> bool {
         if !self.ends || self.watched.iter().any(Watched::is_running) {
             self.gone_since = None;
@@ -98,7 +97,7 @@ impl Processes {
         self.gone_since.get_or_insert_with(Instant::now).elapsed() >= self.grace
     }
 
-    /// What is not recorded of them, in sentences.
+    /// The parts of them that are not recorded, as sentences.
     pub(super) fn shortfalls(&self) -> impl Iterator<Item = String> {
         const HIDDEN: &str = "the kernel's frames have no names: Windows does not tell this account where its modules are \
                               (it lacks SeDebugPrivilege)";
@@ -113,7 +112,7 @@ impl Processes {
     }
 }
 
-/// Ids of those that run already.
+/// Ids of the target's processes that run already.
 pub(super) fn running(target: &Target, launched: Option<u32>) -> Result<Vec<u32>, CaptureError> {
     let not_listed = |refusal: Refusal| refusal.while_trying("the processes could not be listed");
     match (target, launched) {

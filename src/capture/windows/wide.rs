@@ -1,14 +1,14 @@
-//! Text as Windows takes and gives it: UTF-16 with a zero at the end.
+//! Conversion to and from Windows strings: UTF-16 with a NUL at the end.
 
 use std::ffi::OsStr;
 use std::os::windows::ffi::OsStrExt;
 
-/// With the zero. What follows a zero inside is cut off.
+/// Converts to UTF-16 with a final NUL. Text behind an inner NUL is cut off.
 pub(super) fn wide(text: impl AsRef<OsStr>) -> Vec<u16> {
     text.as_ref().encode_wide().take_while(|unit| *unit != 0).chain([0]).collect()
 }
 
-/// Up to the first zero, or all of it.
+/// Converts from UTF-16, up to the first NUL or the end.
 pub(super) fn narrow(units: &[u16]) -> String {
     let end = units.iter().position(|unit| *unit == 0).unwrap_or(units.len());
     String::from_utf16_lossy(&units[..end])

@@ -31,7 +31,7 @@ const WINDOW: usize = (1 << 16) - 1;
 pub fn decompress(input: &[u8], out: &mut Vec<u8>, size: usize) -> Result<usize, Error> {
     let start = out.len();
     let end = start + size;
-    // The size is a claim: memory beyond the usual is taken when there is something to put into it.
+    // The size is only a claim: reserve what is usual, and more only as output is written.
     out.reserve(size.min(input.len().saturating_mul(16)));
     let mut codes = Vec::new();
     let mut at = 0;
@@ -46,7 +46,7 @@ pub fn decompress(input: &[u8], out: &mut Vec<u8>, size: usize) -> Result<usize,
     Ok(at)
 }
 
-/// One block, to its end or that of the output.
+/// Expands one block, up to its end or the end of the output.
 fn block(bits: &mut Bits<'_>, codes: &[u16], out: &mut Vec<u8>, bounds: [usize; 3]) -> Result<(), Error> {
     let [start, _, end] = bounds;
     let block_end = out.len() + BLOCK;
@@ -62,15 +62,15 @@ fn block(bits: &mut Bits<'_>, codes: &[u16], out: &mut Vec<u8>, bounds: [usize; 
         let distance = (1 << distance_bits) + bits.take(distance_bits).ok_or(Error::InputEnds(good))?;
         copy_match(out, bounds, distance, length.saturating_add(3))?;
     }
-    // Encoders mark the end, though the size says it too.
+    // Encoders write an end mark, although the size gives the end, too.
     if out.len() == end && usize::from(codes[bits.peek()] >> 4) == END {
         bits.symbol(codes);
     }
     Ok(())
 }
 
-/// Fills the look-up by the next 15 bits, symbol and length of its code; `None` if
-/// the lengths are not those of a complete code.
+/// Fills `codes`, a table by the next 15 bits: symbol and length of its code. `None` if the lengths are
+/// not those of a complete code.
 fn read_codes(table: &[u8], codes: &mut Vec<u16>) -> Option<()> {
     codes.clear();
     let length = |symbol: usize| usize::from(table[symbol / 2] >> (symbol % 2 * 4) & 15);
@@ -95,7 +95,7 @@ struct Bits<'a> {
     word: u32,
     /// Unread bits beyond 16; below 0 a word is due.
     spare: i32,
-    /// Bits that the input does not have: behind its end are zeros.
+    /// Bits read past the end of the input, where zeros are assumed.
     missing: i32,
 }
 
@@ -132,7 +132,7 @@ impl<'a> Bits<'a> {
     }
 
     fn take(&mut self, n: usize) -> Option<usize> {
-        // A shift by all 32 bits would be none at all.
+        // A shift by all 32 bits (`n` is 0) would overflow; the value is 0 then.
         let value = self.word.checked_shr(32 - n as u32).unwrap_or(0) as usize;
         self.skip(n)?;
         Some(value)
@@ -144,13 +144,13 @@ impl<'a> Bits<'a> {
         Some(usize::from(entry >> 4))
     }
 
-    /// The whole length of a match, less 3, from its code.
+    /// Reads the rest of a match length from its code. Returns the length minus 3.
     fn match_length(&mut self, code: usize) -> Option<usize> {
         if code < 15 {
             return Some(code);
         }
         if self.missing > 0 {
-            return None; // what is left is half a word
+            return None; // only half a word is left
         }
         let byte = *self.input.get(self.at)?;
         self.at += 1;
@@ -186,7 +186,7 @@ pub fn compress(input: &[u8]) -> Vec<u8> {
 /// A literal, a match, or the end.
 struct Item {
     symbol: u16,
-    /// Of a match, less 3.
+    /// Length of a match, minus 3.
     length: u32,
     distance: u32,
 }
@@ -232,8 +232,8 @@ fn write_block(items: &[Item], out: &mut Vec<u8>) {
     writer.finish();
 }
 
-/// Lengths of a complete code with at most 15 bits, shorter for what is more
-/// frequent. At least two symbols get one.
+/// Lengths of a complete code of at most 15 bits, shorter for more frequent symbols. At least two
+/// symbols get a code.
 fn code_lengths(mut counts: [u32; SYMBOLS]) -> [u8; SYMBOLS] {
     for spare in [0, END] {
         if counts.iter().filter(|&&n| n > 0).count() < 2 {
@@ -289,7 +289,7 @@ fn canonical_codes(lengths: &[u8; SYMBOLS]) -> [u16; SYMBOLS] {
     codes
 }
 
-/// Puts words where the reader will look for them.
+/// Writes words at the places where the reader will look for them.
 struct BitWriter<'a> {
     out: &'a mut Vec<u8>,
     /// Places of words whose bits are not known yet, the next one first.
@@ -306,7 +306,7 @@ impl<'a> BitWriter<'a> {
         Self { out, places, word: 0, used: 0 }
     }
 
-    /// The lowest `n` bits of `value`, at most 15.
+    /// Writes the lowest `n` bits of `value`; `n` is at most 15.
     fn put(&mut self, value: u32, n: u32) {
         self.word |= value << (32 - self.used - n).min(31);
         self.used += n;

@@ -1,7 +1,7 @@
-//! LZNT1: chunks of 4096 bytes, each on its own, tokens whose split into distance
-//! and length moves as the chunk fills (Microsoft's open specification MS-XCA,
-//! section 2.5). No public trace uses it; proven on the specification's example, by
-//! round trips and against an unrelated decoder (`scripts/check-writer.sh`).
+//! LZNT1: chunks of 4096 bytes, each compressed on its own. How a token's bits are split into distance
+//! and length changes as the chunk fills (Microsoft's open specification MS-XCA, section 2.5). No
+//! public trace uses it; tested on the specification's example, by round trips and against an unrelated
+//! decoder (`scripts/check-writer.sh`).
 //!
 //! The output size is part of the contract; see [`super`].
 
@@ -21,14 +21,14 @@ const SIGNATURE_MASK: u16 = 0x7000;
 pub fn decompress(input: &[u8], out: &mut Vec<u8>, size: usize) -> Result<usize, Error> {
     let start = out.len();
     let end = start + size;
-    // The size is a claim: memory beyond the usual is taken when there is something to put into it.
+    // The size is only a claim: reserve what is usual, and more only as output is written.
     out.reserve(size.min(input.len().saturating_mul(16)));
     let mut at = 0;
     while out.len() < end {
         let good = out.len() - start;
         let header = u16_at(input, at).ok_or(Error::InputEnds(good))?;
         if header == 0 {
-            return Err(Error::InputEnds(good)); // the mark of the end
+            return Err(Error::InputEnds(good)); // the end mark
         }
         if header & SIGNATURE_MASK != SIGNATURE {
             return Err(Error::BadCode(good));
@@ -51,14 +51,14 @@ pub fn decompress(input: &[u8], out: &mut Vec<u8>, size: usize) -> Result<usize,
         }
         at = data_end;
     }
-    // The mark of the end may be left out.
+    // The end mark is optional.
     if u16_at(input, at) == Some(0) {
         at += 2;
     }
     Ok(at)
 }
 
-/// One compressed chunk: a byte of flags, lowest bit first, before each eight items.
+/// Expands one compressed chunk: a byte of flags, lowest bit first, before every eight items.
 fn chunk(data: &[u8], out: &mut Vec<u8>, bounds: [usize; 3]) -> Result<(), Error> {
     let [start, base, end] = bounds;
     let mut at = 0;

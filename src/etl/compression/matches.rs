@@ -1,10 +1,10 @@
-//! What the three LZ77 formats share: copying a match, and finding one.
+//! Copying and finding matches, for all three LZ77 formats.
 
 use super::Error;
 use crate::etl::{u32_at, u64_at};
 
-/// Writes what a length code has no room for: the `rest` in a byte, or 255 and the
-/// whole code in 16 bits, or in 32 behind a zero.
+/// Writes the part of a match length for which its code has no room: `rest` in a byte; else 255, then
+/// `length` in 16 bits, or a zero word and `length` in 32 bits.
 pub(super) fn put_long_length(out: &mut Vec<u8>, rest: usize, length: u32) {
     out.push(rest.min(255) as u8);
     if rest < 255 {
@@ -40,7 +40,7 @@ pub(super) fn copy_match(out: &mut Vec<u8>, [start, base, end]: [usize; 3], dist
             out.push(out[from + i]);
         }
     } else {
-        // What repeats itself can be copied as far as it goes, and that is twice as far each time.
+        // The match overlaps its own output: copy all of it that exists; each copy doubles that.
         let mut left = length;
         while left > 0 {
             let n = left.min(out.len() - from);

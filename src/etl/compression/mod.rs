@@ -1,16 +1,15 @@
-//! The three forms in which Windows compresses a buffer, each with a reader and a
-//! writer of its own, and the choice among them.
+//! The three compression formats of Windows' buffers, each with a reader and a writer of its own, and
+//! the choice among them.
 //!
-//! None of the streams tells its length, so the exact output size is part of each
-//! reader's contract: it appends exactly that many bytes or ends in an [`Error`]
-//! with the good part kept. Hostile input never makes it write past that size or
-//! read outside the output so far. Memory: the output, plus a table of 64 KiB for
-//! Huffman codes.
+//! No stream contains its length, so the exact output size is part of each reader's contract: it
+//! appends exactly that many bytes or ends in an [`Error`] with the good part kept. Hostile input never
+//! makes it write past that size or read outside the output so far. Memory: the output, plus a table of
+//! 64 KiB for Huffman codes.
 //!
-//! No field that can be relied on says which form a trace uses: public readers
-//! (snail-server) take the first buffer's state for it, and of its values only that
-//! of XPRESS was ever seen. A form is right if it gives exactly the size that the
-//! buffer's header claims and uses up its input exactly; see [`expand`].
+//! No reliable field says which form a trace uses: public readers (snail-server) take it from the first
+//! buffer's state, and of that field's values only the one of XPRESS was ever seen. A form is right if
+//! it gives exactly the size that the buffer's header claims and uses up its input exactly; see
+//! [`expand`].
 
 pub mod huffman;
 pub mod lznt1;
@@ -22,7 +21,7 @@ pub mod xpress;
 /// How a buffer is compressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Algorithm {
-    /// LZ77 without codes: that of all public traces.
+    /// LZ77 without Huffman codes, as in all public traces.
     #[default]
     Xpress,
     /// LZNT1, as in NTFS.
@@ -32,7 +31,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All, the likeliest first.
+    /// All forms, the likeliest first.
     pub const ALL: [Self; 3] = [Self::Xpress, Self::Lznt1, Self::XpressHuffman];
 
     /// Name for people.
@@ -95,18 +94,18 @@ impl Error {
     }
 }
 
-/// Why no form fits: what came of the one that was expected.
+/// Why no form fits: the failure of the expected one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Misfit {
     /// The size is right, but so many bytes of input are left over.
     LeftOver(usize),
-    /// It broke.
+    /// It ended in an error.
     Broken(Error),
 }
 
-/// Appends exactly `size` bytes to `out` by the first form that gives just that and
-/// uses up `input`: the `expected` one, else each other. Returns which it was. If
-/// none fits, `out` has what the expected one gave.
+/// Appends exactly `size` bytes to `out`, by the first form that gives exactly that and uses up
+/// `input`. Tries the `expected` form first, then the others; returns the one that fits. If none fits,
+/// `out` keeps the output of the expected one.
 pub fn expand(input: &[u8], out: &mut Vec<u8>, size: usize, expected: Algorithm) -> Result<Algorithm, Misfit> {
     let start = out.len();
     let misfit = match expected.decompress(input, out, size) {

@@ -1,11 +1,11 @@
-//! What must hold for all three forms alike.
+//! Tests that hold for all three forms.
 
 use proptest::prelude::*;
 
 use super::*;
 
 fn expand_with(algorithm: Algorithm, input: &[u8], size: usize) -> (Result<usize, Error>, Vec<u8>) {
-    let mut out = vec![1, 2, 3]; // what was there before stays
+    let mut out = vec![1, 2, 3]; // earlier content stays
     let result = algorithm.decompress(input, &mut out, size);
     assert_eq!(out[..3], [1, 2, 3]);
     (result, out.split_off(3))
@@ -52,7 +52,7 @@ proptest! {
             let (result, out) = expand_with(algorithm, &packed[..cut.index(packed.len())], data.len());
             prop_assert!(data.starts_with(&out), "{}", algorithm.name());
             match result {
-                Ok(_) => prop_assert_eq!(out.len(), data.len()), // only a mark of the end was cut
+                Ok(_) => prop_assert_eq!(out.len(), data.len()), // only an end mark was cut
                 Err(error) => prop_assert_eq!(error.good_bytes(), out.len()),
             }
         }

@@ -37,8 +37,8 @@ pub fn decompress(input: &[u8], out: &mut Vec<u8>, size: usize) -> Result<usize,
         let length = match_length(input, &mut at, &mut half_byte, token, good)?;
         copy_match(out, [base, base, end], (token >> 3) as usize + 1, length)?;
     }
-    // Encoders open the next word of flags as soon as one is full: a stream that
-    // ends right there has one that nobody uses (1 in 32 buffers of real traces).
+    // Encoders open the next word of flags as soon as one is full: a stream that ends right there has
+    // an unused one (1 in 32 buffers of real traces).
     if flags_left == 0 && input.get(at..at + 4) == Some(&[0xFF; 4]) {
         at += 4;
     }

@@ -1,4 +1,4 @@
-//! Headers of every kind, and the quick way beside the general one.
+//! Tests of every kind of header, and of the fast path against the general one.
 
 use super::*;
 

@@ -1,9 +1,9 @@
-//! Events with one of the two headers that the kernel of a 64-bit system writes: nearly all
-//! that there are of heaps and their stacks. They are short, so that one look at what is left
-//! of the buffer, and one at the first eight bytes, is enough to read them.
+//! Fast path for events with one of the two headers that the kernel of a 64-bit system writes: nearly
+//! all heap events and their stacks. The headers are short, so one check of the bytes left in the
+//! buffer, and one of the first eight bytes, is enough to read them.
 //!
-//! What does not fit (other headers, performance counters, the last event of a buffer if
-//! it is short) is left to [`Events::next_framed`], which knows all forms.
+//! All else (other headers, performance counters, a short event at the end of a buffer) is left to
+//! [`Events::next_framed`], which knows all forms.
 //!
 //! Cost: some 15 instructions, a third of what the general way takes.
 
@@ -15,16 +15,16 @@ use crate::units::{Pid, Tid};
 const HEAD: usize = 0x20 + 8 * WORDS;
 const WORDS: usize = 3;
 
-/// Which of the two headers.
+/// One of the two headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WideHeader {
     /// With thread, process and times.
     System,
-    /// Without.
+    /// Without thread, process and times.
     PerfInfo,
 }
 
-/// One such event.
+/// An event with one of these headers.
 #[derive(Clone, Copy, Debug)]
 pub struct WideEvent<'a> {
     /// Group in the high byte, type in the low byte.
@@ -35,9 +35,9 @@ pub struct WideEvent<'a> {
     pub pid: Pid,
     /// Thread of the header, [`Tid::NONE`] if it has none.
     pub tid: Tid,
-    /// The first words of the payload. Behind its end ([`WideEvent::payload_len`]) they are anything.
+    /// The first words of the payload. Past its end ([`WideEvent::payload_len`]) they are arbitrary.
     pub words: [u64; WORDS],
-    /// What is left of the buffer from the event's first byte on, at least `size` bytes.
+    /// Rest of the buffer from the event's first byte on, at least `size` bytes.
     rest: &'a [u8],
     header: usize,
     size: usize,
@@ -50,7 +50,7 @@ impl<'a> WideEvent<'a> {
         self.size - self.header
     }
 
-    /// The payload from a place on; nothing behind its end.
+    /// The payload from offset `at` on; empty past its end.
     #[inline(always)]
     pub fn payload_from(&self, at: usize) -> &'a [u8] {
         self.rest.get(self.header + at..self.size).unwrap_or_default()
@@ -58,15 +58,15 @@ impl<'a> WideEvent<'a> {
 }
 
 impl<'a> Events<'a> {
-    /// The next event, if it is one with this header. It stays the next until it was
-    /// [passed](Self::pass). (Asked for each header alone, for what is read of it then stays in registers.)
+    /// The next event, if it has this header. It stays the next one until it is [passed](Self::pass).
+    /// (One call tests one header, so that the fields it reads stay in registers.)
     #[inline(always)]
     pub fn peek_wide(&self, header: WideHeader) -> Option<WideEvent<'a>> {
         let rest = self.buffer.get(self.at..)?;
         let head = rest.first_chunk::<HEAD>()?;
         let first = word(head, 0);
         let size = usize::from((first >> 32) as u16);
-        // Of the version the low byte can be any; the high byte tells of performance counters.
+        // The version's low byte can be anything; its high byte announces performance counters.
         let (form, len) = match header {
             WideHeader::System => (0xC002_0000, 0x20),
             WideHeader::PerfInfo => (0xC011_0000, 0x10),
@@ -82,7 +82,7 @@ impl<'a> Events<'a> {
         Some(WideEvent { hook: (first >> 48) as u16, time: time as i64, pid, tid, words, rest, header: len, size })
     }
 
-    /// Goes on behind the event that [`Events::peek_wide`] has told.
+    /// Moves on behind the event that [`Events::peek_wide`] returned.
     #[inline(always)]
     pub fn pass(&mut self, event: &WideEvent<'a>) {
         self.at += align8(event.size);

@@ -52,7 +52,7 @@ fn trace(session: SessionHeader, events: i64, ends: bool) -> Vec<u8> {
     bytes
 }
 
-/// A file that grows as it is told to.
+/// A file that grows as the test wants it.
 struct Growing {
     /// Written by one handle and read by another, as by two programs.
     file: tempfile::NamedTempFile,
@@ -123,7 +123,7 @@ fn a_buffer_comes_when_it_is_whole_and_not_before() {
         growing.append(piece);
         growing.look().unwrap();
         let there = growing.file.as_file().metadata().unwrap().len() as usize / BUFFER;
-        // The size of the very first is sure only when it is whole.
+        // The size of the very first buffer is certain only when it is whole.
         assert_eq!(growing.parts.len(), there);
         assert!(!growing.is_closed(), "the session goes on");
     }

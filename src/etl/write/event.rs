@@ -1,5 +1,5 @@
-//! One event on its way into a buffer: the mirror image of what
-//! [`RawEvent`](crate::etl::RawEvent) reads, header forms as described there.
+//! Writes one event into a buffer: the inverse of what [`RawEvent`](crate::etl::RawEvent) reads, header
+//! forms as described there.
 
 use super::WriteError;
 use crate::etl::event::{EVENT_CLASSIC, EVENT_EXTENDED};
@@ -9,7 +9,7 @@ use crate::units::{Pid, PointerSize, Tid};
 /// An event to write.
 #[derive(Clone, Copy, Debug)]
 pub struct NewEvent<'a> {
-    /// Whose stream it joins.
+    /// Processor whose stream it joins.
     pub processor: u16,
     /// Raw clock value.
     pub time: i64,
@@ -30,11 +30,11 @@ pub struct NewEvent<'a> {
     pub descriptor: Descriptor,
     /// Extended items, for EVENT headers only.
     pub extended: &'a [ExtendedItem<'a>],
-    /// What follows.
+    /// Bytes behind the header and the extended items.
     pub payload: &'a [u8],
 }
 
-/// What a manifest says of an event besides its id and version.
+/// Fields of an event's descriptor besides its id and version, as its manifest defines them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Descriptor {
     /// Channel.
@@ -68,7 +68,7 @@ impl NewEvent<'_> {
             self.put_items(out);
         }
         out.extend_from_slice(self.payload);
-        // Buffers begin aligned, so the length in the buffer tells the padding.
+        // Buffers begin aligned, so the length in the buffer gives the padding.
         out.resize(align8(out.len()), 0);
         Ok(())
     }

@@ -8,15 +8,14 @@
 //! [`Writer::finish`] looks like that of a session that crashed: readable, with
 //! zeros there.
 //!
-//! What the caller owes: times that do not fall along one processor's events. The
-//! writer does not sort.
+//! The caller must give the events of each processor in the order of time. The writer does not sort.
 //!
 //! Memory: one buffer a processor. Cost: one copy of each event into its buffer,
 //! nothing is allocated for an event; compressing costs one allocation a buffer.
 //!
-//! Layout facts: System Informer's `ntwmi.h`, Geoff Chappell's notes, and what 63
-//! public traces have in fields that readers ignore. `scripts/check-writer.sh`
-//! lets an unrelated reader judge the result.
+//! Layout facts: System Informer's `ntwmi.h`, Geoff Chappell's notes, and the values that 63 public
+//! traces have in fields that readers ignore. `scripts/check-writer.sh` checks the result with an
+//! unrelated reader.
 
 mod event;
 mod pause;
@@ -59,12 +58,12 @@ pub enum WriteError {
     WrongKind(&'static str),
 }
 
-/// What was lost before the next event of a processor.
+/// A loss before the next event of a processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
-    /// So many events.
+    /// A number of events.
     Events(u32),
-    /// So many whole buffers.
+    /// A number of whole buffers.
     Buffers(u32),
 }
 
@@ -103,7 +102,7 @@ impl<W: Write + Seek> Writer<W> {
         Self::with_compression(out, session, Algorithm::Xpress)
     }
 
-    /// The same, with the form of compression, if there is any.
+    /// Begins a file with this form of compression, if `session.mode` asks for any.
     pub fn with_compression(mut out: W, session: SessionHeader, algorithm: Algorithm) -> Result<Self, WriteError> {
         check(&session)?;
         let start = out.stream_position()?;
@@ -111,7 +110,7 @@ impl<W: Write + Seek> Writer<W> {
         Ok(Self { algorithm, ..Self::on(out, session, start) })
     }
 
-    /// Of a file that has its header buffer.
+    /// A writer for a file that already has its header buffer.
     fn on(out: W, session: SessionHeader, start: u64) -> Self {
         let open = (0..session.processors).map(|_| OpenBuffer::default()).collect();
         let limit = (session.buffer_size as usize - BUFFER_HEADER).min(usize::from(u16::MAX));
@@ -119,20 +118,20 @@ impl<W: Write + Seek> Writer<W> {
         Self { out, algorithm: Algorithm::Xpress, packs, start, open, written: 1, dropped: 0, last_time, limit, session }
     }
 
-    /// Begins a file whose buffers take as much room as they hold and are not compressed:
-    /// each flush costs what it writes, and no time.
+    /// Begins a file whose buffers take as much room as they hold and are not compressed: a flush costs
+    /// only the bytes that it writes.
     pub fn storing(out: W, mut session: SessionHeader) -> Result<Self, WriteError> {
         // Only files that may be compressed have buffers of different sizes.
         session.mode |= mode::COMPRESSED;
         Ok(Self { packs: false, ..Self::new(out, session)? })
     }
 
-    /// What the file says of its session.
+    /// The session header of the file.
     pub fn session(&self) -> &SessionHeader {
         &self.session
     }
 
-    /// Where it goes.
+    /// The output that it writes to.
     pub fn get_ref(&self) -> &W {
         &self.out
     }
@@ -151,7 +150,7 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// The same for one that another file has, with every byte of it
+    /// Appends an event of another file to a processor's stream, with every byte of it
     /// ([`Events::bytes_of`](super::Events::bytes_of)).
     pub fn write_bytes(&mut self, processor: u16, time: i64, event: &[u8]) -> Result<(), WriteError> {
         let buffer = self.room(processor, event.len())?;
@@ -194,7 +193,7 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Adds a loss to the session's totals, where it is not known whose it was.
+    /// Adds a loss to the session's totals, where its processor is not known.
     pub fn count_loss(&mut self, loss: Loss) {
         let (total, n) = match loss {
             Loss::Events(n) => (&mut self.session.events_lost, n),
@@ -203,9 +202,9 @@ impl<W: Write + Seek> Writer<W> {
         *total = total.saturating_add(n);
     }
 
-    /// Loses what the processor has written since its last buffer: the buffer gets
-    /// its number, but does not reach the file, and the next one says so. Tells
-    /// whether there was anything to lose.
+    /// Drops the events that the processor has written since its last buffer: the buffer gets its
+    /// number, but does not reach the file, and the flags of the next one say so. Returns whether there
+    /// was anything to drop.
     pub fn drop_buffer(&mut self, processor: u16) -> Result<bool, WriteError> {
         let buffer = self.open.get_mut(usize::from(processor)).ok_or(WriteError::NoSuchProcessor(processor))?;
         if buffer.bytes.len() <= BUFFER_HEADER {
@@ -226,8 +225,8 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// The same for one processor. After an error its buffer is still there, to be
-    /// written again or dropped.
+    /// Writes one processor's buffer if it holds events, full or not. After an error the buffer is
+    /// still there, to be written again or dropped.
     pub fn flush_processor(&mut self, processor: u16) -> Result<(), WriteError> {
         let index = usize::from(processor);
         if index >= self.open.len() {
@@ -272,7 +271,7 @@ impl<W: Write + Seek> Writer<W> {
         let end = buffer.bytes.len();
         let packed = if self.packs { self.algorithm.compress(&buffer.bytes[BUFFER_HEADER..]) } else { Vec::new() };
         let mut flags = flags | flag::PROC_INDEX | buffer.loss;
-        // A buffer that does not shrink stays as it is; each says for itself what it is.
+        // A buffer that does not shrink stays uncompressed; the flags of each buffer say which it is.
         let packed = Some(packed).filter(|p| !p.is_empty() && p.len() < end - BUFFER_HEADER);
         let size = match &packed {
             Some(packed) => {
@@ -308,7 +307,7 @@ impl<W: Write + Seek> Writer<W> {
 }
 
 impl OpenBuffer {
-    /// Takes its memory at the first event.
+    /// Allocates its memory at the first event.
     fn make_ready(&mut self, capacity: usize) {
         if self.bytes.is_empty() {
             self.bytes.reserve_exact(capacity);

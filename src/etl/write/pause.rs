@@ -1,12 +1,12 @@
-//! A file that another writer goes on with, in another process even: what is not in the file yet
-//! is handed over.
+//! Hands a file over to another writer, even in another process, with the events that are not in the
+//! file yet.
 
 use std::io::{Seek, SeekFrom, Write};
 
 use super::super::{BUFFER_HEADER, SessionHeader};
 use super::{OpenBuffer, WriteError, Writer, check};
 
-/// What a writer knows that is not in its file.
+/// State of a writer that is not in its file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Paused {
     /// Bytes of the file.
@@ -22,7 +22,7 @@ pub struct Paused {
 /// Events of a processor that wait for their buffer to be full.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PausedBuffer {
-    /// Whose they are.
+    /// Their processor.
     pub processor: u16,
     /// Raw time of the last of them.
     pub last_time: i64,
@@ -31,8 +31,8 @@ pub struct PausedBuffer {
 }
 
 impl<W: Write + Seek> Writer<W> {
-    /// What another writer needs to go on with the file as it is now ([`Writer::resume`]). For
-    /// files that are not compressed, and of which no buffer was lost by this writer.
+    /// Returns what another writer needs to continue the file as it is now ([`Writer::resume`]). For
+    /// files that are not compressed, and of which this writer dropped no buffer.
     pub fn pause(&mut self) -> Result<Paused, WriteError> {
         let bytes = self.out.stream_position()? - self.start;
         let open = self.open.iter().enumerate().filter(|(_, buffer)| buffer.bytes.len() > BUFFER_HEADER);
@@ -44,8 +44,8 @@ impl<W: Write + Seek> Writer<W> {
         Ok(Paused { bytes, written: self.written, last_time: self.last_time, open: open.collect() })
     }
 
-    /// Goes on with a file that begins where `out` does; what is behind the paused file is written
-    /// over. `session` is what it was begun with.
+    /// Continues a file that begins where `out` does; bytes behind the paused file are overwritten.
+    /// `session` is what the file was begun with.
     pub fn resume(out: W, session: SessionHeader, paused: Paused) -> Result<Self, WriteError> {
         check(&session)?;
         let mut writer = Self::on(out, session, 0);

@@ -8,7 +8,7 @@ use super::{Descriptor, NewEvent};
 use crate::etl::compression::Algorithm;
 use crate::units::{Pid, PointerSize, Tid};
 
-/// What differs from buffer to buffer.
+/// Header fields that differ between buffers.
 pub(super) struct BufferHeader {
     pub(super) size: u32,
     pub(super) end: u32,

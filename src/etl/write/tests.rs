@@ -1,4 +1,4 @@
-//! What is written comes back through the reader: headers, framing, buffers.
+//! Round trips through writer and reader: headers, framing, buffers.
 
 use std::io::Cursor;
 

@@ -1,4 +1,4 @@
-//! Events of other sessions than the kernel's.
+//! Events of sessions other than the kernel's.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use super::*;
 const GAME: u32 = 100;
 const OTHER: u32 = 200;
 
-/// What a process tells itself.
+/// An event that a process writes itself.
 fn told(time: i64, pid: u32) -> Sent {
     Sent { time, pid, tid: 1, hook: hook::HEAP_ALLOC, payload: vec![0; 8] }
 }
@@ -61,8 +61,8 @@ fn what_a_process_tells_waits_until_the_kernel_has_told_of_it() {
     both.settle();
     assert_eq!(both.passed, [1, 2, 4]);
     both.kernel(&end(6, GAME));
-    both.take(&told(5, GAME), 5); // of the one that has ended
-    both.take(&told(7, GAME), 6); // of the next with its id
+    both.take(&told(5, GAME), 5); // of the ended process
+    both.take(&told(7, GAME), 6); // of the next process with its id
     both.kernel(&start(7, GAME, "other.exe"));
     both.settle();
     assert_eq!(both.passed, [1, 2, 4, 5]);
@@ -86,7 +86,7 @@ fn who_is_never_told_of_is_given_up_and_takes_little_memory() {
 }
 
 proptest! {
-    /// Whenever the kernel tells of whom.
+    /// The kernel announces each process at any point of the stream.
     #[test]
     fn exactly_what_followed_processes_tell_is_passed_on_each_in_order(
         pids in prop::collection::vec(1..6_u32, 0..100),

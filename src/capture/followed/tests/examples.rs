@@ -46,7 +46,7 @@ fn pages_and_stacks_of_others_are_dropped_and_all_else_passes() {
         Sent::region(5, OTHER),
         Sent::region(5, GAME),
         other_kind(6, OTHER),
-        Sent { payload: vec![1; 7], ..Sent::pages(7, (OTHER, 201), OTHER) }, // whose it is cannot be read
+        Sent { payload: vec![1; 7], ..Sent::pages(7, (OTHER, 201), OTHER) }, // its owner cannot be read
         Sent { payload: vec![1; 15], ..Sent::stack(8, (OTHER, 201), 2) },
         Sent { payload: vec![1; 20], ..end(9, GAME, "game.exe") },
     ];
@@ -89,7 +89,7 @@ fn pages_of_a_child_wait_for_its_start_with_their_stacks() {
     assert_eq!(followed.news(), [told, child]);
     assert_eq!(followed.news(), []);
 
-    // Where children are not followed, all of it goes.
+    // If children are not followed, all their events are dropped.
     let mut followed = following(&[GAME], &[], false);
     assert_eq!(passed(&mut followed, &sent), [0, 2, 4, 6]);
     assert_eq!((followed.dropped(), followed.undecided(), followed.pids()), (5, 0, vec![GAME]));
@@ -104,7 +104,7 @@ fn what_a_foreign_process_allocates_in_a_followed_one_is_kept_with_its_stack_and
         Sent::stack(4, (OTHER, 201), 2),
         Sent::stack(4, (GAME, 101), 3),
         Sent::pages(5, (GAME, 101), GAME),
-        Sent::stack(6, (OTHER, 201), 2), // the user's part
+        Sent::stack(6, (OTHER, 201), 2), // the user-mode part of the stack
         Sent::stack(7, (GAME, 101), 5),
         Sent::stack(8, (GAME, 101), 3),
     ];
@@ -119,7 +119,7 @@ fn an_id_that_is_used_again_is_another_process_and_late_stacks_belong_to_the_one
         running(1, GAME, "game.exe"),
         Sent::pages(2, (GAME, 101), GAME),
         end(3, GAME, "game.exe"),
-        Sent::pages(4, (OTHER, 201), GAME), // already of the next one
+        Sent::pages(4, (OTHER, 201), GAME), // already of the next process
         Sent::stack(5, (GAME, 101), 2),
         start(6, GAME, OTHER, "other.exe"),
         Sent::stack(7, (GAME, 101), 2),
@@ -139,10 +139,10 @@ fn the_children_of_a_launcher_that_has_ended_are_followed_and_theirs() {
         end(3, 10, "launcher.exe"),
         start(4, 30, 20, "game.exe"),
         end(5, 20, "stub.exe"),
-        start(6, 40, 20, "late.exe"), // the id of its parent is nobody's
+        start(6, 40, 20, "late.exe"), // no process has the id of its parent any more
         Sent::pages(7, (30, 31), 30),
         Sent::pages(8, (40, 41), 40),
-        Sent::process(9, hook::PROCESS_RUNDOWN_END, 50, &info(1, 30, "running.exe")), // who ran already was not started
+        Sent::process(9, hook::PROCESS_RUNDOWN_END, 50, &info(1, 30, "running.exe")), // it ran before: not a child
     ];
     let mut followed = following(&[10], &[], true);
     assert_eq!(passed(&mut followed, &sent), [0, 1, 2, 3, 4, 5, 6, 8]);
@@ -174,7 +174,7 @@ fn a_process_that_is_told_later_is_followed_from_then_on_with_what_waited() {
     followed.follow(OTHER, &mut |event| waited.push(event.processor));
     assert_eq!(waited, [2, 3]);
     let sent = [
-        Sent::stack(5, (OTHER, 201), 2), // its event was dropped
+        Sent::stack(5, (OTHER, 201), 2), // the event of this stack was dropped
         Sent::pages(6, (OTHER, 201), OTHER),
         running(7, CHILD, "child.exe"),
     ];
@@ -227,7 +227,7 @@ fn whoever_is_not_announced_in_time_is_given_up_and_counted() {
         Sent::pages(patience + 2, (7, 8), CHILD),
         start(patience + 3, GAME, 7, "game.exe"),
         start(patience + 4, OTHER, 7, "game.exe"),
-        Sent::stack(patience + 5, (7, 8), 1), // its event is not there
+        Sent::stack(patience + 5, (7, 8), 1), // the event of this stack was dropped
         Sent::pages(patience + 6, (7, 8), GAME),
     ];
     let mut followed = following(&[], &["game.exe"], false);
@@ -242,7 +242,7 @@ fn what_waits_takes_no_more_memory_than_it_may() {
     let mut take = |followed: &mut Followed, sent: &Sent, number| {
         followed.take(&sent.event(number), &mut |event| passed.push(event.processor));
     };
-    // One that nobody announces, and one whose start is near.
+    // One process that is never announced, and one whose start event comes soon.
     let noise =
         Sent { payload: [Sent::pages(1, (7, 8), OTHER).payload, vec![0; 4000]].concat(), ..Sent::pages(1, (7, 8), OTHER) };
     let n = MOST_BYTES / 4000;

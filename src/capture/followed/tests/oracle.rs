@@ -5,28 +5,28 @@ use super::*;
 
 const PIDS: u32 = 6;
 
-/// One thing that happens, or does not where it cannot.
+/// One step of a test; it does nothing if it is impossible.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// A process begins; whether it ran before the recording, so that nothing starts it.
+    /// A process begins. `ran_before`: it ran before the recording, so it has no start event.
     Create { pid: u32, parent: u32, name: usize, ran_before: bool },
-    /// Its start event, or the rundown of one that ran before; or another rundown.
+    /// Its start event, or the rundown event if it ran before; if it is named already, another rundown event.
     Announce(u32),
-    /// Its end.
+    /// Its end event.
     End(u32),
-    /// Its end is lost, and its id is used again at once.
+    /// Its end event is lost, and its id is reused at once.
     Replace { pid: u32, parent: u32, name: usize },
-    /// Pages, allocated by a thread of a process in a process; with so many parts of a stack.
+    /// A thread of the process `caller` allocates pages in the process `owner`; `stacks` is the number of stack events to come.
     Pages { owner: u32, caller: u32, thread: u32, stacks: usize },
-    /// One of the stacks that are still to come.
+    /// One of the pending stack events comes.
     Stack(prop::sample::Index),
     /// An event of another kind.
     Other(u32),
-    /// A thread of a process is told of.
+    /// A thread event names the process of a thread.
     Thread { pid: u32, thread: u32 },
-    /// A processor ran it; or was idle, if no process has the id.
+    /// A CPU sample of a thread; of an idle CPU if the process id is 0.
     Sample { pid: u32, thread: u32 },
-    /// Somebody tells an id.
+    /// A process id is given later.
     Follow(u32),
 }
 
@@ -51,7 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A process as it truly was.
+/// The true life of a process.
 #[derive(Clone, Debug)]
 struct Life {
     pid: u32,
@@ -59,23 +59,23 @@ struct Life {
     ran_before: bool,
     is_over: bool,
     is_named: bool,
-    /// Since when it is followed; `Some(None)` if it is known that it is not.
+    /// The time from which it is followed; `Some(None)` if it is known not to be followed; `None` while that is open.
     followed: Option<Option<i64>>,
 }
 
-/// What is still to be judged, and passed on or dropped.
+/// The subject of an event, by which the oracle judges it.
 #[derive(Clone, Copy, Debug)]
 enum About {
-    /// Pages of this life, or their stack, of an event at that time.
+    /// A page event of this life at this time, or its stack.
     Life(usize, i64),
-    /// A thread of this life ran then.
+    /// A sample of a thread of this life at this time.
     Sample(usize, i64, u32),
-    /// No thread ran.
+    /// A sample of an idle CPU.
     Nobody,
     Everybody,
 }
 
-/// A stack that is still to come.
+/// A stack event that is still to come.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     life: usize,
@@ -83,8 +83,7 @@ struct Pending {
     thread: (u32, u32),
 }
 
-/// The world in which the steps are done. It knows all lives, so what is expected is looked up at
-/// the end.
+/// The simulated system. It knows all lives, so the expected result is computed at the end.
 struct World {
     rules: Rules,
     followed: Followed,
@@ -92,7 +91,7 @@ struct World {
     lives: Vec<Life>,
     pending: Vec<Pending>,
     told: Vec<u32>,
-    /// Threads that were told of; their ids say whose they are.
+    /// Threads named by thread events. Their ids encode their processes.
     threads: Vec<u32>,
     sent: Vec<About>,
     passed: Vec<usize>,
@@ -176,14 +175,15 @@ impl World {
         self.send(&event, About::Everybody);
     }
 
-    /// Of an id two processes are known; stacks of one before them would be too late.
+    /// Sends the pending stacks of an earlier process with this id now: only two processes per id are kept, so they
+    /// would come too late after this one ends.
     fn hurry_before(&mut self, life: usize) {
         let pid = self.lives[life].pid;
         let (late, rest) = self.pending.iter().partition(|stack| stack.life < life && self.lives[stack.life].pid == pid);
         self.pending = rest;
         let late: Vec<Pending> = late;
         late.into_iter().for_each(|stack| self.send_stack(stack));
-        // So would be threads that such a one had.
+        // Likewise the thread events of an earlier process.
         for (before, tid) in self.samples_in_wait() {
             if before < life && self.lives[before].pid == pid {
                 self.thread(pid, tid);
@@ -191,7 +191,7 @@ impl World {
         }
     }
 
-    /// Lives and threads of samples whose threads were not told of yet.
+    /// Lives and threads of the samples whose threads have not been named yet.
     fn samples_in_wait(&self) -> Vec<(usize, u32)> {
         let waits = |about: &About| match *about {
             About::Sample(life, _, tid) if !self.threads.contains(&tid) => Some((life, tid)),
@@ -286,7 +286,7 @@ impl World {
         self.followed.follow(pid, &mut |event| passed.push(event.processor.into()));
     }
 
-    /// Whether an event was to be passed on; `None` if that is open to the end.
+    /// Whether an event should be passed on; `None` if that was never decided.
     fn is_wanted(&self, about: About) -> Option<bool> {
         match about {
             About::Everybody => Some(true),
@@ -304,7 +304,7 @@ impl World {
         passed.sort_unstable();
         assert_eq!(passed, of(true));
         assert_eq!((self.followed.dropped(), self.followed.undecided()), (of(false).len() as u64, 0));
-        // What belongs to one process, and all that never waits, is in order.
+        // The events of one process are in order, and so are all events that never wait.
         let order = |is: &dyn Fn(About) -> bool| assert!(self.passed.iter().filter(|&&n| is(self.sent[n])).is_sorted());
         order(&|about| matches!(about, About::Everybody));
         (0..self.lives.len()).for_each(|life| order(&|about| matches!(about, About::Life(of, _) if of == life)));

@@ -1,4 +1,4 @@
-//! Samples of processors, which name threads, and threads, which name processes.
+//! CPU samples, which name threads, and thread events, which name processes.
 
 use super::super::waiting::{MOST_BYTES, PATIENCE};
 use super::*;
@@ -33,10 +33,10 @@ fn samples_of_followed_threads_pass_with_their_stacks_and_no_others() {
         Sent::sample(3, 201),
         Sent::stack(3, (OTHER, 201), 3),
         Sent::sample(4, 0),                                    // idle
-        Sent { payload: vec![1; 11], ..Sent::sample(5, 201) }, // whose it is cannot be read
+        Sent { payload: vec![1; 11], ..Sent::sample(5, 201) }, // its thread cannot be read
         ends(6, GAME, 101),
         Sent::sample(6, 101),  // late
-        starts(7, OTHER, 101), // the id is used again
+        starts(7, OTHER, 101), // the id is reused
         Sent::sample(8, 101),
     ];
     let mut followed = following(&[GAME], &[], false);

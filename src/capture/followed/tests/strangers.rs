@@ -1,5 +1,5 @@
-//! What files that everybody of the user may read do not say of processes that are not recorded: command lines,
-//! threads. And what Windows does not say of the kernel.
+//! Data that the files must not contain about processes that are not recorded, since every program of the user may read
+//! them: command lines and threads. Also the addresses that Windows hides.
 
 use super::*;
 use crate::events::encode::system::IMAGE_VERSION;
@@ -15,14 +15,14 @@ fn with_line(time: i64, hook: u16, pid: u32, name: &str) -> Sent {
 
 const DETAILS: ProcessDetails<'_> = ProcessDetails { session: 1, status: 0, sid: SID_USER };
 
-/// Hook, and what is said of a process: id, name, command line, of each event that is passed on.
+/// Hook, process id, name and command line of each event that is passed on.
 fn said(followed: &mut Followed, sent: &[Sent]) -> Vec<(u16, u32, String, String)> {
     let mut all = Vec::new();
     for event in sent {
         let version = PROCESS_VERSION;
         followed.take(&NewEvent { version, ..event.event(0) }, &mut |passed| {
             let hook = event.hook;
-            // What is left of a process is told in the same way as its start.
+            // A defunct-process event has the same layout as a start event.
             let told = NewEvent { id: EventId::Hook(hook::PROCESS_START), ..*passed };
             let Some(Whose::Process(Record { pid, event: Event::Process(_, info), .. })) = whose(&told) else { panic!() };
             all.push((hook, pid.0, info.name, info.command_line));
@@ -39,13 +39,13 @@ fn command_lines_of_processes_that_are_not_recorded_are_left_out_and_nothing_els
         let mut followed = rules;
         for (hook, time) in hooks.into_iter().zip(1..) {
             let both = [with_line(time, hook, OTHER, "other.exe"), with_line(time, hook, GAME, name)];
-            // What is left of a process that has ended is told without it in any case.
+            // Defunct-process events never carry the command line.
             let line = if hook == hook::PROCESS_DEFUNCT { String::new() } else { format!("{name} --token=secret") };
             let expected = [(hook, OTHER, "other.exe".to_owned(), String::new()), (hook, GAME, name.to_owned(), line)];
             assert_eq!(said(&mut followed, &both), expected, "{hook:#x}");
         }
     }
-    // Where nothing is restricted, all is wanted.
+    // Without restrictions, everything is recorded.
     let mut all = Followed::new(&Rules::default(), FREQUENCY);
     assert_eq!(said(&mut all, &[with_line(1, hook::PROCESS_START, OTHER, "x.exe")])[0].3, "x.exe --token=secret");
 }
@@ -61,7 +61,7 @@ fn a_command_line_is_cut_out_of_the_middle_of_what_is_told() {
         followed.take(&event.event(0), &mut |event| passed.push(event.payload.to_vec()));
     };
     take(&start.payload);
-    // Cut short anywhere: nothing of the line is left, and nothing panics.
+    // Truncated at any byte: no part of the line remains, and nothing panics.
     (0..start.payload.len()).for_each(|len| take(&start.payload[..len]));
     assert_eq!(passed[0], plain.payload, "names of packages stand behind it");
     let secret: Vec<u8> = "secret".encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -76,7 +76,7 @@ fn threads_and_their_names_are_those_of_recorded_processes_only() {
     };
     let threads = |time, pid| [Sent::thread(time, hook::THREAD_RUNDOWN_START, pid, pid + 1), name(time, pid, pid + 1)];
     let running = |pid, name: &str| Sent::process(2, hook::PROCESS_RUNDOWN_START, pid, &info(u64::from(pid), 4, name));
-    // They are told before their processes, too.
+    // Thread events can come before their process is announced.
     let sent: Vec<Sent> = [threads(1, OTHER), threads(1, GAME)]
         .into_iter()
         .flatten()
