@@ -1,12 +1,11 @@
 //! Decodes buffers ahead of the merge, on the workers of the thread pool.
 //!
-//! The merge asks for one buffer after the other, each at most once. Workers start
-//! them in the order in which they will probably be wanted; what is wanted before
-//! it was started is decoded by the one who wants it, so nobody ever waits for work
-//! that is not already being done.
+//! The merge asks for one buffer after the other, each at most once. Workers start them in the order in
+//! which they will probably be needed. A buffer that is needed before a worker started it is decoded by
+//! the thread that needs it, so nobody ever waits for work that is not already being done.
 //!
-//! Jobs can be added at any time, as a capture that is still recorded grows. Of a buffer
-//! for which there is no room the merge decodes one part after the other ([`Room`]).
+//! Jobs can be added at any time, as a capture that is still being recorded grows. A buffer for which
+//! there is no room is decoded by the merge itself, one part after the other ([`Room`]).
 //!
 //! Memory: a bounded number of decoded buffers, and of their bytes, given back by the
 //! merge and reused.
@@ -27,7 +26,7 @@ use crate::etl::{BufferInfo, ReadBuffer, TraceFile};
 /// Fewer buffers than this are not worth a second thread.
 const WORTH_WHILE: usize = 4;
 
-/// A file, or what has come of one that grows.
+/// A file, or the new part of a growing file.
 #[derive(Clone, Debug)]
 pub(super) enum FilePart<'f> {
     Whole(&'f TraceFile),
@@ -58,13 +57,13 @@ impl Job<'_> {
     }
 }
 
-/// Buffers decoded and to decode.
+/// Buffers that are decoded or to be decoded.
 #[derive(Debug)]
 pub(super) struct Ahead<'f> {
     wants: Wants,
     state: Mutex<State<'f>>,
     changed: Condvar,
-    /// Memory to use again.
+    /// Read buffers to use again.
     scratch: Mutex<Vec<ReadBuffer>>,
     spare: Mutex<Spare>,
 }
@@ -78,20 +77,20 @@ struct Spare {
 
 #[derive(Debug)]
 struct State<'f> {
-    /// Jobs from this number on, and what became of them; those before were taken.
+    /// Number of the first of `jobs`; all before were taken.
     first: usize,
     jobs: VecDeque<(Job<'f>, Slot)>,
     /// The first job that no worker has looked at.
     next: usize,
-    /// Batches that are being made, or that nobody took yet, ...
+    /// Batches that are being made or were not taken yet.
     ahead: usize,
-    /// ... the bytes that they take or may take, ...
+    /// Bytes that these batches take or may take.
     ahead_bytes: usize,
-    /// ... how many there may be, ...
+    /// Most batches ahead.
     limit: usize,
-    /// ... and how many bytes.
+    /// Most bytes ahead.
     room: Room,
-    /// Tasks that wait or run.
+    /// Worker tasks that wait or run.
     workers: usize,
     stopped: bool,
 }
@@ -99,10 +98,10 @@ struct State<'f> {
 #[derive(Debug)]
 enum Slot {
     Idle,
-    /// So many bytes were set aside for it.
+    /// It is being decoded; this many bytes were set aside for it.
     Running(usize),
     Ready(Box<Batch>),
-    /// A part was taken; the rest begins there in the buffer.
+    /// A part was taken; the rest begins at this offset in the buffer.
     Rest(usize),
     Taken,
     Failed(Box<dyn Any + Send>),
@@ -130,7 +129,7 @@ impl<'f> Ahead<'f> {
         })
     }
 
-    /// Events of these providers are marks, too; before the first job is begun.
+    /// Reads events of these providers as marks, too. To be called before the first job is begun.
     pub(super) fn mark(self: &mut Arc<Self>, marks: MarkProviders) {
         if let Some(this) = Arc::get_mut(self) {
             this.wants.marks = marks;
@@ -146,7 +145,7 @@ impl<'f> Ahead<'f> {
         number
     }
 
-    /// Begins to decode for a merge of so many streams.
+    /// Begins to decode for a merge of `streams` streams.
     pub(super) fn start(&self, streams: usize, room: Room) {
         let mut state = self.lock();
         state.limit = 2 * streams + 4 * rayon::current_num_threads();
@@ -154,7 +153,7 @@ impl<'f> Ahead<'f> {
         state.stopped = state.jobs.len() < WORTH_WHILE;
     }
 
-    /// Sends out workers, one a thread, if there is room for much of what they decode.
+    /// Starts workers, one a thread, if at least half of the room for decoded batches is free.
     pub(super) fn pump<'scope>(self: &Arc<Self>, scope: &Scope<'scope>)
     where
         'f: 'scope,
@@ -174,12 +173,12 @@ impl<'f> Ahead<'f> {
         }
     }
 
-    /// Starts nothing more.
+    /// Lets workers start nothing more.
     pub(super) fn stop(&self) {
         self.lock().stopped = true;
     }
 
-    /// Memory of a batch that is done with.
+    /// Takes back a batch that is done with, to use its memory again.
     pub(super) fn give_back(&self, batch: Batch) {
         let (limit, room) = {
             let state = self.lock();
@@ -193,8 +192,8 @@ impl<'f> Ahead<'f> {
         }
     }
 
-    /// The records of one job's buffer, or of the next part of it if [`Batch::rest`] says
-    /// so. A panic of its worker goes on here.
+    /// The records of one job's buffer, or of the next part of it if [`Batch::rest`] says so. A panic
+    /// of the job's worker resumes here.
     pub(super) fn take(&self, number: usize) -> Batch {
         let mut state = self.lock();
         while matches!(state.slot(number), Slot::Running(_)) {
@@ -237,7 +236,7 @@ impl<'f> Ahead<'f> {
         }
     }
 
-    /// The next of them; a worker that gets none is done.
+    /// The next job; a worker that gets none ends.
     fn next(&self) -> Option<(usize, Job<'f>, Room)> {
         let mut state = self.lock();
         while !state.stopped && state.ahead < state.limit && state.next < state.first + state.jobs.len() {
@@ -288,7 +287,7 @@ impl State<'_> {
         &mut self.jobs[number - self.first].1
     }
 
-    /// A worker is done with a job.
+    /// Stores the result of a worker's job.
     fn finish(&mut self, number: usize, done: Slot) {
         if let Slot::Ready(batch) = &done {
             self.ahead_bytes += batch.memory();
@@ -298,13 +297,13 @@ impl State<'_> {
         }
     }
 
-    /// A part of a job or the last of it was taken.
+    /// Notes that a part of a job, or the last of it, was taken.
     fn settle(&mut self, number: usize, rest: Option<usize>) {
         *self.slot(number) = rest.map_or(Slot::Taken, Slot::Rest);
         self.forget_taken();
     }
 
-    /// Lets go of jobs that are done, and with the last of them of what came of a file.
+    /// Drops jobs that are done; the last job of a growing file's part drops that part, too.
     fn forget_taken(&mut self) {
         while self.jobs.front().is_some_and(|(_, slot)| matches!(slot, Slot::Taken)) {
             self.jobs.pop_front();
@@ -314,8 +313,8 @@ impl State<'_> {
     }
 }
 
-/// All buffers in the order in which they will probably be wanted, with the places of
-/// their files. Files are read side by side.
+/// All buffers in the order in which they will probably be needed, with the numbers of their files.
+/// Several files are read side by side.
 pub(super) fn jobs_of(files: &[TraceFile]) -> Vec<(u64, Job<'_>)> {
     let part = |(i, (_, job)): &(usize, (u64, Job<'_>))| *i as f64 / job.file.buffers.len() as f64;
     let mut jobs = Vec::new();
@@ -328,8 +327,8 @@ pub(super) fn jobs_of(files: &[TraceFile]) -> Vec<(u64, Job<'_>)> {
     jobs.into_iter().map(|(_, job)| job).collect()
 }
 
-/// The buffers of one file in the order of their sequence, which only in circular files
-/// is not that of the file.
+/// The buffers of one file in the order of their sequence, which differs from that of the file only in
+/// circular files.
 pub(super) fn in_order<'f>(place: u64, file: &FilePart<'f>) -> Vec<(u64, Job<'f>)> {
     let mut jobs: Vec<_> = (0..file.buffers.len()).map(|buffer| (place, Job { file: file.clone(), buffer })).collect();
     jobs.sort_by_key(|(_, job)| job.buffer().order());

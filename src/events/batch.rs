@@ -1,8 +1,8 @@
-//! One buffer's worth of records. Buffers stand alone, so batches can be decoded
-//! in any order and on any thread; [`super::Merge`] puts them into time order.
+//! The records of one buffer. Buffers are independent of each other, so batches can be decoded in any
+//! order and on any thread; [`super::Merge`] puts them into time order.
 //!
-//! A stack that stands right behind its event goes with it ([`Attached`]): one
-//! entry to put into order instead of two, and nobody has to look for the owner.
+//! A stack that stands right behind its event is attached to its entry ([`Attached`]): one entry to put
+//! into order instead of two, and nobody has to search for the owner.
 
 use super::entry::{Attached, BlockEvent, Content, Entry, Item};
 use super::stack::{KeyRef, StackWalk};
@@ -10,10 +10,10 @@ use super::{Event, EventCounts, FrameList, Record, StackPart};
 use crate::problem::Problems;
 use crate::units::{Pid, Tid};
 
-/// What becomes of a stack right behind its event.
+/// Treatment of a stack that stands right behind its event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Stacks {
-    /// It goes with it.
+    /// It is attached to the event.
     #[default]
     Attached,
     /// It is a record of its own.
@@ -25,25 +25,25 @@ pub enum Stacks {
 pub struct Batch {
     /// By time; equal times in the order of the buffer.
     pub entries: Vec<Entry>,
-    /// Those records that are no blocks, in any order.
+    /// The records of entries that are no blocks, in any order.
     pub(super) records: Vec<Record>,
-    /// Frames of the stacks among them.
+    /// Frames of the stacks.
     pub frames: FrameList,
     /// All events of the buffers, also those without a record.
     pub counts: EventCounts,
     /// Raw times of the first and last event of any kind.
     pub times: Option<(i64, i64)>,
-    /// What was wrong.
+    /// Problems found.
     pub problems: Problems,
-    /// Bytes of file these are.
+    /// Bytes of the file that were decoded.
     pub bytes: u64,
-    /// Where in its buffer the next part begins, if these are not all of its records.
+    /// Offset in the buffer at which the next part begins, if this is not all of it.
     pub(super) rest: Option<usize>,
     pub(super) stacks: Stacks,
 }
 
 impl Batch {
-    /// Forgets everything but the memory.
+    /// Clears everything, but keeps the memory.
     pub(super) fn clear(&mut self) {
         let Self { entries, records, frames, counts, times, problems, bytes, rest, stacks } = self;
         entries.clear();
@@ -52,19 +52,19 @@ impl Batch {
         (*counts, *times, *problems, *bytes, *rest, *stacks) = Default::default();
     }
 
-    /// Bytes that its records take; names in them are not counted, which have been as
-    /// many bytes of the buffer.
+    /// Bytes that its records take. Names in them are not counted: they took as many bytes of the
+    /// buffer.
     pub(super) fn filled(&self) -> usize {
         size_of_val(&*self.entries) + size_of_val(&*self.records) + self.frames.filled()
     }
 
-    /// Bytes that it holds for records.
+    /// Bytes that are allocated for records.
     pub(super) fn memory(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>() + self.records.capacity() * size_of::<Record>() + self.frames.memory()
     }
 
-    /// What an entry of this batch stands for. Panics if it is one of another batch, as
-    /// indexing does.
+    /// The block or record of an entry of this batch. Panics for an entry of another batch, as indexing
+    /// does.
     #[inline(always)]
     pub fn item(&self, entry: &Entry) -> Item<'_> {
         match entry.content() {
@@ -73,13 +73,13 @@ impl Batch {
         }
     }
 
-    /// All of it, with the stacks that came with it.
+    /// All items, with the stacks that are attached to them.
     pub fn items(&self) -> impl Iterator<Item = (Item<'_>, Attached)> {
         self.entries.iter().map(|entry| (self.item(entry), entry.stack()))
     }
 
-    /// Puts the entries from number `from` on behind those of `earlier`, by time; equal
-    /// times keep that order. Those before number `from` are gone.
+    /// Puts the entries from number `from` on behind those of `earlier`, by time; equal times keep that
+    /// order. Entries before number `from` are dropped.
     pub(super) fn absorb_earlier(&mut self, mut earlier: Self, from: usize) {
         for entry in self.entries.get(from..).unwrap_or_default() {
             earlier.put(*entry, self);
@@ -88,7 +88,7 @@ impl Batch {
         (self.entries, self.records, self.frames) = (earlier.entries, earlier.records, earlier.frames);
     }
 
-    /// Takes out the entries from number `first` on.
+    /// Moves the entries from number `first` on into a batch of their own.
     pub(super) fn split_off(&mut self, first: usize) -> Self {
         let mut later = Self::default();
         for entry in self.entries.split_off(first) {
@@ -97,7 +97,7 @@ impl Batch {
         later
     }
 
-    /// Appends an entry of another batch with all that belongs to it.
+    /// Appends an entry of another batch with its record and frames.
     pub(super) fn put(&mut self, mut entry: Entry, of: &Self) {
         if let Content::Record(number) = entry.content() {
             let mut record = of.records[number].clone();
@@ -127,7 +127,7 @@ impl Batch {
         }
     }
 
-    /// A record of heaps and trackers, in its shortest form.
+    /// Appends a record of heaps or trackers, in its shortest form.
     pub(super) fn push_memory(&mut self, record: Record) {
         match BlockEvent::of(&record) {
             Some(block) => self.push_block(&block),
@@ -141,7 +141,7 @@ impl Batch {
         self.records.push(record);
     }
 
-    /// A record of a stack, which goes with its owner if that stands before it.
+    /// Appends a stack record, or attaches it to its owner if that is the entry before it.
     pub(super) fn push_stack(&mut self, stack: Record) {
         let Record { time, pid, tid, .. } = stack;
         match stack.event {
@@ -171,9 +171,9 @@ impl Batch {
         }
     }
 
-    /// Gives a user's stack to the entry before it, if there is no doubt that it belongs
-    /// there: the owner is known, and has not to share its stacks with an event of
-    /// the same thread and tick.
+    /// Attaches a user-mode stack to the entry before it, if there is no doubt that it belongs there:
+    /// the owner is known, and the entry before that is not of the same thread and tick, which could
+    /// own the stack as well.
     #[inline(always)]
     fn attach(&mut self, owner: i64, pid: Pid, tid: Tid, stack: Attached) -> bool {
         let [.., before, last] = self.entries.as_mut_slice() else { return false };

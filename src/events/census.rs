@@ -1,6 +1,5 @@
-//! Names of processes, found without putting anything into order: the fast way to
-//! know what a capture is about. Reads the buffers it is given, decodes nothing but
-//! process events, in parallel.
+//! Finds names of processes without putting anything into order: the fast way to know what a capture is
+//! about. Reads the given buffers in parallel and decodes nothing but process events.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +11,8 @@ use crate::etl::{BufferInfo, BufferKind, ReadBuffer, TraceFile};
 use crate::problem::Problems;
 use crate::units::Pid;
 
-/// Process ids and names that events in these buffers give, at most [`MOST`]; an id
-/// can have several.
+/// Process ids and names that events in these buffers give, at most [`MOST`] pairs; an id can have
+/// several names.
 pub fn process_names(file: &TraceFile, buffers: &[BufferInfo]) -> BTreeSet<(Pid, String)> {
     let of_buffer = |scratch: &mut (ReadBuffer, Problems), buffer: &BufferInfo| names_in(file, buffer, scratch);
     let mut all = buffers.par_iter().map_init(Default::default, of_buffer).reduce(BTreeSet::new, |mut all, mut more| {
@@ -28,10 +27,10 @@ pub fn process_names(file: &TraceFile, buffers: &[BufferInfo]) -> BTreeSet<(Pid,
     all
 }
 
-/// Names that are kept; a machine has some hundreds of processes.
+/// Most names that are kept; a machine has some hundreds of processes.
 const MOST: usize = 1 << 16;
 
-/// What is wrong with the buffer is told when it is loaded.
+/// The names in one buffer. Problems of the buffer are reported when it is loaded.
 fn names_in(file: &TraceFile, buffer: &BufferInfo, (scratch, problems): &mut (ReadBuffer, Problems)) -> BTreeSet<(Pid, String)> {
     if buffer.kind == BufferKind::NoEvents {
         return BTreeSet::new();

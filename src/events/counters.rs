@@ -1,13 +1,12 @@
-//! Counters that the system samples or that ntdll tells of its heaps: memory lists
-//! (MemInfo), each process's commit and working set (MemInfoWS and the same events
-//! of Microsoft-Windows-Kernel-Memory), address ranges and sizes of heaps.
+//! Counters that the system samples or that ntdll reports for its heaps: memory lists (MemInfo), each
+//! process's commit and working set (MemInfoWS and the same events of Microsoft-Windows-Kernel-Memory),
+//! address ranges and sizes of heaps.
 //!
-//! No public trace holds any of them. Layouts are those of System Informer's
-//! `ntwmi.h`, PerfView's parser and the manifest of Kernel-Memory; all are packed.
-//! What no source places for certain is not read: the four words about the system's
-//! own commit that may trail MemInfo. Whether a heap's first range is told by its
-//! creation alone, and whether the range events always name their process in the
-//! header, is an assumption.
+//! No public trace holds any of them. Layouts are those of System Informer's `ntwmi.h`, PerfView's
+//! parser and the manifest of Kernel-Memory; all are packed. Fields whose place no source gives for
+//! certain are not read: the four words about the system's own commit that may trail MemInfo. Two
+//! things are assumptions: that a heap's first range is reported only by its creation, and that the
+//! range events always name their process in the header.
 
 use super::hooks::{hook, kernel_memory};
 use super::{Event, Record, memory};
@@ -17,20 +16,21 @@ use crate::units::{Pid, PointerSize};
 /// Bytes of a page: counters count pages of this size, whatever else the machine can map.
 pub const PAGE: u64 = 4096;
 
-/// What a counter event says. For heaps, the record's process is the heap's.
+/// Contents of a counter event. For heaps, the record's process is the heap's.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CounterEvent {
     /// Lengths of the system's page lists.
     Memory(MemoryLists),
     /// Memory of all processes at one moment.
     Processes(Vec<ProcessMemory>),
-    /// Memory of those that a recorder was asked for: commit charge and working set, the rest is zero.
+    /// Memory of the processes that a recorder was asked for: commit charge and working set, the rest
+    /// is zero.
     Chosen(Vec<ProcessMemory>),
     /// A heap's address ranges.
     HeapRange {
         /// Handle.
         heap: u64,
-        /// What became of them.
+        /// The change.
         change: RangeChange,
     },
     /// A heap grew, shrank or was described.
@@ -51,7 +51,7 @@ pub struct MemoryLists {
     pub free: u64,
     /// To be written before they can be used again.
     pub modified: u64,
-    /// The same, but not to be written yet.
+    /// Modified, but not to be written yet.
     pub modified_no_write: u64,
     /// Found broken.
     pub bad: u64,
@@ -59,7 +59,7 @@ pub struct MemoryLists {
     pub standby: [u64; 8],
 }
 
-/// One process, in pages.
+/// Memory of one process, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProcessMemory {
     /// Its id.
@@ -74,12 +74,12 @@ pub struct ProcessMemory {
     pub private_working_set: u64,
 }
 
-/// What became of the address ranges of a heap.
+/// A change of the address ranges of a heap.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RangeChange {
-    /// These are all: first byte and bytes.
+    /// The list of all ranges: first byte and bytes.
     Rundown(Vec<(u64, u64)>),
-    /// The heap was created with a first range of so many bytes.
+    /// The heap was created with a first range of this many bytes.
     Create(u64),
     /// A range was added: first byte and bytes.
     Reserve(u64, u64),
@@ -89,8 +89,8 @@ pub enum RangeChange {
     Destroy,
 }
 
-/// A counter event of the kernel; nothing for other events, or one that has no numbers. `None` if
-/// the payload is too short.
+/// Reads a counter event of the kernel; `Some(None)` for other events, or one without numbers. `None`
+/// if the payload is too short.
 pub(super) fn kernel(hook: u16, raw: &RawEvent<'_>) -> Option<Option<Record>> {
     let event = match hook {
         hook::MEM_INFO => CounterEvent::Memory(memory(raw.payload, raw.pointer, 0, 8)?),
@@ -103,7 +103,7 @@ pub(super) fn kernel(hook: u16, raw: &RawEvent<'_>) -> Option<Option<Record>> {
     Some(Some(record(raw, raw.pid, event)))
 }
 
-/// An event of Microsoft-Windows-Kernel-Memory; the id is known to be one of its.
+/// Reads an event of Microsoft-Windows-Kernel-Memory; its id is known to be that of a counter event.
 pub(super) fn provider(id: u16, raw: &RawEvent<'_>) -> Option<Record> {
     let event = match id {
         kernel_memory::MEM_INFO => {
@@ -119,7 +119,7 @@ fn record(raw: &RawEvent<'_>, pid: Pid, event: CounterEvent) -> Record {
     Record { time: raw.time, pid, tid: raw.tid, event: Event::Counter(Box::new(event)) }
 }
 
-/// Five lists from `at` on, then standby by priority in `levels` words.
+/// Layout: five lists from `at` on, then standby by priority in `levels` words.
 fn memory(bytes: &[u8], pointer: PointerSize, at: usize, levels: u8) -> Option<MemoryLists> {
     let word = |index: usize| address_at(bytes, at + index * pointer.bytes(), pointer);
     let mut lists = MemoryLists {
@@ -138,8 +138,8 @@ fn memory(bytes: &[u8], pointer: PointerSize, at: usize, levels: u8) -> Option<M
     Some(lists)
 }
 
-/// Whose memory a list tells. That of the system has the address space of each process, and no
-/// process runs without one; recorders leave it out.
+/// Tells the system's list of all processes from a recorder's list of chosen ones. The system's list
+/// has the address space of each process, which is never zero; recorders leave it out.
 fn listed(list: Vec<ProcessMemory>) -> CounterEvent {
     match list.iter().all(|process| process.virtual_size == 0) && !list.is_empty() {
         true => CounterEvent::Chosen(list),
@@ -147,14 +147,14 @@ fn listed(list: Vec<ProcessMemory>) -> CounterEvent {
     }
 }
 
-/// A count, then entries of a process id and four words, or eight from version 2 on.
+/// Layout: a count, then entries of a process id and four words, or eight from version 2 on.
 fn processes(raw: &RawEvent<'_>) -> Option<Vec<ProcessMemory>> {
     let p = raw.pointer.bytes();
     let count = u32_at(raw.payload, 0)? as usize;
     let room = raw.payload.len() - 4;
     let (narrow, wide) = (4 + 4 * p, 4 + 8 * p);
-    // The length decides where it can; the version was never seen. Entries of either
-    // size may be followed by padding only, so that no half list passes for a whole one.
+    // The length decides where it can, because the version was never seen. Only padding may follow
+    // entries of either size, so that half a list never passes for a whole one.
     let fits = |entry: usize| count.checked_mul(entry).and_then(|size| room.checked_sub(size)).is_some_and(|rest| rest < 8);
     let entry = match (fits(wide), fits(narrow)) {
         (true, false) => wide,
@@ -192,7 +192,7 @@ fn range(hook: u16, raw: &RawEvent<'_>) -> Option<CounterEvent> {
     Some(CounterEvent::HeapRange { heap: word(0)?, change })
 }
 
-/// All ranges of a heap. Older forms count them and do not list them; those say nothing here.
+/// Reads all ranges of a heap. Older forms count the ranges but do not list them; these give no record.
 fn range_rundown(raw: &RawEvent<'_>) -> Option<Option<Record>> {
     let p = raw.pointer.bytes();
     let heap = address_at(raw.payload, 0, raw.pointer)?;

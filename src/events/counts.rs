@@ -33,7 +33,7 @@ pub struct EventCounts {
     pub image_unload: u64,
     pub image_rundown: u64,
     pub image_id_rsds: u64,
-    /// Parts of WPR's heap snapshots, which nobody can read but WPA.
+    /// Parts of WPR's heap snapshots, which only WPA can read.
     #[serde(skip)]
     pub heap_snapshot: u64,
 }
@@ -63,11 +63,11 @@ const COUNTED: [u16; 21] = [
     hook::IMAGE_RUNDOWN_END,
 ];
 
-/// One more than the largest of them.
+/// One more than the largest counted hook.
 const HOOKS: usize = hook::STACK_KEY_REF_USER as usize + 1;
 
-/// Numbers of hooks among those that are counted, from 1; 0 for all others. Looked up,
-/// for a jump for each kind of event would be guessed wrong as often as kinds change.
+/// Number of each hook in `COUNTED`, from 1; 0 for all others. A table, because a branch for each kind
+/// of event would be mispredicted as often as kinds change.
 static NUMBERS: [u8; HOOKS] = {
     let mut numbers = [0; HOOKS];
     let mut i = 0;
@@ -78,7 +78,7 @@ static NUMBERS: [u8; HOOKS] = {
     numbers
 };
 
-/// Counts of one buffer's events: the kernel's by number, the others as they are.
+/// Counts of one buffer's events: kernel events by hook number, the others by kind.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     kernel: [u32; COUNTED.len() + 1],
@@ -92,7 +92,7 @@ impl Tally {
         self.kernel[usize::from(NUMBERS.get(usize::from(hook)).copied().unwrap_or(0))] += 1;
     }
 
-    /// Counts an event with any other header; `hook` if it is the kernel's all the same.
+    /// Counts an event with any other header; `hook` if it is a kernel event all the same.
     pub(super) fn count(&mut self, event: &RawEvent<'_>, hook: Option<u16>) {
         match hook {
             Some(hook) => self.count_hook(hook),
@@ -109,7 +109,7 @@ impl Tally {
         }
     }
 
-    /// What was counted.
+    /// The counts so far.
     pub(super) fn counts(&self) -> EventCounts {
         let mut counts = self.others;
         counts.total += self.kernel.iter().copied().map(u64::from).sum::<u64>();

@@ -1,8 +1,7 @@
-//! One buffer's events become the records of a [`Batch`].
+//! Decodes the events of one buffer into the records of a [`Batch`].
 //!
-//! Blocks and the keys of their stacks are nearly all there is, with the kernel's own
-//! headers; these go one way, in registers from the buffer to the entry. All others go
-//! through the form that any event has.
+//! Nearly all events are blocks and the keys of their stacks, with kernel headers; these take a fast
+//! path, in registers from the buffer to the entry. All others go through the general form of an event.
 
 use super::counts::Tally;
 use super::entry::BlockEvent;
@@ -15,25 +14,25 @@ use crate::etl::{
 use crate::problem::ProblemKind;
 use crate::units::{Layer, Pid, PointerSize, Tid};
 
-/// What is made of events.
+/// Options of decoding.
 #[derive(Clone, Debug, Default)]
 pub struct Wants {
-    /// Of stacks.
+    /// Treatment of stacks.
     pub stacks: Stacks,
-    /// Of events of which nothing else is known.
+    /// Providers whose events are marks.
     pub marks: MarkProviders,
 }
 
-/// Reads, expands and decodes one buffer into the memory of a batch that is done with.
+/// Reads, expands and decodes one buffer into the memory of a batch that is no longer needed.
 pub fn decode_buffer(file: &TraceFile, info: &BufferInfo, wants: &Wants, scratch: &mut ReadBuffer, batch: Batch) -> Batch {
     decode_part(file, info, wants, (0, usize::MAX), scratch, batch)
 }
 
-/// So many bytes of events are decoded until what they take is looked at again.
+/// Bytes of events that are decoded before the memory they take is checked again.
 const STEP: usize = 4 << 10;
 
-/// The same for a part of it: the events from the place `from` on, until they take half
-/// of `room` bytes of memory (vectors double). [`Batch::rest`] tells where to go on.
+/// Decodes a part of a buffer: the events from offset `from` on, until they take half of `room` bytes
+/// of memory (vectors double). [`Batch::rest`] tells where to go on.
 pub(super) fn decode_part(
     file: &TraceFile,
     info: &BufferInfo,
@@ -110,9 +109,9 @@ pub(super) fn decode_part(
     batch
 }
 
-/// Reads, counts and adds events that begin before a place, as long as they are those that there are most of,
-/// whole and in their usual form; `false` if there is none. Of `times`, the first and last of stacks and keys
-/// are told; other times are those of entries.
+/// Reads, counts and adds events that begin before the offset `before`, as long as they are of the most
+/// frequent kinds, whole and in their usual form; returns whether there was one. `times` gets the first
+/// and last time of stacks and keys only; all other times are those of entries.
 #[inline(always)]
 fn decode_usual(events: &mut Events<'_>, before: usize, batch: &mut Batch, tally: &mut Tally, times: &mut (i64, i64)) -> bool {
     let from = events.offset();
@@ -155,7 +154,7 @@ fn next_usual(events: &mut Events<'_>, batch: &mut Batch, tally: &mut Tally, tim
     true
 }
 
-/// Decodes one event alone into the memory of a batch that is done with; stacks are records of
+/// Decodes a single event into the memory of a batch that is no longer needed; stacks become records of
 /// their own. A payload that is too short gives no records.
 pub fn decode_event(raw: &RawEvent<'_>, batch: &mut Batch) {
     batch.clear();
@@ -199,7 +198,8 @@ fn decode_other(raw: &RawEvent<'_>, hook: Option<u16>, marks: &MarkProviders, ba
     Some(())
 }
 
-/// The same for an event of the kernel. Blocks and keys are nearly all there is.
+/// Adds the records of a kernel event; `None` if its payload is too short. Nearly all are blocks and
+/// keys.
 #[inline(always)]
 fn decode_kernel(event: &KernelEvent<'_>, batch: &mut Batch) -> Option<()> {
     let &KernelEvent { time, pid, tid, hook, pointer, payload, .. } = event;
@@ -219,7 +219,7 @@ fn decode_kernel(event: &KernelEvent<'_>, batch: &mut Batch) -> Option<()> {
     Some(())
 }
 
-/// Events that are few; by value, so that the others need not be in memory.
+/// Decodes less frequent events. Takes them by value, so that the others need not be in memory.
 #[inline(never)]
 fn decode_few(event: KernelEvent<'_>, batch: &mut Batch) -> Option<()> {
     let hook = event.hook;

@@ -1,16 +1,16 @@
-//! What a batch holds, as the merge moves it: nearly all of it are blocks that begin
-//! or end, so these stand in the entries themselves, 48 bytes each. Other records
-//! stand beside them, with an entry that keeps their place in the order.
+//! The entries of a batch, as the merge moves them. Nearly all are blocks that begin or end, so these
+//! stand in the entries themselves, 48 bytes each. Other records stand beside them, with an entry that
+//! keeps their place in the order.
 //!
-//! Entries go from one processor to another, which is what they cost most; they are
-//! therefore small and plain, and own nothing.
+//! Entries move from one processor to another, which is their main cost; they are therefore small and
+//! plain, and own nothing.
 
 use std::borrow::Cow;
 
 use super::{Event, FrameRange, Record};
 use crate::units::{Layer, Pid, Tid};
 
-/// A block of a heap or tracker begins or ends.
+/// The begin or end of a block of a heap or tracker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockEvent {
     /// Raw clock value.
@@ -25,12 +25,12 @@ pub struct BlockEvent {
     pub heap: u64,
     /// First byte.
     pub address: u64,
-    /// Requested bytes of one that begins; `None` if it is freed.
+    /// Requested bytes if the block begins; `None` if it is freed.
     pub size: Option<u64>,
 }
 
 impl BlockEvent {
-    /// The block that a record is about, if it is one that begins or is freed.
+    /// The block of a record, if that is an allocation or a free.
     pub fn of(record: &Record) -> Option<Self> {
         let &Record { time, pid, tid, ref event } = record;
         let (layer, heap, address, size) = match *event {
@@ -41,7 +41,7 @@ impl BlockEvent {
         Some(Self { time, pid, tid, layer, heap, address, size })
     }
 
-    /// The same as a record.
+    /// Its record.
     pub fn record(self) -> Record {
         let Self { time, pid, tid, layer, heap, address, size } = self;
         let event = match size {
@@ -52,7 +52,7 @@ impl BlockEvent {
     }
 }
 
-/// What an entry stands for.
+/// The content of an entry.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Item<'a> {
     /// One block.
@@ -62,7 +62,7 @@ pub enum Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// The block that begins or is freed, if that is what it is about.
+    /// The block, if it is an allocation or a free.
     pub(super) fn block(self) -> Option<BlockEvent> {
         match self {
             Self::Block(block) => Some(block),
@@ -79,15 +79,15 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The user's call stack of a heap or tracker event that came with it.
+/// The user-mode call stack of a heap or tracker event, if it came with the event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Attached {
-    /// None did; it may still come as a record of its own.
+    /// None came with it; it may still come as a record of its own.
     #[default]
     Nothing,
     /// Its frames are in the batch.
     Frames(FrameRange),
-    /// A key, given so many ticks after the event.
+    /// A key, given `delay` ticks after the event.
     Key {
         /// Ticks.
         delay: u32,
@@ -96,7 +96,7 @@ pub enum Attached {
     },
 }
 
-/// What an entry stands for, as far as it knows itself.
+/// The content of an entry, without the records of its batch.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Content {
     /// A block.
@@ -105,7 +105,7 @@ pub(super) enum Content {
     Record(usize),
 }
 
-/// A place in the order of time. What it stands for [`super::Batch::item`] knows.
+/// A place in the order of time. [`super::Batch::item`] gives its content.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub(super) time: i64,
@@ -117,7 +117,7 @@ pub struct Entry {
     size: u32,
     pid: Pid,
     pub(super) tid: Tid,
-    /// Bits of [`tag`], and how long after it the key was given.
+    /// Bits of [`tag`], and above them how long after the event the key was given.
     tag: u32,
 }
 
@@ -128,19 +128,19 @@ mod tag {
     pub(super) const CAN_HAVE_STACK: u32 = 2;
     /// A block that is freed.
     pub(super) const FREE: u32 = 4;
-    /// A tracker's.
+    /// A block of a tracker.
     pub(super) const TRACKER: u32 = 8;
     pub(super) const FRAMES: u32 = 16;
     pub(super) const KEY: u32 = 32;
-    /// What an entry stands for, whatever stack came with it.
+    /// The bits that tell kinds of content apart, without those of the stack.
     pub(super) const KIND: u32 = RECORD | CAN_HAVE_STACK | FREE | TRACKER;
-    /// From here on: the delay.
+    /// First bit of the delay.
     pub(super) const DELAY_AT: u32 = 6;
     pub(super) const DELAYS: u32 = 1 << (u32::BITS - DELAY_AT);
 }
 
 impl Entry {
-    /// A block; `None` if it does not fit in.
+    /// The entry of a block; `None` if the block does not fit into one.
     #[inline(always)]
     pub(super) fn of_block(block: &BlockEvent) -> Option<Self> {
         let &BlockEvent { time, pid, tid, layer, heap, address, size } = block;
@@ -154,19 +154,19 @@ impl Entry {
         Some(Self { time, what: address, heap, stack: 0, size, pid, tid, tag: layer | free | tag::CAN_HAVE_STACK })
     }
 
-    /// The record with a number.
+    /// The entry of a record that has this number in its batch.
     pub(super) fn of_record(record: &Record, number: usize) -> Self {
         let can = matches!(record.event, Event::Alloc { .. } | Event::Free { .. } | Event::Realloc { .. });
         let tag = tag::RECORD | if can { tag::CAN_HAVE_STACK } else { 0 };
         Self { time: record.time, what: number as u64, heap: 0, stack: 0, size: 0, pid: record.pid, tid: record.tid, tag }
     }
 
-    /// Another number.
+    /// The entry of the same record under another number.
     pub(super) fn renumbered(self, number: usize) -> Self {
         Self { what: number as u64, ..self }
     }
 
-    /// What it stands for.
+    /// Its content.
     #[inline(always)]
     pub(super) fn content(&self) -> Content {
         let &Self { time, what, heap, size, pid, tid, tag, .. } = self;
@@ -178,7 +178,7 @@ impl Entry {
         Content::Block(BlockEvent { time, pid, tid, layer, heap, address: what, size })
     }
 
-    /// Whether it may stand for a record that equals another one's of the same time.
+    /// Whether its content may equal that of another entry of the same time.
     #[inline(always)]
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let is_same_what = self.what == other.what || self.tag & tag::RECORD != 0;
@@ -187,7 +187,8 @@ impl Entry {
             && is_same_what
     }
 
-    /// All that tells blocks of one time apart, stacks aside; of a record what the entry knows of it.
+    /// All fields that distinguish blocks of one time, without stacks; of a record only those that its
+    /// entry has.
     pub(super) fn words(&self) -> [u64; 4] {
         let what = if self.tag & tag::RECORD == 0 { self.what } else { 0 };
         let both = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
@@ -200,13 +201,13 @@ impl Entry {
         self.tag & (tag::CAN_HAVE_STACK | tag::FRAMES | tag::KEY) == tag::CAN_HAVE_STACK
     }
 
-    /// Whether a thread wrote it at a time.
+    /// Whether this thread wrote it at this time.
     #[inline(always)]
     pub(super) fn is_by(&self, time: i64, tid: Tid) -> bool {
         self.time == time && self.tid == tid
     }
 
-    /// Whether it is one of a process that can have a stack and has none.
+    /// Whether it is of this process, can have a stack and has none.
     #[inline(always)]
     pub(super) fn lacks_stack(&self, pid: Pid) -> bool {
         self.is_bare() && self.pid == pid
@@ -224,7 +225,7 @@ impl Entry {
         }
     }
 
-    /// Gives it a stack, in the place of any that it had; `false` if there is no room for it.
+    /// Attaches a stack in place of any that it had; `false` if there is no room for it.
     #[inline(always)]
     pub(super) fn attach(&mut self, stack: Attached) -> bool {
         let (bits, tag) = match stack {

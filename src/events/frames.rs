@@ -1,10 +1,12 @@
-//! The frames of call stacks, one stack behind the other, each with its digest: who
-//! interns a stack need not look at the frames of one that is known.
+//! The frames of call stacks, one stack behind the other, each with its digest, so that interning need
+//! not look at the frames of a known stack.
 //!
-//! Digests have 128 bits, and a key that no file can know: the sum of the products of neighbouring frames, to
-//! each of which a random word is added (NH of UMAC: J. Black, S. Halevi, H. Krawczyk, T. Krovetz and P. Rogaway,
-//! "UMAC: Fast and secure message authentication", CRYPTO 1999, with words of 64 bits). Of any two different stacks,
-//! chosen by whomever, at most one key in 2^64 gives both the same digest, as the paper proves. Equal only within one process.
+//! A digest has 128 bits and a random key that no file can know. It is the sum of the products of
+//! neighbouring frames, to each of which a word of the key is added (NH of UMAC: J. Black, S. Halevi,
+//! H. Krawczyk, T. Krovetz and P. Rogaway, "UMAC: Fast and secure message authentication", CRYPTO 1999,
+//! with words of 64 bits). For any two different stacks, even if chosen by an attacker, at most one key
+//! in 2^64 gives both the same digest, as the paper proves. Digests can be compared only within one
+//! process.
 //!
 //! Cost: 16 bytes a stack; a digest takes some nanoseconds, on the thread that decodes.
 
@@ -14,7 +16,8 @@ use std::sync::LazyLock;
 use super::stack::MAX_FRAMES;
 use crate::units::PointerSize;
 
-/// Words of the key: one for each frame, and two for their number. As many as any stack that is read whole.
+/// Words of the key: one for each frame of the longest stack that is read whole, and two for the number
+/// of frames.
 const WORDS: usize = MAX_FRAMES + 2;
 
 static KEY: LazyLock<[u64; WORDS]> = LazyLock::new(|| {
@@ -22,10 +25,10 @@ static KEY: LazyLock<[u64; WORDS]> = LazyLock::new(|| {
     std::array::from_fn(|word| random.hash_one(word))
 });
 
-/// What longer ones, which no file has in one piece, are hashed with.
+/// Hashers for longer stacks, which no file has in one piece.
 static OF_LONG: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
 
-/// Stands for the frames of a stack.
+/// Digest of a stack's frames.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Digest(u64, u64);
 
@@ -36,7 +39,8 @@ impl Digest {
             let [low, high] = OF_LONG.each_ref().map(|random| random.hash_one(addresses));
             return Self(low, high);
         }
-        // Stacks of different lengths differ in their first pair, which is their length and nothing.
+        // The first pair is the number of frames and zero, so that stacks of different lengths differ
+        // in it.
         let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
         let first = product(of_number.wrapping_add(addresses.len() as u64), *zero);
         let (pairs, last) = addresses.as_chunks::<2>();
@@ -51,7 +55,7 @@ impl Digest {
         Self(sum as u64, (sum >> 64) as u64)
     }
 
-    /// Half of its bits: enough to tell most stacks apart.
+    /// Half of its bits: enough to distinguish most stacks.
     pub(super) fn half(self) -> u64 {
         self.0
     }
@@ -75,9 +79,9 @@ impl<'a> Frames<'a> {
         self.addresses
     }
 
-    /// Those outside the kernel: a thread that is in it has its frames there innermost.
+    /// The user-mode frames. (A thread that is in the kernel has its kernel frames innermost.)
     pub fn of_user_mode(self) -> Self {
-        // Of a 32-bit system all addresses are that short.
+        // A stack of short addresses only is taken for one of a 32-bit system.
         let is_wide = |&address: &u64| address > u32::MAX.into();
         let pointer = if self.addresses.iter().any(is_wide) { PointerSize::Eight } else { PointerSize::Four };
         match self.addresses.iter().position(|&address| address < pointer.kernel_start()) {
@@ -86,7 +90,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// What stands for them.
+    /// Their digest.
     pub fn digest(self) -> Digest {
         self.digest
     }
@@ -98,7 +102,7 @@ impl Default for Frames<'_> {
     }
 }
 
-/// Where the frames of a stack are among those of its batch.
+/// Position of a stack's frames among those of its batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FrameRange {
     /// Index of the first.
@@ -113,12 +117,12 @@ impl FrameRange {
         self.len == 0
     }
 
-    /// In one word.
+    /// Packs it into one word.
     pub(super) fn bits(self) -> u64 {
         u64::from(self.len) << 32 | u64::from(self.start)
     }
 
-    /// The way back.
+    /// The inverse of [`Self::bits`].
     pub(super) fn from_bits(bits: u64) -> Self {
         Self { start: bits as u32, len: (bits >> 32) as u32 }
     }
@@ -167,7 +171,7 @@ impl FrameList {
         size_of_val(&*self.0)
     }
 
-    /// Bytes that are held for stacks.
+    /// Bytes that are allocated for stacks.
     pub(super) fn memory(&self) -> usize {
         self.0.capacity() * size_of::<u64>()
     }

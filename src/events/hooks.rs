@@ -86,13 +86,13 @@ pub mod class {
     pub const CLR: Guid = Guid::new(0xE13C0D23, 0xCCBC, 0x4E12, [0x93, 0x1B, 0xD9, 0xCC, 0x2E, 0xEE, 0x27, 0xE4]);
     /// Microsoft-Windows-DotNETRuntimeRundown.
     pub const CLR_RUNDOWN: Guid = Guid::new(0xA669021C, 0xC450, 0x4609, [0xA0, 0x35, 0x5A, 0xF5, 0x9A, 0xF4, 0xDF, 0x18]);
-    /// UIforETW's Multi-Main, ...
+    /// UIforETW's Multi-Main.
     pub const MULTI_MAIN: Guid = Guid::new(0x231CF54B, 0x22A0, 0x49E4, [0xA5, 0x9A, 0x47, 0x05, 0x2A, 0x30, 0xFF, 0xED]);
-    /// ... Multi-Worker ...
+    /// UIforETW's Multi-Worker.
     pub const MULTI_WORKER: Guid = Guid::new(0xE9C3DA11, 0xE2A5, 0x48FD, [0x9C, 0xD3, 0x17, 0xE7, 0xC7, 0x64, 0xD3, 0x03]);
-    /// ... and Multi-FrameRate.
+    /// UIforETW's Multi-FrameRate.
     pub const MULTI_FRAME_RATE: Guid = Guid::new(0x2B25961D, 0xBA6E, 0x4D79, [0xBE, 0xC7, 0x36, 0x05, 0x36, 0x6E, 0x2E, 0x09]);
-    /// What WPR's heap snapshots are of; their layout is not public.
+    /// Provider of WPR's heap snapshots; their layout is not public.
     pub const HEAP_SNAPSHOT: Guid = Guid::new(0x901D2AFA, 0x4FF6, 0x46D7, [0x8D, 0x0E, 0x53, 0x64, 0x5E, 0x1A, 0x47, 0xF5]);
     /// Visual Studio's provider for custom heaps.
     pub const CUSTOM_HEAP: Guid = Guid::new(0x988917C5, 0x5748, 0x42A8, [0xA1, 0x27, 0xA9, 0xA2, 0x28, 0x52, 0x65, 0xD5]);
@@ -120,7 +120,8 @@ pub mod lost {
     pub const EVENT: u8 = 32;
     pub const BUFFER: u8 = 33;
     pub const FILE: u8 = 34;
-    /// With a payload of ours: u64 raw time up to which nothing was lost, u32 how many were then.
+    /// Version with a payload of our own: u64 raw time up to which nothing was lost, u32 number of
+    /// losses since.
     pub const DETAILED_VERSION: u16 = 0x4857;
 }
 
@@ -133,7 +134,7 @@ pub(super) mod injected {
     pub const VOLUME_MAPPING: u8 = 0x23;
 }
 
-/// Those first of which there are most.
+/// Classes of kernel groups, the most frequent first.
 const GROUPS: [(Guid, u16); 7] = [
     (class::HEAP, 0x10),
     (class::STACK_WALK, 0x18),
@@ -158,7 +159,7 @@ pub fn kernel_hook(id: EventId) -> Option<u16> {
     Some(one_of_each(hook))
 }
 
-/// The hook itself, of those with two names the usual one.
+/// The hook itself, or the usual one of a hook that has two.
 #[inline(always)]
 pub(super) fn one_of_each(hook: u16) -> u16 {
     // The load of an image is logged in the process group but shown in the image class.
@@ -166,7 +167,7 @@ pub(super) fn one_of_each(hook: u16) -> u16 {
     if hook == IMAGE_LOAD_OF_IMAGE_CLASS { hook::IMAGE_LOAD } else { hook }
 }
 
-/// The same event as a classic header names it; `None` for groups that hold no memory events.
+/// The event as a classic header names it; `None` for groups that hold no memory events.
 pub(super) fn class_id(hook: u16) -> Option<EventId> {
     let (class, _) = GROUPS.iter().find(|(_, group)| *group == hook >> 8)?;
     Some(EventId::Class { class: *class, opcode: hook as u8 })

@@ -1,21 +1,21 @@
-//! Where in time a file lost events: buffers whose flags say that something was lost
-//! before them, numbers missing from the sequence of buffers, and the events by
-//! which real-time sessions tell of losses.
+//! The losses of a file in time, from buffers whose flags say that something was lost before them, from
+//! numbers missing in the sequence of buffers, and from the events by which real-time sessions report
+//! losses.
 //!
-//! A flagged loss lies between the last event of the buffer before, in the same
-//! processor's stream, and the first event of the flagged buffer. A missing number
-//! belongs to the stream whose next buffer says that a buffer was lost; where none
-//! does, to any stream, so between what is known of all of them. Rewritten and
-//! circular files leave numbers out by design: there, as in files of sessions that
-//! lost no buffer and whose chain of buffers is whole, a missing number says nothing.
+//! A flagged loss lies between the last event of the buffer before, in the same processor's stream, and
+//! the first event of the flagged buffer. A missing number belongs to the stream whose next buffer says
+//! that a buffer was lost. If none does, it can belong to any stream, so the loss lies between the
+//! neighbouring buffers of all of them. Rewritten and circular files leave numbers out by design: there
+//! a missing number means nothing, nor does it in files of sessions that lost no buffer and whose chain
+//! of buffers is whole.
 //!
-//! Cost: nothing for a file without losses; else the buffers on both sides of each
-//! loss are read once more, in parallel. At most [`MAX_LOSSES`] come out: more are
-//! joined with their neighbours in time.
+//! Cost: nothing for a file without losses; else the buffers on both sides of each loss are read once
+//! more, in parallel. At most [`MAX_LOSSES`] are returned: more are joined with their neighbours in
+//! time.
 //!
-//! Flags: System Informer's `ntwmi.h`. No public trace has one of them set, so that
-//! the loss lies before the flagged buffer and not inside it is what the names and
-//! the documentation of real-time sessions suggest.
+//! Flags: System Informer's `ntwmi.h`. No public trace has one of them set. That the loss lies before
+//! the flagged buffer and not inside it is what the names and the documentation of real-time sessions
+//! suggest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,10 +26,10 @@ use super::times::times_in;
 use super::{Event, Record};
 use crate::etl::{BufferInfo, RawEvent, ReadBuffer, TraceFile, flag, i64_at, mode, u32_at};
 
-/// Losses of one file at most.
+/// Most losses of one file.
 pub const MAX_LOSSES: usize = 4096;
 
-/// What was lost.
+/// Kind of a loss.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum LostWhat {
     /// Single events.
@@ -38,12 +38,13 @@ pub enum LostWhat {
     Buffers,
 }
 
-/// What the event of a real-time session tells of a loss.
+/// A loss as the event of a real-time session reports it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lost {
-    /// What was lost.
+    /// Its kind.
     pub what: LostWhat,
-    /// Raw time up to which nothing was, and how many there were: our own recordings say it.
+    /// Raw time up to which nothing was lost, and how many were lost since; only our own recordings
+    /// have them.
     pub details: Option<(i64, u32)>,
 }
 
@@ -60,15 +61,15 @@ pub struct RawLoss {
     pub from: i64,
     /// The first event after it; `None` if none came.
     pub to: Option<i64>,
-    /// What was lost.
+    /// Its kind.
     pub what: LostWhat,
-    /// How many, if it is known.
+    /// How many events or buffers, if it is known.
     pub count: Option<u64>,
-    /// Whose stream, if it is known.
+    /// Processor of its stream, if it is known.
     pub processor: Option<u16>,
 }
 
-/// The record of a real-time session's loss; a lost file is a loss of buffers.
+/// The record of a real-time session's loss event; a lost file counts as a loss of buffers.
 pub(super) fn record(opcode: u8, raw: &RawEvent<'_>) -> Option<Record> {
     let what = match opcode {
         lost::EVENT => LostWhat::Events,
@@ -76,13 +77,13 @@ pub(super) fn record(opcode: u8, raw: &RawEvent<'_>) -> Option<Record> {
         _ => return None,
     };
     let details = || Some((i64_at(raw.payload, 0)?.min(raw.time), u32_at(raw.payload, 8)?));
-    // Those of the system have no payload.
+    // Events of the system have no payload.
     let details = if raw.version == lost::DETAILED_VERSION { details() } else { None };
     Some(Record { time: raw.time, pid: raw.pid, tid: raw.tid, event: Event::Lost(Lost { what, details }) })
 }
 
-/// All losses of a file that its buffers tell of, by time. `go_on` is asked now and
-/// then; where it says no, nothing is told.
+/// All losses that the buffers of a file show, by time. `go_on` is asked now and then; if it says no,
+/// the result is empty.
 pub fn losses(file: &TraceFile, mut go_on: impl FnMut() -> bool) -> Vec<RawLoss> {
     let streams = Streams::new(file);
     let places = streams.places();
@@ -105,14 +106,14 @@ pub fn losses(file: &TraceFile, mut go_on: impl FnMut() -> bool) -> Vec<RawLoss>
     bounded(places.iter().map(loss).collect())
 }
 
-/// A loss among the numbers of buffers.
+/// A loss, located by numbers of buffers.
 #[derive(Clone, Debug)]
 struct LossPlace {
     /// Index of its stream, if it is known.
     stream: Option<usize>,
-    /// It lies behind the buffers of these streams up to this number…
+    /// It lies behind the buffers of its streams up to this number.
     before: i64,
-    /// …and before those from this one on.
+    /// It lies before their buffers from this number on.
     after: i64,
     what: LostWhat,
     count: Option<u64>,
@@ -121,7 +122,7 @@ struct LossPlace {
 /// The buffers of a file by processor.
 struct Streams<'f> {
     file: &'f TraceFile,
-    /// Indices of buffers, by number.
+    /// Indices of the buffers of each processor, by sequence number.
     order: Vec<Vec<usize>>,
 }
 
@@ -168,7 +169,7 @@ impl<'f> Streams<'f> {
         places
     }
 
-    /// One place for each flag, by number of the buffer that has it.
+    /// One place for each flag, sorted by number of the buffer that has it.
     fn flagged(&self) -> Vec<LossPlace> {
         let mut places = Vec::new();
         for (stream, order) in self.order.iter().enumerate() {
@@ -191,7 +192,7 @@ impl<'f> Streams<'f> {
         places
     }
 
-    /// Numbers on both sides of missing ones, where these mean a loss.
+    /// Numbers on both sides of missing ones, if missing numbers mean a loss in this file.
     fn gaps(&self) -> Vec<(i64, i64)> {
         let file = self.file;
         let whole = file.buffers.windows(2).all(|pair| pair[0].offset + u64::from(pair[0].size) == pair[1].offset);
@@ -204,8 +205,8 @@ impl<'f> Streams<'f> {
         gaps.take(MAX_LOSSES).collect()
     }
 
-    /// Which of the flagged buffers a gap belongs to: the first behind it whose stream
-    /// has its previous buffer before it.
+    /// The flagged buffer that explains a gap: the first behind it whose stream has its previous buffer
+    /// before it.
     fn explains(&self, (a, b): (i64, i64), places: &[LossPlace], flagged: &[usize]) -> Option<usize> {
         const LOOK_AT: usize = 64;
         let first = flagged.partition_point(|&i| places[i].after < b);
@@ -216,7 +217,7 @@ impl<'f> Streams<'f> {
     }
 }
 
-/// First and last event of these buffers; none for those without events.
+/// Times of the first and last event of these buffers, without those that have no events.
 fn times_of(
     file: &TraceFile,
     buffers: &BTreeSet<usize>,
@@ -238,7 +239,7 @@ fn times_of(
     Some(times)
 }
 
-/// By time, and neighbours joined until few enough are left.
+/// Sorts by time, and joins neighbours until few enough are left.
 fn bounded(mut losses: Vec<RawLoss>) -> Vec<RawLoss> {
     losses.sort_by_key(|loss| (loss.from, loss.to.unwrap_or(i64::MAX), loss.what));
     let run = losses.len().div_ceil(MAX_LOSSES).max(1);

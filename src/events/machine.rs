@@ -1,30 +1,30 @@
-//! The name of the machine that recorded a file: the kernel describes the system at the end of its
-//! sessions, its processors among the rest.
+//! The name of the machine that recorded a file. The kernel describes the system at the end of its
+//! sessions, and the name is part of the description of the processors.
 //!
-//! Cost: a look at the events of some buffers at both ends of the file.
+//! Cost: some buffers at both ends of the file are read.
 
 use super::hooks::kernel_hook;
 use crate::etl::{BufferKind, EventId, Guid, ReadBuffer, TraceFile, utf16z_at};
 use crate::problem::Problems;
 
-/// Description of the processors, with the machine's name behind five words: Microsoft's event class
-/// `SystemConfig_CPU`; offset and width as TraceEvent has them, checked on public traces.
+/// Hook of the description of the processors, with the machine's name behind five words: Microsoft's
+/// event class `SystemConfig_CPU`; offset and width as TraceEvent has them, checked on public traces.
 const CPU: u16 = 0x0B0A;
 const NAME_AT: usize = 20;
 /// Characters that a name has room for.
 const NAME_ROOM: usize = 256;
-/// The same event where it has a class.
+/// Class of that event in a classic header.
 const SYSTEM_CONFIG: Guid = Guid::new(0x0185_3A65, 0x418F, 0x4F36, [0xAE, 0xFC, 0xDC, 0x0F, 0x1D, 0x2F, 0xD2, 0x35]);
 
-/// Buffers at each end that are looked at.
+/// Buffers at each end that are read.
 const ENDS: usize = 32;
 
-/// What the machine is called, if the file tells.
+/// Name of the machine, if the file has it.
 pub fn machine_name(file: &TraceFile) -> Option<String> {
     let count = file.buffers.len();
     let at_ends = |i: &usize| *i < ENDS || i + ENDS >= count;
     let (mut scratch, mut problems) = (ReadBuffer::default(), Problems::default());
-    // It stands at the end more often than not.
+    // The event is at the end more often than not.
     (0..count).rev().filter(at_ends).find_map(|i| {
         let buffer = &file.buffers[i];
         if buffer.kind == BufferKind::NoEvents {

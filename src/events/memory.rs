@@ -1,11 +1,10 @@
 //! Heap, VirtualAlloc and tracker payloads.
 //!
-//! No public trace holds any of them. The heap and VirtualAlloc structures are
-//! those of System Informer's `ntwmi.h`; heap events are written by ntdll with
-//! either width of pointers. The header says which; where a payload is exactly as long
-//! as the other width makes it, and not as its own does, it is the length that is
-//! believed (ntdll of a 32-bit program may log under the header of either). Tracker events have 8-byte fields in 32-bit programs
-//! too, so their layout does not depend on the header.
+//! No public trace holds any of them. The heap and VirtualAlloc structures are those of System
+//! Informer's `ntwmi.h`; heap events are written by ntdll with either width of pointers. The header
+//! says which; but a payload that has exactly the length of the other width, and not that of its own,
+//! is read with the other (ntdll of a 32-bit program may log under the header of either). Tracker
+//! events have 8-byte fields in 32-bit programs too, so their layout does not depend on the header.
 
 use super::hooks::{hook, tracker};
 use super::names;
@@ -25,11 +24,11 @@ pub(super) fn heap_free(payload: &[u8], pointer: PointerSize) -> Option<[u64; 2]
     words(payload, heap_width(hook::HEAP_FREE, payload.len(), pointer))
 }
 
-/// The width of a heap event's fields: that of its header, unless its length can only be the
-/// other's. Lengths are those of `ntwmi.h`; of some events two versions are known.
+/// The width of a heap event's fields: that of its header, unless its length fits only the other.
+/// Lengths are those of `ntwmi.h`; of some events two versions are known.
 #[inline(always)]
 pub(super) fn heap_width(hook: u16, len: usize, header: PointerSize) -> PointerSize {
-    // Versions beside each other: of eight bytes, of four.
+    // Lengths of both versions, with fields of eight bytes and of four.
     let known: [[usize; 2]; 2] = match hook {
         hook::HEAP_ALLOC => [[28; 2], [16; 2]],
         hook::HEAP_FREE => [[20; 2], [12; 2]],
@@ -47,7 +46,7 @@ pub(super) fn heap_width(hook: u16, len: usize, header: PointerSize) -> PointerS
     }
 }
 
-/// The first fields of the event's pointer width, with one look at the length.
+/// The first fields, of the event's pointer width, with one check of the length.
 #[inline(always)]
 fn words<const N: usize>(payload: &[u8], pointer: PointerSize) -> Option<[u64; N]> {
     let payload = payload.get(..N * pointer.bytes())?;
@@ -102,7 +101,7 @@ pub(super) fn pages(hook: u16, raw: &RawEvent<'_>) -> Option<Event> {
     })
 }
 
-/// Events of Visual Studio's provider for custom heaps; the id is known to be one of its.
+/// Events of Visual Studio's provider for custom heaps; `id` is known to be one of its ids.
 pub(super) fn tracker_event(id: u16, &RawEvent { payload, .. }: &RawEvent<'_>) -> Option<Event> {
     let (layer, pointer) = (Layer::Tracker, PointerSize::Eight);
     Some(match id {
@@ -129,7 +128,7 @@ pub(super) fn tracker_event(id: u16, &RawEvent { payload, .. }: &RawEvent<'_>) -
     })
 }
 
-/// The name's field of fixed length, cut at its first NUL; an empty name is none.
+/// The name, from a field of fixed length, cut at its first NUL; an empty name is none.
 fn tracker_name(payload: &[u8]) -> Option<Option<Box<str>>> {
     u64_at(payload, 0)?;
     let units = u32_at(payload, 8)? as usize;

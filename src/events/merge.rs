@@ -1,30 +1,28 @@
-//! All files' per-processor streams as one stream of records in time order.
+//! Merges the per-processor streams of all files into one stream of records in time order.
 //!
-//! A buffer belongs to one processor, and one processor's buffers in the order of
-//! their sequence numbers are in time order; across processors they are not. So
-//! the order of the whole is a merge of streams, one for each file and processor.
-//! Sessions without per-processor buffering and damaged times break that rule;
-//! therefore a buffer is sorted if need be, and what is not earlier than the next
-//! buffer is carried on into that ([`stream`]).
+//! A buffer belongs to one processor, and one processor's buffers in the order of their sequence
+//! numbers are in time order; across processors they are not. So the order of the whole is a merge of
+//! streams, one for each file and processor. Sessions without per-processor buffering and damaged times
+//! break that rule; therefore a buffer is sorted if need be, and its records that are not earlier than
+//! the next buffer are carried over into that one ([`stream`]).
 //!
-//! All streams are cut at common times, and what lies between two cuts is put into order
-//! by whichever thread has time for it ([`slice`]), some slices before they are needed. The
-//! one thread that cuts and replays looks at streams and slices, not at records: it goes
-//! through each slice from its first entry to its last.
+//! All streams are cut at common times. The part between two cuts, a slice, is put into order by any
+//! thread that has time for it ([`slice`]), some slices before they are needed. The one thread that
+//! cuts and replays compares streams and slices, not records: it goes through each slice from its first
+//! entry to its last.
 //!
-//! Equal times keep the order of their stream; across streams see [`ties`]. What is told twice
-//! goes on once ([`copies`]).
+//! Equal times keep the order of their stream; for the order across streams see [`ties`]. A record that
+//! occurs twice goes on once ([`copies`]).
 //!
-//! Files may still grow: what came of them is added between runs ([`Merge::add`]), and
-//! records later than a moment wait ([`Merge::hold_at`]). A stream that has run dry has
-//! not ended then. As long as nothing comes for a moment that has passed, the order is
-//! that of a merge of the whole files; records that come for such a moment are counted
-//! ([`Merge::late`]).
+//! Files may still grow: their new parts are added between runs ([`Merge::add`]), and records later
+//! than a given moment wait ([`Merge::hold_at`]). A stream that has run dry has not ended then. As long
+//! as no record comes for a moment that has passed, the order is that of a merge of the whole files;
+//! records that come for such a moment are counted ([`Merge::late`]).
 //!
-//! Memory: two decoded buffers a stream or, where these would take too much, two parts of
-//! buffers; what waits; slices and the buffers they are made of; and what is decoded ahead on
-//! other threads ([`Ahead`]). All of it is dealt out by [`Room`]. Cost on the thread that
-//! replays: some steps for each stream and slice, and a look at each entry.
+//! Memory: two decoded buffers a stream or, where these would take too much, two parts of buffers;
+//! records that wait; slices and the buffers they are made of; and buffers decoded ahead on other
+//! threads ([`Ahead`]). [`Room`] divides the memory among them. Cost on the thread that replays: some
+//! steps for each stream and slice, and a look at each entry.
 
 mod carried;
 mod copied;
@@ -59,9 +57,9 @@ use stream::{Reading, Stream, StreamKey};
 pub enum CallStack<'a> {
     /// None, or it comes later.
     Nothing,
-    /// Its frames, innermost first; of a stack's own record those of the stack.
+    /// Its frames, innermost first; for a record that is a stack, the frames of that stack.
     Frames(Frames<'a>),
-    /// Key of the user's stack, given at a raw time.
+    /// Key of the user-mode stack, given at a raw time.
     Key {
         /// Key.
         key: u64,
@@ -79,7 +77,7 @@ impl<'a> CallStack<'a> {
         }
     }
 
-    /// Frames are those of the record if it is a stack's own; other records come without.
+    /// The frames of a record that is itself a stack; other records come without.
     pub fn of(self, record: &Record) -> Self {
         match record.event {
             Event::Stack { .. } | Event::StackDefinition { .. } => self,
@@ -94,24 +92,24 @@ pub struct Merge<'f> {
     ahead: Arc<Ahead<'f>>,
     streams: Vec<Stream>,
     totals: Totals,
-    /// Records up to here may go on, the rest of the files being known.
+    /// Records up to this time may go on; for later ones the growing files are not complete yet.
     known_to: i64,
     arrivals: Arrivals,
-    /// The latest time that went on, and records that came too late for theirs.
+    /// The latest time that went on, and the number of records that came too late for theirs.
     last_time: i64,
     late: u64,
-    /// Stacks that went on before, where the sink sees single records.
+    /// Stacks that went on already and will come once more, where the sink sees single records.
     owed: OwedStacks,
-    /// For what is said of all.
+    /// Name of the first file, for problems of all files together.
     first_file: String,
-    /// Bytes that decoded records may take.
+    /// Most bytes that decoded records may take.
     memory: u64,
     room: Room,
-    /// Bytes of batches that only slices have.
+    /// Bytes of batches that only slices still hold.
     retired: usize,
 }
 
-/// A slice that is made, or will be.
+/// A slice that was cut, made already or not.
 #[derive(Debug)]
 struct CutSlice<G> {
     /// The time of its first record.
@@ -120,12 +118,12 @@ struct CutSlice<G> {
     task: Arc<Task<G>>,
 }
 
-/// Slices that are cut, the first of them first, and memory for more.
+/// Slices that are cut, the first one in front, and memory for more.
 #[derive(Debug)]
 struct CutSlices<'g, G> {
     queue: VecDeque<CutSlice<G>>,
-    /// The one that was put back first is taken first: others may still look at what was
-    /// made of the latest.
+    /// The memory that was put back first is taken first: others may still look at what was made of the
+    /// latest slices.
     spare: VecDeque<Memory<G>>,
     fresh: &'g G,
 }
@@ -145,27 +143,27 @@ impl<'g, G: Gather> CutSlices<'g, G> {
     }
 }
 
-/// What was met so far, apart from the records.
+/// Totals of all that was read so far, apart from the records.
 #[derive(Debug, Default)]
 pub struct Totals {
     /// Events by kind.
     pub counts: EventCounts,
     /// Raw times of the first and last event of any kind.
     pub times: Option<(i64, i64)>,
-    /// What was wrong.
+    /// Problems found.
     pub problems: Problems,
     /// Bytes of all files that were read.
     pub bytes: u64,
-    /// What was told twice, and so left out of the records. Only a merge finds it.
+    /// Copies, which are left out of the records. Only a merge finds them.
     pub copies: Copies,
 }
 
 /// How far a merge has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Tick<'a> {
-    /// What was met so far.
+    /// Totals so far.
     pub totals: &'a Totals,
-    /// Whether nothing goes on until records of later times may.
+    /// Whether the merge waits until records of later times may go on.
     pub is_held: bool,
 }
 
@@ -180,7 +178,7 @@ impl Totals {
         };
     }
 
-    /// The totals of both, which are no merge's.
+    /// The sum of both; neither is from a merge, so they have no copies.
     pub(super) fn plus(mut self, later: Self) -> Self {
         let Self { counts, times, problems, bytes, copies: _ } = later;
         self.take(&mut Batch { counts, times, problems, bytes, ..Batch::default() });
@@ -188,10 +186,10 @@ impl Totals {
     }
 }
 
-/// What comes later than it should.
+/// Records that arrive later than they should.
 #[derive(Debug, Default)]
 struct Arrivals {
-    /// Everything up to here has gone on before.
+    /// Everything up to this time went on before.
     passed: Option<i64>,
     late: u64,
 }
@@ -203,7 +201,7 @@ impl<'f> Merge<'f> {
         Self::with_stacks(files, Stacks::Attached)
     }
 
-    /// The same with every stack as the record of its own that it is in the file.
+    /// Prepares the merge with every stack as a record of its own, as in the file.
     pub fn of_records(files: &'f [TraceFile]) -> Self {
         Self::with_stacks(files, Stacks::Apart)
     }
@@ -230,20 +228,20 @@ impl<'f> Merge<'f> {
         merge
     }
 
-    /// Says how many bytes decoded records may take, or so. The order does not depend on it.
+    /// Sets how many bytes decoded records may take, approximately. The order does not depend on it.
     pub fn within(mut self, memory: u64) -> Self {
         self.memory = memory;
         self
     }
 
-    /// Says of which providers all events are marks.
+    /// Sets the providers of which all events are marks.
     pub fn marking(mut self, marks: MarkProviders) -> Self {
         self.ahead.mark(marks);
         self
     }
 
-    /// Adds what has come of the file at this place among all files since it was added
-    /// last: buffers behind those that are known.
+    /// Adds the new part of the file with this number among all files: buffers behind those that are
+    /// known.
     pub fn add(&mut self, place: u64, part: TraceFile) {
         if self.first_file.is_empty() {
             self.first_file.clone_from(&part.name);
@@ -266,21 +264,20 @@ impl<'f> Merge<'f> {
         }
     }
 
-    /// Records later than this wait from now on, because what comes before them may
-    /// not be there yet.
+    /// Makes records later than this wait from now on, because earlier ones may not be there yet.
     pub fn hold_at(&mut self, time: i64) {
         self.known_to = time;
     }
 
-    /// Records that came for a moment that had passed.
+    /// Number of records that came for a moment that had passed.
     pub fn late(&self) -> u64 {
         self.arrivals.late
     }
 
-    /// Gives every record to `sink`, with its stack if that came with it, until it
-    /// breaks, or only later ones are left than are known of growing files. `tick` is called
-    /// at first, after each slice, and where the merge is held; it says up to which raw time
-    /// records may go on.
+    /// Gives every record to `sink`, with its stack if that came with it, until it breaks, or until
+    /// only records are left that are later than growing files are known to. `tick` is called at first,
+    /// after each slice, and where the merge is held; it returns the raw time up to which records may
+    /// go on.
     pub fn run<B>(
         &mut self,
         mut sink: impl FnMut(Item<'_>, CallStack<'_>) -> ControlFlow<B>,
@@ -299,7 +296,8 @@ impl<'f> Merge<'f> {
         result
     }
 
-    /// The same slice by slice, and with what a copy of `fresh` makes of each.
+    /// Like [`Self::run`], but slice by slice, each with the data that a copy of `fresh` gathered from
+    /// it.
     pub fn run_slices<G: Gather, B>(
         &mut self,
         fresh: &G,
@@ -357,7 +355,7 @@ impl<'f> Merge<'f> {
         ControlFlow::Continue(())
     }
 
-    /// A slice is done with a batch: its memory goes back to where it came from if nobody else has it.
+    /// Takes back a batch that a slice no longer needs, to reuse its memory if nobody else holds it.
     fn give_back(&mut self, batch: Arc<Batch>) {
         if let Ok(batch) = Arc::try_unwrap(batch) {
             self.retired = self.retired.saturating_sub(batch.memory());
@@ -377,8 +375,7 @@ impl<'f> Merge<'f> {
         cut.or_else(|| self.streams.iter().filter_map(Stream::next).min())
     }
 
-    /// Cuts slices of what comes until `limit`, as many as there is room for, and has workers
-    /// put them into order.
+    /// Cuts slices up to `limit`, as many as there is room for, and has workers put them into order.
     fn cut_some<'scope, G: Gather>(&mut self, scope: &Scope<'scope>, cut: &mut CutSlices<'_, G>, limit: i64) {
         while cut.entries() < self.room.cut
             && (self.retired < self.room.retired || cut.queue.is_empty())
@@ -398,8 +395,8 @@ impl<'f> Merge<'f> {
         }
     }
 
-    /// Up to which time, included, the next slice goes: all streams are complete to it, and
-    /// none has very much before it.
+    /// The last time that the next slice includes: all streams are complete up to it, and none has very
+    /// much before it.
     fn end_of_slice(&self) -> i64 {
         let each = (self.room.slice / self.streams.len().max(1)).max(1);
         let end = |stream: &Stream| {

@@ -1,10 +1,10 @@
-//! What events mean: payloads of heap, VirtualAlloc, tracker, stack, process,
-//! thread, image and volume events become typed [`Record`]s, in time order.
+//! Decodes events: payloads of heap, VirtualAlloc, tracker, stack, process, thread, image and volume
+//! events become typed [`Record`]s, in time order.
 //!
 //! File and live capture meet here: whatever the source, the model sees records
 //! and nothing else. A record that cannot be read is reported and skipped.
 //!
-//! [`encode`] is the other direction: records become events of a new trace.
+//! [`encode`] is the inverse: records become events of a new trace.
 //!
 //! Payload facts: System Informer's `ntwmi.h`, the event classes in Microsoft's
 //! documentation and in PerfView; layouts of system events were checked on public
@@ -66,12 +66,12 @@ pub use whose::{Whose, command_line, whose};
 use crate::etl::{EventId, Guid, RawEvent};
 use crate::units::{Layer, Pid, Tid};
 
-/// Whether an event tells of an image, whatever header carries it.
+/// Whether an event is about an image, whatever header carries it.
 pub fn is_image(id: EventId) -> bool {
     matches!(kernel_hook(id), Some(hook::IMAGE_LOAD | hook::IMAGE_UNLOAD..=hook::IMAGE_RUNDOWN_END))
 }
 
-/// The record of an event that tells of an image; `None` if it cannot be read.
+/// The record of an event about an image; `None` if it cannot be read.
 pub fn image(raw: &RawEvent<'_>) -> Option<Record> {
     kernel_hook(raw.id).filter(|_| is_image(raw.id)).and_then(|hook| system::image(hook, raw))
 }
@@ -85,11 +85,11 @@ pub struct Record {
     pub pid: Pid,
     /// Thread that wrote the event; for stacks, the one whose stack it is.
     pub tid: Tid,
-    /// What happened.
+    /// The event itself.
     pub event: Event,
 }
 
-/// What happened. Sizes in bytes.
+/// An event with its fields. Sizes are in bytes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
     /// A heap was created, or a tracker opened.
@@ -136,9 +136,9 @@ pub enum Event {
         layer: Layer,
         /// Handle.
         heap: u64,
-        /// Where it was.
+        /// Its old address.
         old: u64,
-        /// Where it is now.
+        /// Its new address.
         new: u64,
         /// Requested size now.
         size: u64,
@@ -167,7 +167,7 @@ pub enum Event {
         /// Key; keys are reused after their definition.
         key: u64,
     },
-    /// What a key has stood for since its last definition.
+    /// The call stack for which a key has stood since its last definition.
     StackDefinition {
         /// Kernel or user part; both can have the same key.
         part: StackPart,
@@ -194,14 +194,14 @@ pub enum Event {
     Volume(Box<(String, String)>),
     /// A sample or change of a counter.
     Counter(Box<CounterEvent>),
-    /// What a processor ran at this moment: an address of the record's thread.
+    /// A CPU sample: an address that the record's thread was running.
     Sample {
         /// The next instruction.
         address: u64,
-        /// How many samples it stands for.
+        /// Number of samples for which it stands.
         count: u16,
     },
-    /// Something else that a program did.
+    /// Another activity of a program.
     Activity(Box<ActivityEvent>),
     /// A real-time session lost something just before.
     Lost(Lost),
@@ -214,7 +214,7 @@ pub struct PageRange {
     pub base: u64,
     /// Bytes.
     pub size: u64,
-    /// Whose memory it is; the caller may be another process.
+    /// Process whose memory it is; the caller may be another process.
     pub owner: Pid,
     /// Bits of [`mem`].
     pub flags: u32,
@@ -227,14 +227,15 @@ pub struct CommittedRegion {
     pub base: u64,
     /// Bytes that are reserved.
     pub size: u64,
-    /// Bytes of them that are committed. Where they lie is not recorded: from `base` on, it is taken.
+    /// Bytes of them that are committed. Where they lie is not recorded; they are assumed to begin at
+    /// `base`.
     pub committed: u64,
-    /// Whose memory it is.
+    /// Process whose memory it is.
     pub owner: Pid,
 }
 
 impl Event {
-    /// Whether it is the realloc of a block in an NT heap that failed: it changes nothing.
+    /// Whether it is a failed realloc of a block in an NT heap, which changes nothing.
     pub fn is_failed_realloc(&self) -> bool {
         matches!(self, Self::Realloc { layer: Layer::Heap, new: 0, .. })
     }
@@ -265,7 +266,7 @@ pub enum StackPart {
     User,
 }
 
-/// What a process event says.
+/// Kind of a process event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProcessChange {
     /// It started now.
@@ -279,7 +280,7 @@ pub enum ProcessChange {
 /// Description of a process.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProcessInfo {
-    /// Address of the kernel's object: tells two lives of one id apart.
+    /// Address of the kernel's object, which distinguishes two processes that had the same id.
     pub key: u64,
     /// Parent's id.
     pub parent: u32,
@@ -289,7 +290,7 @@ pub struct ProcessInfo {
     pub command_line: String,
 }
 
-/// What an image event says.
+/// Kind of an image event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ImageChange {
     /// It was mapped now.

@@ -1,8 +1,9 @@
-//! Names as events tell them, no longer than they can be: what is repeated for each frame or row would make an answer of
-//! gigabytes of a name that a megabyte has room for. Whatever reads a name from a payload passes it through here.
+//! Cuts names from events to the length that names can have. A name that is repeated for each frame or
+//! row and has a megabyte would make an answer of gigabytes. All code that reads a name from a payload
+//! passes it through here.
 //!
-//! Windows has file names of 255 UTF-16 units and paths of 32,767 (Microsoft's *Maximum Path Length Limitation*). Names of
-//! methods with their namespace, and signatures, have limits that are ours.
+//! Windows has file names of 255 UTF-16 units and paths of 32,767 (Microsoft's *Maximum Path Length
+//! Limitation*). The limits for names of methods with their namespace, and for signatures, are our own.
 
 /// Units of a name of a file, process, thread or tracker.
 const NAME: usize = 255;
@@ -11,22 +12,22 @@ const PATH: usize = 32_767;
 /// Units of a method's name, or of its signature.
 const METHOD: usize = 512;
 
-/// A name, cut where it cannot be longer.
+/// Cuts a name of a file, process, thread or tracker.
 pub(super) fn name(text: String) -> String {
     cut(text, NAME)
 }
 
-/// A command line, and what else is told once.
+/// Cuts a command line, or another text that is stored once.
 pub(super) fn line(text: String) -> String {
     cut(text, PATH)
 }
 
-/// The name of a method, or its signature.
+/// Cuts the name of a method, or its signature.
 pub(super) fn method(text: String) -> String {
     cut(text, METHOD)
 }
 
-/// A path, whose last part is a name.
+/// Cuts a path, whose last part is a name.
 pub(super) fn path(text: String) -> String {
     let mut path = cut(text, PATH);
     let begin = path.rfind(['\\', '/']).map_or(0, |at| at + 1);
@@ -41,7 +42,7 @@ fn cut(mut text: String, most: usize) -> String {
     text
 }
 
-/// Bytes of the longest begin of a text with so many UTF-16 units.
+/// Bytes of the longest prefix of a text with at most `most` UTF-16 units.
 fn length(text: &str, most: usize) -> usize {
     if text.len() <= most {
         return text.len(); // no letter has more units than bytes

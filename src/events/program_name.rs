@@ -1,43 +1,45 @@
-//! The name of a process's image, as it was given.
+//! The name of a process's image in its original spelling.
 //!
-//! Events of processes have it in the code page of the machine, which nobody records, with `?` for what that lacks.
-//! Paths of images and command lines are in Unicode: where the name is not plain ASCII, it is that of the image
-//! whose name may have become it, or else what the command line starts.
+//! Process events have it in the code page of the machine, which no trace records, with `?` for
+//! characters that the code page lacks. Paths of images and command lines are in Unicode: where the
+//! name is not plain ASCII, it is taken from the image whose name may have become it, or else from the
+//! program that the command line starts.
 
-/// As many bytes of a name old versions of Windows tell, at least.
+/// Old versions of Windows keep at least this many bytes of a name.
 pub(crate) const CUT: usize = 14;
 
-/// So many ways to read a command line are tried.
+/// Most ways to read a command line that are tried.
 const MOST_WAYS: usize = 64;
 
-/// Whether an event's name of a process may be written otherwise.
+/// Whether the name of a process in an event may differ from the true one.
 pub(crate) fn is_doubtful(name: &str) -> bool {
     name.contains(is_unsure)
 }
 
-/// The name that an image's path gives to a process, if it may be what an event calls `told`.
+/// The name of a process from the path of an image, if an event may give it as `told`.
 pub(crate) fn of_image<'a>(told: &str, path: &'a str) -> Option<&'a str> {
     Some(file_name(path)).filter(|name| may_be(name, told))
 }
 
-/// The name of what a command line starts, if it may be what an event calls `told`.
+/// The name of the program that a command line starts, if an event may give it as `told`.
 pub(crate) fn of_command_line(told: &str, line: &str) -> Option<String> {
     let name = programs(line).find_map(|program| {
         let name = file_name(program);
         let with_extension = Some(format!("{name}.exe")).filter(|name| may_be(name, told));
         let as_it_stands = of_image(told, name).map(str::to_owned);
-        // What was cut off may be the extension.
+        // The extension may have been cut off.
         if is_cut(told) && !name.contains('.') { with_extension.or(as_it_stands) } else { as_it_stands.or(with_extension) }
     });
     name.map(super::names::name)
 }
 
-/// What a path leads to.
+/// The last part of a path.
 pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit(['\\', '/']).next().unwrap_or_default()
 }
 
-/// What a command line may start: what is quoted, or all up to a space, or up to the next, as `CreateProcess` tries it.
+/// Programs that a command line may start: the quoted one, or all up to each space, as `CreateProcess`
+/// tries them.
 fn programs(line: &str) -> impl Iterator<Item = &str> {
     let line = line.trim_start();
     let quoted = line.strip_prefix('"').map(|quoted| quoted.split('"').next().unwrap_or_default());
@@ -51,17 +53,18 @@ fn programs(line: &str) -> impl Iterator<Item = &str> {
     quoted.into_iter().chain(unquoted.filter(move |_| quoted.is_none()))
 }
 
-/// A character that was another one.
+/// Whether a character may stand for another one.
 fn is_unsure(c: char) -> bool {
     !c.is_ascii() || c == '?'
 }
 
-/// Whether it is as long as names are that old versions of Windows cut: a character a byte.
+/// Whether a name has the length to which old versions of Windows cut names, with one byte a character.
 fn is_cut(told: &str) -> bool {
     (CUT..=CUT + 1).contains(&told.chars().count())
 }
 
-/// Whether a name can have become what an event tells: the same before and behind all that is not ASCII.
+/// Whether an event may give a name as `told`: both are the same before and behind all that is not
+/// ASCII.
 fn may_be(name: &str, told: &str) -> bool {
     let Some(first) = told.find(is_unsure) else { return name.eq_ignore_ascii_case(told) };
     let mut behind = told.rsplit(is_unsure).next().unwrap_or_default().chars();

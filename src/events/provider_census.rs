@@ -1,10 +1,11 @@
-//! Which providers a file has events of, how many, and what they are called: what a user can name whose
-//! events are to be marks. Events of the kernel and what merging adds to describe a trace are not meant.
+//! The providers of a file's events, with their names and numbers of events: the names that a user can
+//! give whose events are to be marks. Kernel events and events by which merging describes a trace are
+//! left out.
 //!
 //! A name comes from the event itself (self-describing), from the descriptions that merging adds, from
-//! the manifest that an EventSource of .NET sends along, or is that of a provider that everybody knows.
+//! the manifest that an EventSource of .NET sends along, or from the list of well-known providers.
 //!
-//! Cost: a pass over the headers of all events, and a hash operation for each that is a provider's.
+//! Cost: a pass over the headers of all events, and a hash operation for each that is not the kernel's.
 //! Bounded: [`MOST`] providers a file; events of others are counted together.
 
 use rayon::prelude::*;
@@ -17,7 +18,7 @@ use crate::format::plain;
 use crate::problem::Problems;
 use crate::tables::KeyedMap;
 
-/// Providers of one file that are told apart.
+/// Most providers of one file that are counted separately.
 const MOST: usize = 4096;
 /// Characters of a name that are kept.
 const MOST_OF_NAME: usize = 256;
@@ -27,15 +28,15 @@ const RUN: usize = 64;
 /// A provider.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProviderSeen {
-    /// Provider, or class of classic events.
+    /// GUID of the provider, or class of classic events.
     pub guid: Guid,
-    /// What it is called, if anything tells.
+    /// Its name, if it is known.
     pub name: Option<String>,
-    /// Its events.
+    /// Number of its events.
     pub events: u64,
 }
 
-/// See the module.
+/// Numbers of events by provider.
 #[derive(Clone, Debug, Default)]
 pub struct ProviderCensus {
     seen: KeyedMap<Guid, Seen>,
@@ -53,7 +54,7 @@ pub fn providers(file: &TraceFile) -> ProviderCensus {
     let of_run = |(scratch, problems): &mut (ReadBuffer, Problems), run: &[crate::etl::BufferInfo]| {
         let mut census = ProviderCensus::default();
         for buffer in run.iter().filter(|buffer| buffer.kind != BufferKind::NoEvents) {
-            // What is wrong with the buffer is told when it is loaded.
+            // Problems of the buffer are reported when it is loaded.
             *problems = Problems::default();
             file.read_buffer(buffer, scratch, problems);
             census.take(scratch, None);
@@ -65,7 +66,7 @@ pub fn providers(file: &TraceFile) -> ProviderCensus {
 }
 
 impl ProviderCensus {
-    /// Counts what was read, as far as the place `until`.
+    /// Counts the events that were read, up to the offset `until` in the buffer.
     pub(super) fn take(&mut self, read: &ReadBuffer, until: Option<usize>) {
         let until = until.unwrap_or(usize::MAX);
         let mut events = read.events();
@@ -106,14 +107,14 @@ impl ProviderCensus {
         }
     }
 
-    /// Notes a name; the first that is told stays.
+    /// Notes a name; the first one stays.
     fn name(&mut self, guid: Guid, name: impl FnOnce() -> Option<Box<str>>) {
         let Some(seen) = self.of(guid).filter(|seen| seen.name.is_none()) else { return };
         let name = name().filter(|name| !name.trim().is_empty());
         seen.name = name.map(|name| plain(&name.trim().chars().take(MOST_OF_NAME).collect::<String>()).into());
     }
 
-    /// The same of what comes later, or of another file.
+    /// Adds the counts of later events, or of another file.
     #[must_use]
     pub fn plus(mut self, later: Self) -> Self {
         let mut all: Vec<(Guid, Seen)> = later.seen.into_iter().collect();
@@ -129,7 +130,7 @@ impl ProviderCensus {
         self
     }
 
-    /// Those that have events, the busiest first.
+    /// Providers that have events, the busiest first.
     pub fn list(&self) -> Vec<ProviderSeen> {
         let seen = |(&guid, seen): (&Guid, &Seen)| ProviderSeen {
             guid,
@@ -141,25 +142,26 @@ impl ProviderCensus {
         list
     }
 
-    /// Events of providers beyond those that are told apart.
+    /// Number of events of providers that are not counted separately.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 }
 
-/// What an event tells of its provider's name.
+/// The provider's name, if the event has it.
 fn name_of(event: &RawEvent<'_>) -> Option<Box<str>> {
     let traits = event.extended.into_iter().find(|item| item.kind == extended_type::PROVIDER_TRAITS);
     let name = traits.and_then(|item| activity::provider_name(item.data)).filter(|name| !name.is_empty());
     name.map(Into::into).or_else(|| name_in_manifest(event))
 }
 
-/// The name in the first piece of the manifest that an EventSource sends as an event; form of that as PerfView's
-/// `ManifestEnvelope` has it: format, two bytes of a version, a magic byte, number of pieces, which, XML.
+/// The name in the first piece of the manifest that an EventSource sends as an event; layout as in
+/// PerfView's `ManifestEnvelope`: format, two bytes of a version, a magic byte, number of pieces,
+/// number of this piece, XML.
 fn name_in_manifest(event: &RawEvent<'_>) -> Option<Box<str>> {
     const MANIFEST: u16 = 0xFFFE;
     const HEAD: usize = 8;
-    /// The provider is told of right after the XML's own opening.
+    /// The provider is named right behind the XML's own opening.
     const LOOKED_AT: usize = 4096;
     let EventId::Provider { id: MANIFEST, .. } = event.id else { return None };
     let payload = event.payload;

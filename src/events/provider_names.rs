@@ -1,16 +1,16 @@
-//! What providers are called, and the GUIDs that follow from names.
+//! Names of providers, and the GUIDs that follow from names.
 //!
-//! * Some everybody knows, by the names of their manifests.
-//! * Programs make the GUID of a provider of its name, as .NET's EventSource does and as TraceLogging
-//!   recommends: the SHA-1 of a fixed namespace and of the name in capitals (UTF-16, big endian), in which the
-//!   version 5 is written. Checked on GUIDs of public traces.
+//! * Some providers are well known, by the names of their manifests.
+//! * Programs derive the GUID of a provider from its name, as .NET's EventSource does and as
+//!   TraceLogging recommends: the SHA-1 of a fixed namespace and of the name in capitals (UTF-16, big
+//!   endian), into which the version 5 is written. Checked on GUIDs of public traces.
 //!
 //! Facts: PerfView (`TraceEventSession.GetEventSourceGuidFromName`), UIforETW's `etwproviders.man`.
 
 use super::hooks::class;
 use crate::etl::Guid;
 
-/// Providers that everybody knows.
+/// Well-known providers.
 const KNOWN: [(Guid, &str); 9] = [
     (class::DXGI, "Microsoft-Windows-DXGI"),
     (class::D3D9, "Microsoft-Windows-D3D9"),
@@ -23,17 +23,17 @@ const KNOWN: [(Guid, &str); 9] = [
     (class::MULTI_FRAME_RATE, "Multi-FrameRate"),
 ];
 
-/// What a provider that everybody knows is called.
+/// The name of a well-known provider.
 pub(super) fn known_name(guid: Guid) -> Option<&'static str> {
     KNOWN.iter().find(|(known, _)| *known == guid).map(|(_, name)| *name)
 }
 
-/// The provider of a name that everybody knows, in any case.
+/// The well-known provider with a name, in any case.
 pub fn known_guid(name: &str) -> Option<Guid> {
     KNOWN.iter().find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|(guid, _)| *guid)
 }
 
-/// The GUID that a program makes of its provider's name; case does not matter.
+/// The GUID that a program derives from its provider's name; case does not matter.
 pub fn guid_of_name(name: &str) -> Guid {
     const NAMESPACE: [u8; 16] = [0x48, 0x2C, 0x2D, 0xB2, 0xC3, 0x90, 0x47, 0xC8, 0x87, 0xF8, 0x1A, 0x15, 0xBF, 0xC1, 0x30, 0xFB];
     const VERSION: u8 = 5;
@@ -46,7 +46,7 @@ pub fn guid_of_name(name: &str) -> Guid {
     Guid::from_bytes(bytes)
 }
 
-/// As .NET does it without regard to languages: one character stays one.
+/// Converts to upper case as .NET does without regard to languages: one character stays one.
 fn capital(character: char) -> char {
     let mut capitals = character.to_uppercase();
     match (capitals.next(), capitals.next()) {

@@ -1,14 +1,16 @@
-//! Events of one stream (of a file or lane, and a processor) in the order of time, with all their bytes: for who
-//! writes them on as they stand, as the lanes of a recording into one trace, or a part of a trace.
+//! Events of one stream (of a file or lane, and a processor) in the order of time, with all their
+//! bytes, for code that writes them on unchanged: the lanes of a recording into one trace, or a part of
+//! a trace.
 //!
-//! The order is that of [`Merge`](super::Merge), which tells only what events mean: what is not earlier than the
-//! next buffer of its stream waits for that, and goes on in the order of time, equal times in the order of the
-//! stream. Where more would have to wait than [`MOST_WAITING`] events or so many bytes as the queue may hold, all
-//! goes on. What is wanted is decided by who loads buffers ([`RawRun::read`]); with each event stands what that
-//! one noted of it (`T`).
+//! The order is that of [`Merge`](super::Merge), which gives decoded events only: events that are not
+//! earlier than the next buffer of their stream wait for that, and go on in the order of time, equal
+//! times in the order of the stream. If more than [`MOST_WAITING`] events would have to wait, or more
+//! bytes than the queue may hold, all go on. The code that loads buffers ([`RawRun::read`]) decides
+//! which events are wanted, and each of them is kept with the note (`T`) that it made.
 //!
-//! Memory: two buffers, and what waits, at most twice. Cost: a copy of an event's bytes; of those that wait a copy
-//! each time that half of their buffer has gone on, and the logarithm of the buffers that have some waiting.
+//! Memory: two buffers, and at most twice the waiting events. Cost: a copy of an event's bytes; if the
+//! event waits, another copy each time that half of its buffer has gone on, and the logarithm of the
+//! number of buffers with waiting events.
 
 use std::collections::BTreeMap;
 
@@ -16,52 +18,53 @@ use super::LostWhat;
 use crate::etl::{BufferInfo, BufferKind, EventId, ReadBuffer, TraceFile, flag};
 use crate::problem::{ProblemKind, Problems};
 
-/// So many events of a stream may wait for their time to come.
+/// Most events of a stream that may wait for their time to come.
 const MOST_WAITING: usize = 1 << 16;
 
-/// What all streams read with, and what came of it.
+/// Memory for reading that all streams share, and its results.
 #[derive(Debug, Default)]
 pub struct RawReading {
     scratch: ReadBuffer,
-    /// What was wrong.
+    /// Problems found.
     pub problems: Problems,
     /// Bytes of the files that were read.
     pub bytes: u64,
 }
 
 impl RawReading {
-    /// With problems that are known already.
+    /// Starts with problems that are known already.
     pub fn new(problems: Problems) -> Self {
         Self { problems, ..Self::default() }
     }
 }
 
-/// What a stream has at a place.
+/// An event of a stream, or a loss.
 #[derive(Clone, Copy, Debug)]
 pub enum RawItem<'a> {
     /// All bytes of an event.
     Event(&'a [u8]),
-    /// Something is missing from here on.
+    /// Something was lost from here on.
     Lost(LostWhat),
 }
 
-/// What is met in a buffer.
+/// An event or a loss, as found in a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct RawMet {
-    /// Its number in the buffer. The first two are those of losses, whether there are any or not.
+    /// Its number in the buffer. The first two numbers are kept for losses, whether there are any or
+    /// not.
     pub number: u32,
-    /// Raw time; of what has none that of the event before it.
+    /// Raw time; an event without time has that of the event before it.
     pub time: i64,
-    /// What the event is; `None` if it is a loss.
+    /// Id of the event; `None` for a loss.
     pub id: Option<EventId>,
 }
 
-/// What is wanted of a buffer, in the order of time.
+/// The wanted events and losses of a buffer, in the order of time.
 #[derive(Debug)]
 pub struct RawRun<T> {
     places: Vec<Place<T>>,
     bytes: Vec<u8>,
-    /// Those before have gone on.
+    /// Index of the first that has not gone on.
     at: usize,
 }
 
@@ -72,7 +75,7 @@ struct Place<T> {
     what: What,
 }
 
-/// Bytes of a buffer have numbers of 26 bits.
+/// Offsets in the bytes of a buffer fit into 32 bits.
 #[derive(Clone, Copy, Debug)]
 enum What {
     Event { at: u32, len: u32 },
@@ -80,9 +83,9 @@ enum What {
 }
 
 impl<T: Copy> RawRun<T> {
-    /// Reads a buffer. `last_time` is that of the last event before it, and of the last one in it
-    /// afterwards. `note` says what is to be known of what is met; `None` leaves it out. The header of
-    /// a session is never met: what is written has one of its own.
+    /// Reads a buffer. `last_time` is the time of the last event before it, and afterwards that of the
+    /// last event in it. `note` makes the note of each event or loss that is kept; `None` leaves it
+    /// out. Header events of sessions are skipped: the file that is written has one of its own.
     pub fn read(
         file: &TraceFile,
         info: &BufferInfo,
@@ -108,7 +111,7 @@ impl<T: Copy> RawRun<T> {
         while let Some(event) = events.next() {
             match event.id {
                 EventId::Hook(0) => continue, // the header of a session
-                EventId::Opaque => {}         // it does not say when it was
+                EventId::Opaque => {}         // it has no time
                 _ => *last_time = event.time,
             }
             if let Some(note) = note(RawMet { number, time: *last_time, id: Some(event.id) }) {
@@ -126,12 +129,12 @@ impl<T: Copy> RawRun<T> {
         run
     }
 
-    /// How many events and losses it has that have not gone on.
+    /// Number of events and losses that have not gone on.
     pub fn len(&self) -> usize {
         self.places.len() - self.at
     }
 
-    /// Whether it has none.
+    /// Whether all have gone on.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -150,7 +153,7 @@ impl<T: Copy> RawRun<T> {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Lets go of what has gone on, if that is most of it.
+    /// Frees the events that have gone on, if these are most of them.
     fn compact(&mut self) {
         if self.at <= self.places.len() / 2 {
             return;
@@ -173,37 +176,37 @@ impl<T: Copy> RawRun<T> {
     }
 }
 
-/// What was read of a stream and not taken yet.
+/// Events of a stream that were read and not taken yet.
 #[derive(Debug)]
 pub struct RawQueue<T> {
     /// The buffer of the next event, and its number in the stream.
     current: Option<(u64, RawRun<T>)>,
-    /// The others of which some waits, by the time of their next event and number.
+    /// Other buffers with waiting events, by the time of their next event and by number.
     waiting: BTreeMap<(i64, u64), RawRun<T>>,
     waiting_events: usize,
     waiting_bytes: usize,
-    /// What is not earlier waits for the next buffer; `None` if nothing has to.
+    /// Events that are not earlier wait for the next buffer; `None` if none has to.
     limit: Option<i64>,
-    /// Buffers so far.
+    /// Number of buffers so far.
     buffers: u64,
-    /// Bytes that may wait.
+    /// Most bytes that may wait.
     most_bytes: usize,
 }
 
 impl<T: Copy> RawQueue<T> {
-    /// A queue in which about so many bytes may wait, besides two buffers.
+    /// A queue in which about `most_bytes` bytes may wait, besides two buffers.
     pub fn new(most_bytes: usize) -> Self {
         Self { current: None, waiting: BTreeMap::new(), waiting_events: 0, waiting_bytes: 0, limit: None, buffers: 0, most_bytes }
     }
 
-    /// Time of the next event that is at hand.
+    /// Time of the next event that need not wait.
     pub fn time(&mut self) -> Option<i64> {
         self.settle();
         let time = self.current.as_ref()?.1.time()?;
         self.limit.is_none_or(|limit| time < limit).then_some(time)
     }
 
-    /// The next event that is at hand, its time and what was noted of it; the one behind it is next.
+    /// Takes the next event that need not wait, with its time and its note.
     pub fn take(&mut self) -> Option<(i64, T, RawItem<'_>)> {
         self.time()?;
         let (_, run) = self.current.as_mut()?;
@@ -216,7 +219,8 @@ impl<T: Copy> RawQueue<T> {
         Some((place.time, place.note, item))
     }
 
-    /// Gets more at hand where nothing is, if there is more: `load` reads the next buffer that has anything.
+    /// Reads buffers until an event need not wait, if there are more: `load` reads the next one that
+    /// has any event.
     pub fn refill(&mut self, mut load: impl FnMut() -> Option<RawRun<T>>) {
         while self.time().is_none() {
             let Some(run) = load() else {
@@ -230,7 +234,7 @@ impl<T: Copy> RawQueue<T> {
         }
     }
 
-    /// What was noted of all that was read and not taken, in no order.
+    /// The notes of all events that were read and not taken, in no order.
     pub fn notes(&self) -> impl Iterator<Item = T> {
         let current = self.current.iter().map(|(_, run)| run);
         current.chain(self.waiting.values()).flat_map(|run| &run.places[run.at..]).map(|place| place.note)
@@ -300,7 +304,7 @@ mod tests {
         }
     }
 
-    /// What is earlier than the first of the next buffer goes on, in order; the rest waits.
+    /// Events that are earlier than the first of the next buffer go on, in order; the rest wait.
     fn expected(buffers: &[Vec<i64>]) -> Vec<(i64, usize)> {
         let (mut all, mut held, mut first) = (Vec::new(), Vec::<(i64, usize)>::new(), 0);
         for times in buffers.iter().filter(|times| !times.is_empty()) {

@@ -1,5 +1,5 @@
-//! Which events of one time repeat others, for who writes events on with all their bytes: the rule of
-//! [`Merge`](super::Merge) for what they mean, and for those that mean nothing here their bytes.
+//! Finds which events of one time repeat others, for code that writes events on with all their bytes:
+//! by the rule of [`Merge`](super::Merge) if they have records, and by their bytes if they have none.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,19 +10,20 @@ use super::merge::copies_among;
 /// One of several events of one time.
 #[derive(Debug)]
 pub struct AtOnce<'a> {
-    /// Number of the file that has it, ...
+    /// Number of its file.
     pub file: usize,
-    /// ... and of the stream: files and streams come in order.
+    /// Number of its stream; files and streams come in order.
     pub stream: usize,
-    /// All of it.
+    /// All of its bytes.
     pub bytes: &'a [u8],
-    /// What it means, by [`decode_event`](super::decode_event).
+    /// Its records, from [`decode_event`](super::decode_event).
     pub batch: &'a Batch,
 }
 
-/// Says of each event, which come by stream, whether it is a copy. One of several records is if all of these are.
+/// Tells for each event, in the order of streams, whether it is a copy. One of several records is a
+/// copy if all are.
 pub fn repeated(events: &[AtOnce<'_>]) -> Vec<bool> {
-    // Records of each stream side by side, and whose they are.
+    // The records of each stream, and for each record the number of its event.
     let mut streams: Vec<(u64, Arc<Batch>)> = Vec::new();
     let mut owners: Vec<usize> = Vec::new();
     for (first, of_stream) in events.chunk_by(|a, b| a.stream == b.stream).scan(0, |end, of_stream| {
@@ -46,9 +47,10 @@ pub fn repeated(events: &[AtOnce<'_>]) -> Vec<bool> {
     is_copy
 }
 
-/// Events without records: the n-th of one file is a copy of the n-th of one before it.
+/// Events without records: the n-th of one file is a copy of the n-th equal one of a file before it.
 fn repeated_bytes(events: &[AtOnce<'_>], is_copy: &mut [bool]) {
-    // The file that had it last, how often it had it, and how often any before did.
+    // The latest file that had it, how often that file had it, and how often any file before did at
+    // most.
     let mut met: HashMap<&[u8], (usize, usize, usize)> = HashMap::new();
     for (event, is_copy) in events.iter().zip(is_copy).filter(|(event, _)| event.batch.entries.is_empty()) {
         let (file, count, before) = met.entry(event.bytes).or_insert((event.file, 0, 0));

@@ -1,11 +1,11 @@
-//! How much memory decoded records may take while they are put into order, and how it is
-//! dealt out. Real captures need a small part of it; large buffers of many processors,
-//! or what was made to expand to much, are decoded in parts.
+//! How much memory decoded records may take while they are put into order, and how it is divided. Real
+//! captures need a small part of it; large buffers of many processors, or hostile ones that expand to
+//! much, are decoded in parts.
 
 use super::Entry;
 use crate::etl::BufferInfo;
 
-/// What decoded records may take if nobody says anything else.
+/// Bytes that decoded records may take by default.
 pub(super) const USUAL: u64 = 1 << 30;
 
 /// The shares of one merge, in bytes.
@@ -13,35 +13,36 @@ pub(super) const USUAL: u64 = 1 << 30;
 pub(super) struct Room {
     /// One decoded buffer, or the part of one that is decoded at a time. A stream holds two.
     pub(super) batch: usize,
-    /// All that is decoded ahead, and as much kept for its memory.
+    /// All batches that are decoded ahead, and as much for batches that are kept for their memory.
     pub(super) ahead: usize,
-    /// So many records of a stream may wait for their time to come; more are taken when they
-    /// stand, so that wild timestamps cannot pull a whole file into memory.
+    /// Most records of a stream that may wait for their time to come; if there are more, all of them go
+    /// on, so that wild timestamps cannot pull a whole file into memory.
     pub(super) carried: usize,
-    /// Records of one slice of all streams, about.
+    /// Records of one slice of all streams, approximately.
     pub(super) slice: usize,
-    /// Records of all slices that are cut, or so.
+    /// Records of all slices that are cut, approximately.
     pub(super) cut: usize,
-    /// No more slices are cut while they keep so many bytes of batches that streams are done with.
+    /// No more slices are cut while slices keep this many bytes of batches that no stream needs any
+    /// more.
     pub(super) retired: usize,
 }
 
 impl Room {
-    /// A batch of fewer bytes is not worth its place.
+    /// Least bytes of a batch: a smaller one is not worth its place.
     const LEAST: usize = 16 << 10;
-    /// More records never wait.
+    /// Most records of a stream that ever wait.
     const MOST_CARRIED: usize = 1 << 16;
 
-    /// Bytes that are made of a record of a slice, about: its place in the order, and what the
-    /// replay has made of it.
+    /// Bytes for each record of a slice, approximately: its place in the order, and the data gathered
+    /// from it for the replay.
     const MADE: usize = 100;
 
-    /// More records of a slice would not stay in a processor's cache.
+    /// Most records of a slice: more would not stay in a processor's cache.
     const MOST_IN_SLICE: usize = 1 << 11;
 
-    /// Deals out `memory` bytes: half to what streams hold, an eighth each to what is
-    /// decoded ahead and kept, a quarter to what waits. Slices are a sixteenth of it on top, and
-    /// what they are made of an eighth of that.
+    /// Divides `memory` bytes: half for the batches of streams, an eighth each for batches decoded
+    /// ahead and for those kept, a quarter for waiting records. Slices get a sixteenth of it on top,
+    /// and the batches that they are made of an eighth of that.
     pub(super) fn of(memory: u64, streams: usize) -> Self {
         let memory = usize::try_from(memory).unwrap_or(usize::MAX);
         let each = memory / streams.max(1);
@@ -57,13 +58,13 @@ impl Room {
         }
     }
 
-    /// The part for a buffer. One that is compressed is expanded as often as it has parts,
-    /// so there must not be many.
+    /// The bytes for a part of a buffer. A compressed buffer is expanded once for each part, so there
+    /// must not be many.
     pub(super) fn for_buffer(self, info: &BufferInfo) -> usize {
         if info.is_compressed() { self.batch.max(info.expanded_size() / 4) } else { self.batch }
     }
 
-    /// What decoding one may take for a while: its bytes, expanded too, and its records.
+    /// Bytes that decoding a buffer may take for a while: its bytes, expanded too, and its records.
     pub(super) fn while_decoding(self, info: &BufferInfo) -> usize {
         let size = info.size as usize;
         let expanded = if info.is_compressed() { info.expanded_size() } else { 0 };

@@ -6,15 +6,15 @@ use super::{Event, FrameList, FrameRange, Record, StackPart};
 use crate::etl::{ExtendedItem, KernelEvent, address_at, extended_type, i64_at, u32_at, u64_at};
 use crate::units::{Pid, PointerSize, Tid};
 
-/// Frames of one stack; Windows records at most 192 and nothing deeper is kept.
+/// Most frames of one stack that are kept; Windows records at most 192.
 pub(super) const MAX_FRAMES: usize = 1024;
 
 /// A key that stands for the stack of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyRef {
-    /// Raw clock value, ...
+    /// Raw clock value.
     pub(super) time: i64,
-    /// ... and that of the event whose stack it is.
+    /// Raw time of the event whose stack it is.
     pub(super) owner: i64,
     /// Process of the stack.
     pub(super) pid: Pid,
@@ -44,9 +44,9 @@ impl KeyRef {
 /// A call stack that was walked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StackWalk {
-    /// Raw clock value, ...
+    /// Raw clock value.
     pub(super) time: i64,
-    /// ... and that of the event whose stack it is.
+    /// Raw time of the event whose stack it is.
     pub(super) owner: i64,
     /// Process of the stack.
     pub(super) pid: Pid,
@@ -72,7 +72,7 @@ impl StackWalk {
     }
 }
 
-/// What a key stands for.
+/// The record of a key's definition.
 pub(super) fn definition(event: &KernelEvent<'_>, frames: &mut FrameList) -> Option<Record> {
     let &KernelEvent { time, pid, tid, pointer, payload, .. } = event;
     let key = address_at(payload, 0, pointer)?;
@@ -80,9 +80,8 @@ pub(super) fn definition(event: &KernelEvent<'_>, frames: &mut FrameList) -> Opt
     Some(Record { time, pid, tid, event: Event::StackDefinition { part, key, frames } })
 }
 
-/// The stack in one of an event's extended items, as a record of its own behind it.
-/// That keys in items are resolved like those of StackWalk events is an
-/// assumption: no trace with such items is public.
+/// The stack in one of an event's extended items, as a record of its own behind it. It is an assumption
+/// that keys in items are resolved like those of StackWalk events: no trace with such items is public.
 pub(super) fn inline((time, pid, tid): (i64, Pid, Tid), item: ExtendedItem<'_>, frames: &mut FrameList) -> Option<Record> {
     let owner = time;
     let stack = |pointer, frames: &mut FrameList| {
@@ -100,8 +99,8 @@ pub(super) fn inline((time, pid, tid): (i64, Pid, Tid), item: ExtendedItem<'_>, 
     event.map(|event| Record { time, pid, tid, event })
 }
 
-/// Keeps the frames and tells which part of a stack they are: the kernel's if even
-/// the outermost lies in the upper half of the address space.
+/// Keeps the frames and returns which part of a stack they are: the kernel's if even the outermost lies
+/// in the upper half of the address space.
 #[inline(never)]
 pub(super) fn push_frames(bytes: &[u8], pointer: PointerSize, frames: &mut FrameList) -> (StackPart, FrameRange) {
     let range = match pointer {
@@ -114,7 +113,7 @@ pub(super) fn push_frames(bytes: &[u8], pointer: PointerSize, frames: &mut Frame
     (part, range)
 }
 
-/// As many frames as are kept.
+/// The first frames, as many as are kept.
 fn first<T>(frames: &[T]) -> &[T] {
     &frames[..frames.len().min(MAX_FRAMES)]
 }

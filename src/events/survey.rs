@@ -1,5 +1,5 @@
-//! A look at all events of one file without putting them into order: what `info`
-//! needs. Buffers are decoded in parallel, and nothing is kept but the totals.
+//! Reads all events of one file without putting them into order, for `info`. Buffers are decoded in
+//! parallel, and nothing is kept but the totals.
 //!
 //! Payloads are decoded too, not only counted, so that events too short for their
 //! kind are found here and not only by a load.
@@ -13,8 +13,8 @@ use crate::etl::{BufferKind, ReadBuffer, TraceFile};
 /// Buffers that one worker takes at a time: large enough to reuse its memory.
 const RUN: usize = 64;
 
-/// What the records of a buffer may take at once; of more than real buffers have, one
-/// part is decoded after the other.
+/// Bytes that the records of a buffer may take at once; a buffer with more than real ones have is
+/// decoded part by part.
 const ROOM: usize = 16 << 20;
 
 /// The totals of one file. Problems come in file order, whatever the workers did.
@@ -22,7 +22,7 @@ pub fn survey(file: &TraceFile) -> Totals {
     surveyed(file, false).0
 }
 
-/// The same, and which providers there are.
+/// The totals of one file, and its providers.
 pub fn survey_with_providers(file: &TraceFile) -> (Totals, ProviderCensus) {
     surveyed(file, true)
 }

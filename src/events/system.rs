@@ -30,7 +30,7 @@ pub(super) fn process(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
     Some(record(raw, pid, Event::Process(change, Box::new(info))))
 }
 
-/// Where the name of a process stands.
+/// Offset of the name of a process.
 fn process_name(raw: &RawEvent<'_>) -> Option<usize> {
     let p = raw.pointer.bytes();
     let mut at = p + 16;
@@ -43,14 +43,14 @@ fn process_name(raw: &RawEvent<'_>) -> Option<usize> {
     skip_sid(raw.payload, at, raw.pointer)
 }
 
-/// Where the command line of a process stands, with its zero.
+/// Range of the command line of a process, with its zero.
 pub(super) fn command_line(raw: &RawEvent<'_>) -> Option<Range<usize>> {
     let (_, from) = ansi_at(raw.payload, process_name(raw)?)?;
     let (_, to) = utf16z_at(raw.payload, from)?;
     Some(from..to)
 }
 
-/// The user's SID: a zero word, or a TOKEN_USER structure and the SID itself.
+/// The offset behind the user's SID: a zero word, or a TOKEN_USER structure and the SID itself.
 fn skip_sid(bytes: &[u8], at: usize, pointer: PointerSize) -> Option<usize> {
     if u32_at(bytes, at)? == 0 {
         return Some(at + 4);
@@ -60,7 +60,7 @@ fn skip_sid(bytes: &[u8], at: usize, pointer: PointerSize) -> Option<usize> {
     Some(sid + 8 + 4 * sub_authorities)
 }
 
-/// That a thread started or runs, and its name, as far as the event says so.
+/// Records that a thread started or runs, and its name, as far as the event says so.
 pub(super) fn thread(hook: u16, raw: &RawEvent<'_>) -> Option<[Option<Record>; 2]> {
     let bytes = raw.payload;
     let pid = Pid(u32_at(bytes, 0)?);
@@ -81,7 +81,7 @@ pub(super) fn thread(hook: u16, raw: &RawEvent<'_>) -> Option<[Option<Record>; 2
     Some([start.map(record), name.map(|name| record(Event::ThreadName(name.into())))])
 }
 
-/// The process of an image, and its first byte.
+/// The process of an image, and the image's first byte.
 pub(super) fn image_base(raw: &RawEvent<'_>) -> Option<(Pid, u64)> {
     let pid = if raw.version == 0 { raw.pid } else { Pid(u32_at(raw.payload, 2 * raw.pointer.bytes())?) };
     Some((pid, address_at(raw.payload, 0, raw.pointer)?))

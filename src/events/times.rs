@@ -1,4 +1,4 @@
-//! When something happened, found without decoding payloads.
+//! Times of events, found without decoding payloads.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use crate::etl::{BufferInfo, EventId, ReadBuffer, TraceFile};
 use crate::problem::Problems;
 
-/// Raw times of the first and last event of a buffer. Damage is not told here: whoever
-/// decodes the buffer tells it.
+/// Raw times of the first and last event of a buffer. Damage is not reported here, but by the code that
+/// decodes the buffer.
 pub(super) fn times_in(file: &TraceFile, buffer: &BufferInfo, scratch: &mut ReadBuffer) -> Option<(i64, i64)> {
     file.read_buffer(buffer, scratch, &mut Problems::default());
     let times = scratch.events().filter(|event| event.id != EventId::Opaque).map(|event| event.time);

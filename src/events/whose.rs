@@ -1,6 +1,7 @@
-//! Whose an event of the kernel is, for who passes events on and keeps nothing of them.
+//! Finds the process or thread that a kernel event is about, for code that passes events on and keeps
+//! nothing of them.
 //!
-//! Cost: a look at the hook and at a few fields; of processes the whole payload is decoded.
+//! Cost: a look at the hook and at a few fields; of process events the whole payload is decoded.
 
 use std::ops::Range;
 
@@ -10,32 +11,32 @@ use crate::etl::write::NewEvent;
 use crate::etl::{Extended, RawEvent, i64_at, u32_at};
 use crate::units::{Pid, Tid};
 
-/// Between the start of a thread and its rundown.
+/// The hook between the start of a thread and its rundown.
 const THREAD_END: u16 = hook::THREAD_START + 1;
 
-/// Whose an event is.
+/// The subject of an event.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Whose {
-    /// It tells of a process: the record has an [`Event::Process`].
+    /// It is about a process: the record has an [`Event::Process`].
     Process(Record),
-    /// It tells of the process that had this id, has ended, and is still open somewhere.
+    /// It is about the process that had this id, has ended, and is still open somewhere.
     DefunctProcess(Pid),
     /// Pages of this process are allocated or freed, or were there before the trace.
     Pages(Pid),
     /// A thread of a process runs or has ended.
     Thread {
-        /// Whose.
+        /// Its process.
         pid: Pid,
-        /// Which.
+        /// Its id.
         tid: Tid,
         /// Whether it has ended.
         has_ended: bool,
     },
     /// A thread of this process has a name.
     ThreadName(Pid),
-    /// An image is mapped, or is no more.
+    /// An image is mapped, or was unmapped.
     Image {
-        /// Into this process; those of the kernel are in the first few.
+        /// Its process; images of the kernel are in the first few processes.
         pid: Pid,
         /// Its first byte.
         base: u64,
@@ -53,7 +54,7 @@ pub enum Whose {
     },
 }
 
-/// Whose an event is; `None` for events of other kinds, and for those that cannot be read.
+/// The subject of an event; `None` for events of other kinds, and for those that cannot be read.
 pub fn whose(event: &NewEvent<'_>) -> Option<Whose> {
     let hook = kernel_hook(event.id)?;
     match hook {
@@ -84,12 +85,13 @@ pub fn whose(event: &NewEvent<'_>) -> Option<Whose> {
     }
 }
 
-/// Where the command line stands in the payload of an event that tells of a process, with the zero behind it.
+/// Range of the command line in the payload of a process event, with the zero behind it.
 pub fn command_line(event: &NewEvent<'_>) -> Option<Range<usize>> {
     system::command_line(&raw(event))
 }
 
-/// The event as if it had been read; the payloads looked at here have no extended items.
+/// Converts it to the form of an event that was read; the payloads looked at here have no extended
+/// items.
 fn raw<'a>(event: &NewEvent<'a>) -> RawEvent<'a> {
     let NewEvent { time, kind, pointer, pid, tid, id, version, payload, .. } = *event;
     RawEvent { kind, pointer, time, pid, tid, id, version, extended: Extended::default(), payload, offset: 0 }

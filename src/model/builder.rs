@@ -1,7 +1,7 @@
-//! The replay: records in time order change what there is and what is alive.
+//! The replay: applies records in time order to what there is and what is alive.
 //!
-//! Here stands only what an event does in which room: [`World`] knows what there is,
-//! [`Lives`] what is allocated, [`Attach`] whose stack is whose, [`Limit`] what is read at all.
+//! This file only says what an event does in which room: [`World`] knows what there is, [`Lives`] what
+//! is allocated, [`Attach`] which stack belongs to which event, [`Limit`] what is read at all.
 //!
 //! Cost: a few hash operations a record. Nothing here fails; what does not fit
 //! (a free of an unknown block, a block allocated twice) is counted in [`Quality`].
@@ -36,7 +36,7 @@ use crate::units::{Pid, Ticks, Tid};
 use limit::Limit;
 pub use limit::{BLOCKS_A_ROW, SUMS_A_ROW};
 
-/// What the input outside the records says.
+/// Facts about the input that are not in its records.
 #[derive(Clone, Debug, Default)]
 pub struct InputState {
     /// Events by kind.
@@ -47,11 +47,11 @@ pub struct InputState {
     pub problems: Vec<Problem>,
     /// Number of problems so far.
     pub problem_count: u64,
-    /// What each file repeats of others, and how many records that are in all.
+    /// Copies in each file.
     pub copies: Vec<FileCopies>,
-    /// See [`InputState::copies`].
+    /// Number of records that are copies.
     pub duplicate_events: u64,
-    /// Losses that the files' buffers tell of, by time.
+    /// Losses that the files' buffers show, by time.
     pub losses: Arc<[Loss]>,
     /// Whether all input has been read.
     pub complete: bool,
@@ -69,14 +69,14 @@ pub struct Builder {
     limit: Limit,
     counters: CounterTable,
     activity: ActivityTable,
-    /// Losses that events tell of.
+    /// Losses that events report.
     reported: Vec<Loss>,
     /// Time of the record that was applied last.
     now: Ticks,
     lineage: Lineage,
 }
 
-/// Events that wait for one whose process only its stack tells.
+/// Most events that wait for one whose process only its stack can give.
 const MAX_HELD: usize = 4096;
 
 impl Builder {
@@ -99,7 +99,7 @@ impl Builder {
         }
     }
 
-    /// Events and buffers that are known to be lost by now.
+    /// Sets the numbers of events and buffers that are known to be lost by now.
     pub fn set_losses(&mut self, losses: (u64, u64)) {
         self.losses = losses;
     }
@@ -109,8 +109,8 @@ impl Builder {
         self.trace_start.saturating_add(self.now.0)
     }
 
-    /// Everything up to this raw time has been applied: what comes for it all the same
-    /// happens afterwards, so that a publication can show all of it.
+    /// Declares that everything up to this raw time has been applied: records that come for it all the
+    /// same happen afterwards, so that a publication can show all of it.
     pub fn pass(&mut self, raw: i64) {
         let waits = self.attach.held.since().map_or(i64::MAX, |since| since.saturating_sub(1));
         self.now = self.now.max(Ticks::from_raw(raw.min(waits), self.trace_start).next());
@@ -121,7 +121,7 @@ impl Builder {
         self.apply_with_stack(record, CallStack::Frames(Frames::new(frames)).of(record));
     }
 
-    /// The same for what may come with its stack.
+    /// Applies the next item, with the stack that came with it, if any did.
     #[inline(always)]
     pub fn apply_item(&mut self, item: Item<'_>, stack: CallStack<'_>) {
         match item {
@@ -142,8 +142,8 @@ impl Builder {
         self.release_held(MAX_HELD);
     }
 
-    /// Replays held records up to the first whose process is still unknown; beyond
-    /// `keep` of them, or a second, that one is applied without.
+    /// Replays held records up to the first whose process is still unknown; if more than `keep` wait,
+    /// or one waits for a second, that one is applied without a process.
     fn release_held(&mut self, keep: usize) {
         while let Some(held) = self.attach.held.next(keep, self.clock.frequency as i64) {
             match held.unclaimed_free() {
@@ -153,21 +153,22 @@ impl Builder {
         }
     }
 
-    /// The room of stacks, and those that it tells something.
+    /// The room of stacks, and the rooms in which it notes them.
     #[inline(always)]
     fn attach(&mut self) -> (&mut Attach, Rooms<'_>) {
         let Self { attach, world, lives, activity, .. } = self;
         (attach, Rooms { world, lives, samples: &mut activity.samples })
     }
 
-    /// Who acts now. What comes later than its time allows happens when it comes.
+    /// The origin of the event that happens now. An event that comes late happens when it comes.
     #[inline(always)]
     fn origin(&mut self, raw: i64, pid: Pid, tid: Tid) -> Origin {
         self.now = self.now.max(Ticks::from_raw(raw, self.trace_start));
         Origin { raw, time: self.now, pid, tid }
     }
 
-    /// Nearly all there is to replay: in registers from the entry to the row, therefore inlined.
+    /// Replays a block. Nearly all records are blocks, which stay in registers from the entry to the
+    /// row; therefore inlined.
     #[inline(always)]
     fn replay_block(&mut self, block: &BlockEvent, stack: CallStack<'_>) {
         self.attach.note(block.time, block.tid);
@@ -259,7 +260,8 @@ impl Builder {
         }
     }
 
-    /// A user's stack of the thread that acts, whatever event it came with.
+    /// Completes other events of the acting thread with its user-mode stack, whatever event that came
+    /// with.
     #[inline(always)]
     fn complete_fragments(&mut self, from: Origin, user: CallStack<'_>) {
         if self.limit.has_room_for_stacks() {
@@ -268,7 +270,7 @@ impl Builder {
         }
     }
 
-    /// Appends a row; where no more can be numbered, the trace ends.
+    /// Appends a row; if no more rows can be numbered, the trace ends.
     #[inline(always)]
     fn push(&mut self, row: &Row) -> Option<RowId> {
         let id = self.lives.push(row);

@@ -1,12 +1,11 @@
-//! Counters over time: what the system samples of itself and its processes, and the
-//! sizes that heaps tell, as series of samples by time.
+//! Counters over time: values that the system samples of itself and its processes, and the sizes that
+//! heaps report, as series of samples by time.
 //!
-//! Values are bytes. A value that does not change is not stored again. Series share
-//! their samples with published traces; one that grows afterwards is copied once.
+//! Values are bytes. A value that does not change is not stored again. Series share their samples with
+//! published traces; a shared series that grows is copied once.
 //!
-//! Memory: 16 bytes a sample, at most [`MAX_SAMPLES`] a series, [`MAX_SERIES`] series
-//! and [`MAX_ALL`] samples in all; what is refused is counted. Cost: a few hash
-//! operations a value.
+//! Memory: 16 bytes a sample, at most [`MAX_SAMPLES`] a series, [`MAX_SERIES`] series and [`MAX_ALL`]
+//! samples in all; refused samples are counted. Cost: a few hash operations a value.
 
 use std::sync::Arc;
 
@@ -18,20 +17,20 @@ use crate::events::{CounterEvent, ManagedHeaps, MemoryLists, PAGE, ProcessMemory
 use crate::tables::KeyedMap;
 use crate::units::{Pid, Ticks};
 
-/// Samples of one series at most.
+/// Most samples of one series.
 pub const MAX_SAMPLES: usize = 1 << 20;
-/// Series at most.
+/// Most series.
 pub const MAX_SERIES: usize = 1 << 16;
-/// Samples of all series at most: 256 MB.
+/// Most samples of all series: 256 MB.
 pub const MAX_ALL: usize = 1 << 24;
-/// Address ranges of all heaps at most.
+/// Most address ranges of all heaps.
 const MAX_RANGES: usize = 1 << 20;
 
 /// Index of a counter; it stays the same while the trace grows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CounterId(pub u32);
 
-/// What is counted.
+/// Kind of a counter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum CounterKind {
     /// Commit charge of all processes together.
@@ -48,31 +47,31 @@ pub enum CounterKind {
     Commit,
     /// A process's working set.
     WorkingSet,
-    /// The part of it that no other process shares.
+    /// The part of a process's working set that no other process shares.
     PrivateWorkingSet,
     /// A process's address space in use.
     VirtualSize,
     /// Address ranges of a heap.
     HeapReserved,
-    /// What is committed for a heap, as it tells itself.
+    /// Bytes committed for a heap, as it reports them itself.
     HeapCommitted,
-    /// What the .NET runtime's heaps hold after a collection.
+    /// Bytes in the .NET runtime's heaps after a collection.
     ManagedHeap,
-    /// The same by generation: 0 to 2, 3 for large objects, 4 for pinned ones.
+    /// Bytes in one generation of these heaps: 0 to 2, 3 for large objects, 4 for pinned ones.
     ManagedGeneration(u8),
 }
 
 impl CounterKind {
-    /// What the system tells of each process.
+    /// Counters that the system gives for each process.
     const OF_PROCESSES: [Self; 4] = [Self::Commit, Self::WorkingSet, Self::PrivateWorkingSet, Self::VirtualSize];
 
-    /// Whether it is a sample now and then, not every change.
+    /// Whether it is sampled now and then, not at every change.
     pub fn is_sampled(self) -> bool {
         !matches!(self, Self::HeapReserved | Self::HeapCommitted)
     }
 }
 
-/// Whose counter it is.
+/// Owner of a counter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum CounterOwner {
     /// The machine's.
@@ -96,15 +95,15 @@ impl CounterOwner {
 /// One counter over time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Counter {
-    /// What is counted.
+    /// Its kind.
     pub kind: CounterKind,
-    /// Whose it is.
+    /// Its owner.
     pub owner: CounterOwner,
-    /// The life of the owning process, if an event told of it.
+    /// The life of the owning process, if an event named it.
     pub process: Option<ProcessId>,
-    /// Each change, by time: from then on it was so many bytes.
+    /// Each change, by time: the value in bytes from then on.
     pub samples: Arc<Vec<(Ticks, u64)>>,
-    /// Until when the last value is known.
+    /// Time until which the last value is known.
     pub until: Ticks,
     /// Largest value.
     pub peak: u64,
@@ -114,11 +113,11 @@ pub struct Counter {
 struct CounterKey {
     kind: CounterKind,
     owner: CounterOwner,
-    /// Tells the lives of one process id apart.
+    /// Number that distinguishes the lives of one process id.
     life: u32,
 }
 
-/// A process id as counters met it: the life, if it is known, and its number.
+/// A process id in the counters: its present life, if it is known, and the number of that.
 #[derive(Clone, Copy, Debug)]
 struct CounterLife {
     process: Option<ProcessId>,
@@ -141,7 +140,7 @@ pub(super) struct CounterTable {
 }
 
 impl CounterTable {
-    /// Takes what a record says at `at`.
+    /// Applies a record at the time `at`.
     pub(super) fn apply(&mut self, record: &Record, event: &CounterEvent, at: Ticks, processes: &ProcessTable) {
         match event {
             CounterEvent::Memory(lists) => self.memory(lists, at),
@@ -194,7 +193,7 @@ impl CounterTable {
         }
     }
 
-    /// What a runtime tells after a collection.
+    /// Applies the sizes that a runtime reports after a collection.
     pub(super) fn managed_heaps(&mut self, pid: Pid, heaps: &ManagedHeaps, at: Ticks, processes: &ProcessTable) {
         let life = self.life(pid, at, processes);
         let owner = CounterOwner::Process(pid);
@@ -202,15 +201,15 @@ impl CounterTable {
         self.add(CounterKind::ManagedHeap, owner, life, at, all);
         for (generation, &bytes) in (0..).zip(&heaps.generations) {
             let kind = CounterKind::ManagedGeneration(generation);
-            // Runtimes of old have no heap of pinned objects.
+            // Old runtimes have no heap of pinned objects.
             if bytes > 0 || self.index.contains_key(&CounterKey { kind, owner, life }) {
                 self.add(kind, owner, life, at, bytes);
             }
         }
     }
 
-    /// Ranges that overlap count once, so it does not matter whether a heap's first
-    /// range is told by its creation, as a range of its own, or both.
+    /// Changes the ranges of a heap. Ranges that overlap count once, so it does not matter whether a
+    /// heap's first range is reported by its creation, as a range of its own, or both.
     fn range(&mut self, pid: Pid, heap: u64, change: &RangeChange, at: Ticks, processes: &ProcessTable) {
         let life = self.life(pid, at, processes);
         if self.range_count >= MAX_RANGES {
@@ -246,8 +245,8 @@ impl CounterTable {
         }
     }
 
-    /// The number of the life of a process id that goes on at `at`. Counters never
-    /// begin a life: that is for the events of processes and of memory.
+    /// The number of the life of a process id that goes on at `at`. Counters never begin a life: only
+    /// events of processes and of memory do.
     fn life(&mut self, pid: Pid, at: Ticks, processes: &ProcessTable) -> u32 {
         let now = processes.find(pid);
         let life = self.lives.entry(pid).or_insert(CounterLife { process: now, number: 0, first: at });
@@ -282,7 +281,7 @@ impl CounterTable {
             counter.process = owner.pid().and_then(|pid| self.lives.get(&pid)).and_then(|life| life.process);
         }
         let last = counter.samples.last().copied();
-        // What comes late counts when it comes.
+        // A sample that comes late gets the time of the latest.
         let at = last.map_or(at, |(t, _)| at.max(t)).max(counter.until);
         if counter.samples.len() >= MAX_SAMPLES || self.samples >= MAX_ALL {
             self.refused += 1;
@@ -296,7 +295,7 @@ impl CounterTable {
         counter.until = at;
     }
 
-    /// All counters so far. Those whose process only a rundown at the end named find it here.
+    /// All counters so far. A counter whose process only a rundown at the end named finds it here.
     pub(super) fn publish(&self, processes: &[Arc<Process>]) -> Vec<Counter> {
         let lives = PidLives::of(processes);
         let mut list = self.list.clone();
@@ -317,7 +316,7 @@ impl CounterTable {
         self.samples as u64 * 16
     }
 
-    /// What was left out, in one sentence.
+    /// A sentence about what was left out, if anything was.
     pub(super) fn left_out(&self) -> Option<String> {
         let mut parts = Vec::new();
         if self.refused > 0 {

@@ -1,13 +1,13 @@
-//! Which module is mapped where and when: for each process a tree over the ranges between
-//! the edges of its modules, made when the process is first asked about. Code that a runtime made
-//! is found in the same way ([`Mapped`]).
+//! Finds the module that is mapped at an address and a time: for each process a tree over the ranges
+//! between the edges of its modules, made when the process is first asked about. Code that a runtime
+//! made is found in the same way ([`Mapped`]).
 //!
-//! A module stands in the few nodes that make up its range, and each node knows for all
-//! times which of its modules that are mapped then is the first. So however many modules
-//! overlap, an answer is the first of those of the nodes from a leaf to the root.
+//! A module is in the few nodes that make up its range, and each node knows for every time the first of
+//! its modules that is mapped then. So however many modules overlap, the answer is the first of those
+//! of the nodes from a leaf to the root.
 //!
-//! Cost, with n modules: n (log n)^2 steps once, where they overlap up to 2 log n entries of
-//! 16 bytes a module; then (log n)^2 steps for each answer, log n where nothing overlaps.
+//! Cost, with n modules: n (log n)^2 steps once, and where modules overlap up to 2 log n entries of 16
+//! bytes a module; then (log n)^2 steps for each answer, log n if nothing overlaps.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,16 +20,16 @@ use crate::units::{Interval, Ticks};
 #[derive(Clone, Debug, Default)]
 pub(super) struct ModuleMap {
     processes: OnceLock<Vec<OnceLock<ByAddress>>>,
-    /// Those of the kernel, which are mapped everywhere.
+    /// Modules of the kernel, which are mapped everywhere.
     kernel: OnceLock<ByAddress>,
 }
 
-/// What lies at a place for some time.
+/// Something that lies at an address for some time.
 pub(super) trait Mapped {
-    /// First byte, and bytes.
+    /// First byte, and size in bytes.
     fn place(&self) -> (u64, u64);
 
-    /// From when until when.
+    /// Begin and end of that time.
     fn during(&self) -> (Ticks, Ticks);
 }
 
@@ -43,14 +43,14 @@ impl Mapped for Module {
     }
 }
 
-/// The module at an address, and for how long it is that one.
+/// The module at an address, and the interval in which it is that one.
 #[derive(Clone, Copy, Debug)]
 pub struct MappedModule<'a> {
     /// The module, if any is there.
     pub module: Option<&'a Module>,
     /// The managed method, if one is there; inside of a module if it was compiled before.
     pub method: Option<&'a Method>,
-    /// At all these moments the answer is the same; it may be so before and after them.
+    /// The answer is the same at all moments in this interval; it may be so before and after it, too.
     pub during: Interval,
 }
 
@@ -66,7 +66,7 @@ impl ModuleMap {
         address: u64,
         at: Ticks,
     ) -> MappedModule<'a> {
-        // Samples can be of no process.
+        // Samples can have no process.
         let own = self.own(processes, process);
         let mut found = own.map_or((None, ALWAYS), |own| own.find(address, at));
         if found.0.is_none() {
@@ -94,33 +94,33 @@ fn modules<'a>(processes: impl Iterator<Item = (usize, &'a Arc<Process>)>) -> im
     processes.flat_map(|(process, p)| (0..).zip(&p.modules).map(move |(i, module)| ((process as u32, i), module)))
 }
 
-/// Nobody, among ranks of modules.
+/// No module, among ranks of modules.
 const NOBODY: u32 = u32::MAX;
 
-/// Modules by where they lie.
+/// Modules by address.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ByAddress {
-    /// Process and number of each module; who stands first here is the first.
+    /// Process and number of each module, by rank: the lower comes first.
     modules: Vec<(u32, u32)>,
     /// First bytes of the leaves' ranges, each up to the next.
     edges: Vec<u64>,
     /// A binary tree: node `i` has the children `2 i` and `2 i + 1`, the leaves are the last.
     nodes: Vec<Node>,
-    /// Of all nodes.
+    /// Steps of all nodes.
     steps: Vec<ModuleStep>,
 }
 
-/// Modules that lie over all of a node's range, and not over all of its parent's.
+/// Modules that cover all of a node's range, and not all of its parent's.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// The first of them.
+    /// Rank of the first of them.
     first: u32,
     /// Whether there are others.
     has_more: bool,
     steps: (u32, u32),
 }
 
-/// From a moment on, until the next step, this is the first module of a node that is mapped.
+/// From this moment until the next step, `mapped` is the first module of a node that is mapped.
 #[derive(Clone, Copy, Debug)]
 struct ModuleStep {
     from: Ticks,
@@ -131,8 +131,8 @@ struct ModuleStep {
 #[derive(Clone)]
 struct Ranks {
     ranks: Vec<u32>,
-    /// From here on one of them is mapped for ever: who comes later and stands behind it
-    /// is never the first.
+    /// From this moment on one of them is mapped for ever: a module that is loaded later and has a
+    /// higher rank is never the first.
     taken: Ticks,
 }
 
@@ -155,7 +155,7 @@ impl Ranks {
 }
 
 impl ByAddress {
-    /// Of what lies somewhere, with what is found of each.
+    /// A map of things that lie somewhere; each comes with the numbers by which it is found.
     pub(super) fn of<'a, M: Mapped + 'a>(modules: impl Iterator<Item = ((u32, u32), &'a M)>) -> Self {
         let mut all: Vec<&M> = Vec::new();
         let mut map = Self::default();
@@ -204,7 +204,7 @@ impl ByAddress {
         let mut moments: Vec<Ticks> = ranks.iter().map(|&rank| during(rank)).flat_map(|(load, unload)| [load, unload]).collect();
         moments.sort_unstable();
         moments.dedup();
-        // The mapped ones, the first of them in front; behind it some that are gone already.
+        // The mapped ones, the first of them in front; some behind it may be gone already.
         let mut mapped: BinaryHeap<Reverse<u32>> = BinaryHeap::new();
         let mut to_load = by_load.into_iter().peekable();
         let mut latest = NOBODY;
@@ -224,8 +224,8 @@ impl ByAddress {
         Node { first, has_more: ranks.len() > 1, steps: (begin, self.steps.len() as u32) }
     }
 
-    /// The first module over `address` that is mapped at `at`, else the first over `address`;
-    /// and when that is so.
+    /// The first module over `address` that is mapped at `at`, else the first over `address`; and the
+    /// interval in which this is the answer.
     pub(super) fn find(&self, address: u64, at: Ticks) -> (Option<(u32, u32)>, Interval) {
         let Some(edge) = self.edges.partition_point(|&edge| edge <= address).checked_sub(1) else { return (None, ALWAYS) };
         let mut node = self.edges.len() + edge;
@@ -283,7 +283,7 @@ mod tests {
         table.list
     }
 
-    /// What is asked for, spelled out.
+    /// The expected answer, found by a scan.
     fn naive(processes: &[Arc<Process>], process: usize, address: u64, at: Ticks) -> Option<&Module> {
         let kernel = processes.iter().filter(|p| matches!(p.pid.0, 0 | 4)).flat_map(|p| &p.modules);
         let pick = |modules: Vec<&'_ Module>| -> Option<usize> {

@@ -1,15 +1,14 @@
-//! Records become one immutable [`Trace`]: processes and their modules over time,
-//! heaps, interned stacks, and one row for each allocation.
+//! Builds one immutable [`Trace`] from records: processes and their modules over time, heaps, interned
+//! stacks, and one row for each allocation.
 //!
-//! [`Builder`] takes records in time order and can publish a [`Trace`] at any
-//! moment; published traces share their sealed parts, so publishing while loading
-//! (or live) is cheap. What counts as what is decided here and nowhere else; the
-//! rules are those of the machine interface ("Rules of the numbers").
+//! [`Builder`] takes records in time order and can publish a [`Trace`] at any moment; published traces
+//! share their sealed parts, so publishing while loading (or live) is cheap. What counts as what is
+//! decided only in this room; the rules are those of the machine interface ("Rules of the numbers").
 //!
-//! Memory: 24 bytes a row, 28 if it was freed, 32 where frees have stacks, plus the
-//! interned sites and stacks; a budget bounds it, and a [`Scope`] leaves out what is not
-//! wanted. A *site* is who allocated where; every grouping of the product is a grouping of
-//! sites, but for what follows from who freed.
+//! Memory: 24 bytes a row, 28 if it was freed, 32 if frees have stacks, plus the interned sites and
+//! stacks; a budget bounds it, and a [`Scope`] leaves out what is not wanted. A *site* is who allocated
+//! where; every grouping of the product is a grouping of sites, except those by thread, size, lifetime
+//! and who freed.
 
 mod activity;
 mod attach;

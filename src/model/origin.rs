@@ -2,12 +2,12 @@
 
 use crate::units::{Pid, Ticks, Tid};
 
-/// Who acts now.
+/// The origin of the event that is replayed now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin {
     /// Raw time of the event.
     pub(super) raw: i64,
-    /// When it happens: what comes later than its time allows happens when it comes.
+    /// When it happens: an event that comes late happens when it comes.
     pub(super) time: Ticks,
     pub(super) pid: Pid,
     pub(super) tid: Tid,

@@ -1,13 +1,12 @@
 //! The stack trie and the sites in the order of an outline.
 //!
-//! A node's *place* is its number in preorder: callers before what they called,
-//! children in the order in which they were first met. All nodes under one stand
-//! in one range of places, and the sites of a heap, ordered by the places of their
-//! stacks, that are under a node stand in one range too. So the sums of a node are
-//! a difference of two prefix sums, and what is under it is found by two searches.
+//! A node's *place* is its number in preorder: callers before what they called, children in the order
+//! in which they were first met. All nodes under a node are one range of places. The sites of a heap
+//! are ordered by the places of their stacks, so those under a node are one range, too. So the sums of
+//! a node are a difference of two prefix sums, and all that is under it is found by two searches.
 //!
-//! Cost: some passes over nodes and sites, no comparisons; 20 bytes a node, 8 a
-//! site. Node ids do not change from one publication to the next, places do.
+//! Cost: some passes over nodes and sites, no comparisons; 20 bytes a node, 8 a site. Node ids stay the
+//! same from one publication to the next, places do not.
 
 use std::ops::Range;
 
@@ -19,7 +18,7 @@ use super::{HeapId, NodeId, Site, SiteId, Stacks};
 pub struct Outline {
     nodes: Preorder,
     children: Children,
-    /// By heap, then by place of the stack, then by id.
+    /// Sites by heap, then by place of the stack, then by id.
     sites: Vec<SiteId>,
     /// Places of the stacks of `sites`.
     places: Vec<u32>,
@@ -52,7 +51,7 @@ impl Outline {
         NodeId(self.nodes.node[place as usize])
     }
 
-    /// Behind the last place under the node at `place`.
+    /// The place behind the last one under the node at `place`.
     pub fn end(&self, place: u32) -> u32 {
         self.nodes.end[place as usize]
     }
@@ -81,12 +80,12 @@ impl Outline {
         &self.places
     }
 
-    /// Where a heap's sites stand.
+    /// The range of a heap's sites in [`Outline::sites`].
     pub fn heap(&self, heap: HeapId) -> Range<usize> {
         range(&self.heaps, heap.0 as usize)
     }
 
-    /// Where those of a heap's sites stand whose stacks have places in `places`.
+    /// The range of those of a heap's sites whose stacks have places in `places`.
     pub fn within(&self, heap: HeapId, places: &Range<u32>) -> Range<usize> {
         let all = self.heap(heap);
         let before = |place: u32| all.start + self.places[all.clone()].partition_point(|&p| p < place);

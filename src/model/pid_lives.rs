@@ -1,4 +1,4 @@
-//! The lives of each process id in the order in which they came: which was going on at a moment.
+//! The lives of each process id in the order in which they came, to find the one at a moment.
 //!
 //! Cost: a step a process to make it, then a search; how many lives an id had does not matter.
 
@@ -8,14 +8,15 @@ use super::{Process, ProcessId};
 use crate::tables::KeyedMap;
 use crate::units::{Pid, Ticks};
 
-/// See the module.
+/// The lives of all process ids.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PidLives(KeyedMap<Pid, Vec<Life>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Life {
     process: ProcessId,
-    /// The latest end up to it: one life comes behind the other, but what is late can have told the ends.
+    /// The latest end up to this life: lives follow each other, but late events can give their ends in
+    /// another order.
     ended: Ticks,
 }
 

@@ -1,22 +1,22 @@
-//! Any tree whose parents come before their children, in preorder: all that is under a
-//! node stands in one range. Cost: some passes, no comparisons, no recursion.
+//! Any tree whose parents come before their children, in preorder: all nodes under a node are one
+//! range. Cost: some passes, no comparisons, no recursion.
 
 use std::ops::Range;
 
-/// Nodes under each other, by their number in preorder, their *place*.
+/// A tree by the numbers of its nodes in preorder, their *places*.
 #[derive(Clone, Debug)]
 pub(crate) struct Preorder {
-    /// By node.
+    /// Place by node.
     pub(crate) place: Vec<u32>,
-    /// By place: behind the last place under it.
+    /// By place, the place behind the last one under it.
     pub(crate) end: Vec<u32>,
-    /// By place.
+    /// Node by place.
     pub(crate) node: Vec<u32>,
 }
 
 impl Preorder {
-    /// Of nodes under node 0, each of which has a parent with a smaller number. Children
-    /// keep their order.
+    /// Orders nodes under node 0, each of which has a parent with a smaller number. Children keep their
+    /// order.
     pub(crate) fn of(count: usize, parent: impl Fn(usize) -> usize) -> Self {
         let mut size = vec![1u32; count];
         for i in (1..count).rev() {
@@ -43,9 +43,9 @@ impl Preorder {
 /// The places directly under each place.
 #[derive(Clone, Debug)]
 pub(crate) struct Children {
-    /// In order, by the place of the parent.
+    /// Places in order, by the place of the parent.
     places: Vec<u32>,
-    /// By place: where its children begin; and the end of the last.
+    /// By place, where its children begin in `places`; then the end of the last.
     first: Vec<u32>,
 }
 
@@ -57,14 +57,13 @@ impl Children {
         Self { places, first }
     }
 
-    /// Those of one place, in order.
+    /// The places directly under one place, in order.
     pub(crate) fn under(&self, place: u32) -> &[u32] {
         &self.places[range(&self.first, place as usize)]
     }
 }
 
-/// Puts items into the order of their buckets, otherwise as they stood, and tells
-/// where each bucket begins.
+/// Sorts items by bucket, keeping the order within each, and returns where each bucket begins.
 pub(crate) fn distribute<T: Copy>(items: &[T], buckets: usize, bucket: impl Fn(T) -> usize) -> (Vec<T>, Vec<u32>) {
     let mut starts = vec![0u32; buckets + 1];
     for &item in items {

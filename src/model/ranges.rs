@@ -1,4 +1,4 @@
-//! Sets of address ranges `[from, to)` that keep ranges apart which only touch.
+//! Sets of address ranges `[from, to)`; ranges that only touch stay apart.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ impl RangeMap<()> {
         self.insert(from, to, ());
     }
 
-    /// Takes `[from, to)` out and tells whether anything of it was there.
+    /// Removes `[from, to)`, and returns whether anything of it was there.
     pub(super) fn uncover(&mut self, from: u64, to: u64) -> bool {
         let touched = self.overlapping(from, to);
         for &(start, end, ()) in &touched {

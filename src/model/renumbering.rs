@@ -15,7 +15,7 @@ pub(super) struct Renumbering {
 }
 
 impl Renumbering {
-    /// The next row stays, or does not.
+    /// Notes whether the next row stays.
     pub(super) fn push(&mut self, row: RowId, stays: bool) {
         if row.0.is_multiple_of(u64::BITS) {
             self.stays.push(0);
@@ -27,13 +27,13 @@ impl Renumbering {
         }
     }
 
-    /// The number of a row, if it stays.
+    /// The new number of a row, if it stays.
     pub(super) fn of(&self, row: RowId) -> Option<RowId> {
         let word = self.stays.get((row.0 / u64::BITS) as usize)?;
         (word >> (row.0 % u64::BITS) & 1 != 0).then(|| RowId(self.first_from(row.0)))
     }
 
-    /// The number of the first row from this one on that stays.
+    /// The new number of the first row from this one on that stays.
     pub(super) fn first_from(&self, row: u32) -> u32 {
         let (word, bit) = ((row / u64::BITS) as usize, row % u64::BITS);
         match self.stays.get(word) {

@@ -1,8 +1,8 @@
-//! Rows in some order, in blocks that later publications share: what was put into the
-//! list before is copied block by block only where something comes in between.
+//! Rows in some order, in blocks that later publications share: a block is copied only if rows are
+//! inserted into it.
 //!
-//! Cost: 4 bytes a row, and 20 a block; a search through the blocks for each look at a
-//! place, none for those that follow it.
+//! Cost: 4 bytes a row, and 20 a block; a search through the blocks for each access to a place, none
+//! for the places that follow it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use super::RowId;
 /// Row ids in an order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RowList {
-    /// None is empty.
+    /// No block is empty.
     blocks: Vec<Arc<[RowId]>>,
     /// Where each block begins.
     starts: Vec<u32>,
     len: u32,
 }
 
-/// A block into which rows are put is parted beyond this length.
+/// A block into which rows are inserted is split beyond this length.
 const LONGEST: usize = 1 << 11;
 
 impl RowList {
@@ -61,7 +61,7 @@ impl RowList {
         blocks.map(|(block, from): (&Arc<[RowId]>, _)| (&**block, from)).flat_map(part).copied()
     }
 
-    /// How many rows at the beginning are `before` something; all others are not.
+    /// Number of rows at the beginning for which `before` holds; it holds for no others.
     pub fn partition_point(&self, before: impl Fn(RowId) -> bool) -> u32 {
         let Some(block) = self.blocks.partition_point(|block| before(block[0])).checked_sub(1) else { return 0 };
         self.starts[block] + self.blocks[block].partition_point(|&row| before(row)) as u32
@@ -81,20 +81,20 @@ impl RowList {
         }
     }
 
-    /// The same rows under other numbers, without those that have none.
+    /// The list with new row numbers, without rows that have none.
     pub(super) fn renumbered(&self, number: impl Fn(RowId) -> Option<RowId>) -> Self {
         let mut new = Self::default();
         self.blocks.iter().for_each(|block| new.push(block.iter().copied().filter_map(&number).collect::<Vec<_>>()));
         new
     }
 
-    /// The rows of a list in the order of `key` and further ones in that order, behind those
-    /// with the same key.
+    /// Merges `new` into a list; both are in the order of `key`, and new rows go behind those with the
+    /// same key.
     pub(super) fn merged<K: Ord>(&self, new: &[RowId], key: impl Fn(RowId) -> K) -> Self {
         let (mut list, mut new, mut block) = (Self::default(), new, 0);
         while let Some(&first) = new.first() {
             let at_first = key(first);
-            // The block that it belongs to: the last that does not begin behind it.
+            // The block that it belongs to: the last one that does not begin behind it.
             let begun = self.blocks[block..].partition_point(|block| key(block[0]) <= at_first);
             let own = (block + begun).saturating_sub(1).max(block);
             self.blocks[block..own].iter().for_each(|block| list.push(Arc::clone(block)));

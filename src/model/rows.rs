@@ -1,10 +1,9 @@
-//! Allocation rows in columns: 24 bytes a row, 28 with its place in the order of
-//! deaths, 32 where frees have stacks, in chunks that published traces share.
+//! Allocation rows in columns: 24 bytes a row, 28 with its place in the order of deaths, 32 if frees
+//! have stacks, in chunks that published traces share.
 //!
-//! Rows stand in the order of their births, but for few ([`Rows::out_of_order`]).
-//! A published [`Rows`] never changes: deaths at or after its horizon are not seen
-//! through it, and a [`RowWriter`] that changes anything else of a sealed chunk
-//! copies that.
+//! Rows are in the order of their births, except for a few ([`Rows::out_of_order`]). A published
+//! [`Rows`] never changes: it does not show deaths at or after its horizon, and a [`RowWriter`] that
+//! changes anything else of a sealed chunk copies that chunk.
 
 mod append;
 mod deaths;
@@ -31,13 +30,13 @@ const CHUNK_BITS: u32 = 16;
 /// Rows of a full chunk.
 pub const CHUNK: usize = 1 << CHUNK_BITS;
 
-/// Sizes from here on are kept aside: commit ranges can exceed 4 GiB, blocks hardly do.
+/// Sizes from this one on are kept aside: commit ranges can exceed 4 GiB, blocks hardly ever do.
 const LARGE: u32 = u32::MAX;
 
-/// Upper 16 of 48 bits that stand for an address kept aside.
+/// Upper 16 of 48 bits of an address that is kept aside.
 const FAR: u16 = u16::MAX;
 
-/// Index that stands for a thread kept aside.
+/// Index of a thread that is kept aside.
 const MORE: u16 = u16::MAX;
 
 /// One life of one block or committed range.
@@ -51,18 +50,19 @@ pub struct Row {
     pub birth: Ticks,
     /// When it was freed; [`Ticks::NEVER`] if it was not.
     pub death: Ticks,
-    /// Who allocated it where.
+    /// Site at which it was allocated.
     pub site: SiteId,
     /// Allocating thread.
     pub thread: Tid,
-    /// Who freed it where, if that is known: a site of [`Trace::free_sites`](super::Trace::free_sites).
+    /// Site at which it was freed, if that is known, in
+    /// [`Trace::free_sites`](super::Trace::free_sites).
     pub freed_at: Option<SiteId>,
 }
 
 /// Sites of one chunk.
 type SiteColumn = Arc<Vec<SiteId>>;
 
-/// Columns of up to [`CHUNK`] rows, all of one length but for `death`, which has room for all.
+/// Columns of up to [`CHUNK`] rows, all of one length except for `death`, which has room for all.
 #[derive(Clone, Debug)]
 struct Columns {
     /// Birth of the first row; the others count from it, modulo 2^64.
@@ -76,13 +76,13 @@ struct Columns {
     address_high: Vec<u16>,
     /// Indices in [`Rows::threads`].
     thread: Vec<u16>,
-    /// A bit for each row that is out of order, up to the last.
+    /// A bit for each row that is out of order, up to the last such row.
     late: Vec<u64>,
     aside: Aside,
 }
 
 impl Columns {
-    /// Of rows whose births count from `base`, and their deaths from `deaths`.
+    /// Columns of rows whose births count from `base`, and their deaths from `deaths`.
     fn new(base: Ticks, deaths: Ticks) -> Self {
         Self {
             base,
@@ -98,7 +98,7 @@ impl Columns {
         }
     }
 
-    /// In the place of columns that are not needed any more.
+    /// Empty columns, in place of some that are no longer needed.
     fn empty() -> Self {
         Self {
             base: Ticks(0),
@@ -133,7 +133,7 @@ impl Columns {
     }
 }
 
-/// What has no room in the columns, by place.
+/// Values that do not fit into the columns, by place.
 #[derive(Clone, Debug, Default)]
 struct Aside {
     sizes: BTreeMap<u16, u64>,
@@ -184,14 +184,14 @@ impl Columns {
 #[derive(Clone, Debug)]
 pub struct Rows {
     chunks: Vec<Arc<Columns>>,
-    /// The chunks' sites, which may change when the rest does not.
+    /// Sites of the chunks, which may change when the rest does not.
     sites: Vec<SiteColumn>,
-    /// Who freed them, by chunk as far as that is known of any.
+    /// Sites of frees, by chunk, up to the last that has any.
     freed: Vec<FreedColumn>,
     /// Threads by index.
     threads: Arc<Vec<Tid>>,
     len: u32,
-    /// Deaths from here on are those of later publications.
+    /// Deaths from this moment on are those of later publications.
     horizon: Ticks,
     /// Rows born before one that stands before them, by birth.
     out_of_order: RowList,
@@ -234,8 +234,8 @@ impl Rows {
         self.chunks.iter().map(columns).sum::<usize>() + freed + self.out_of_order.heap_bytes() + self.by_death.heap_bytes()
     }
 
-    /// Everything before this moment is known; deaths from here on are those of later
-    /// publications, and so may be births.
+    /// The moment before which everything is known; deaths from it on are those of later publications,
+    /// and so may be births.
     pub fn horizon(&self) -> Ticks {
         self.horizon
     }
@@ -272,8 +272,8 @@ impl Rows {
         self.visible(self.chunks[chunk].death.get(at))
     }
 
-    /// Who freed one row, of [`Trace::free_sites`](super::Trace::free_sites); `None` if it was
-    /// not freed, or its free has no stack.
+    /// Site of one row's free, in [`Trace::free_sites`](super::Trace::free_sites); `None` if it was not
+    /// freed, or its free has no stack.
     pub fn freed_at(&self, id: RowId) -> Option<SiteId> {
         let (chunk, at) = split(id);
         self.chunk(chunk).freed_at(at)
@@ -297,21 +297,20 @@ impl Rows {
         Chunk { rows: self, columns: &self.chunks[index], sites: &self.sites[index], freed: self.freed.get(index), first }
     }
 
-    /// Rows that stand behind a row which was born later than they (parts of split
-    /// commit ranges, rundowns), ordered by birth. All other rows stand in the order of
-    /// birth.
+    /// Rows that stand behind a row which was born later (parts of split commit ranges, rundowns),
+    /// ordered by birth. All other rows are in the order of birth.
     pub fn out_of_order(&self) -> &RowList {
         &self.out_of_order
     }
 
-    /// Whether a row is one of them.
+    /// Whether a row is out of order.
     #[inline]
     pub fn is_out_of_order(&self, id: RowId) -> bool {
         let (chunk, at) = split(id);
         self.chunks[chunk].is_late(at)
     }
 
-    /// The rows that died in the order of their deaths; those of one tick in any order.
+    /// The rows that died, in the order of their deaths; those of one tick in any order.
     pub fn by_death(&self) -> &RowList {
         &self.by_death
     }
@@ -366,7 +365,7 @@ impl<'a> Chunk<'a> {
         self.rows.visible(self.columns.death.get(at))
     }
 
-    /// Who freed a row, by place; see [`Rows::freed_at`].
+    /// Site of a row's free, by place; see [`Rows::freed_at`].
     #[inline]
     pub fn freed_at(&self, at: usize) -> Option<SiteId> {
         let site = self.freed?.get(at)?;
@@ -374,7 +373,7 @@ impl<'a> Chunk<'a> {
         (self.death(at) != Ticks::NEVER).then_some(site)
     }
 
-    /// Whether anybody is known to have freed any of the rows.
+    /// Whether the site of the free is known of any of the rows.
     pub fn has_freed_at(&self) -> bool {
         self.freed.is_some_and(FreedColumn::is_there)
     }
@@ -391,12 +390,12 @@ impl<'a> Chunk<'a> {
         self.columns.is_late(at)
     }
 
-    /// Whether any is.
+    /// Whether any row is out of order.
     pub fn has_out_of_order(&self) -> bool {
         !self.columns.late.is_empty()
     }
 
-    /// How many of the first `count` are.
+    /// How many of the first `count` rows are out of order.
     pub fn out_of_order_before(&self, count: usize) -> u64 {
         let late = &self.columns.late;
         let whole: u64 = late.iter().take(count / 64).map(|word| u64::from(word.count_ones())).sum();
@@ -404,7 +403,7 @@ impl<'a> Chunk<'a> {
         whole + u64::from(rest)
     }
 
-    /// The last of the first `count` that is not.
+    /// The last of the first `count` rows that is in order.
     pub fn last_in_order(&self, count: usize) -> Option<usize> {
         let mut end = count;
         while end > 0 {
@@ -420,7 +419,7 @@ impl<'a> Chunk<'a> {
         None
     }
 
-    /// Whether both are views of the same rows, in which nothing but deaths can be different.
+    /// Whether both are views of the same rows, of which nothing but deaths can differ.
     pub fn is_shared_with(&self, other: &Chunk<'_>) -> bool {
         std::ptr::eq(self.columns, other.columns) && std::ptr::eq(self.sites, other.sites)
     }

@@ -1,11 +1,10 @@
-//! Which part of a capture is read into a trace, where all of it would not fit
-//! into memory.
+//! The part of a capture that is read into a trace, where all of it would not fit into memory.
 
 use std::collections::BTreeSet;
 
 use crate::units::{Layer, Pid, Ticks};
 
-/// Processes by their ids; all lives of an id are meant.
+/// Processes by id; an id means all of its lives.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Processes {
     /// All.
@@ -28,13 +27,13 @@ impl Processes {
     }
 }
 
-/// What is read: memory of these processes (commit belongs to whose pages they are,
-/// not to who asked for them), in these layers, with stacks or without.
+/// The memory that is read: that of these processes (commit belongs to the process whose pages they
+/// are, not to the one that asked for them), in these layers, with stacks or without.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scope {
-    /// Whose memory.
+    /// Processes whose memory is read.
     pub processes: Processes,
-    /// Which layers, outermost first.
+    /// Layers that are read, outermost first.
     pub layers: Vec<Layer>,
     /// Whether allocations get their call stacks.
     pub stacks: bool,
@@ -58,7 +57,7 @@ impl Scope {
     }
 }
 
-/// What becomes of a trace that outgrows its memory.
+/// Treatment of a trace that outgrows its memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WhenFull {
     /// It ends there.
@@ -73,13 +72,13 @@ pub enum WhenFull {
 pub struct Cut {
     /// Everything before this moment was read, and nothing of memory after it.
     pub at: Ticks,
-    /// What there was too little of.
+    /// The resource that ran out.
     pub reason: CutReason,
-    /// Whether there was no room either for stacks that came later for what was read.
+    /// Whether stacks are missing, too, that came later for events before the cut.
     pub stacks_missing: bool,
 }
 
-/// What a load ran out of.
+/// A resource that a load ran out of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CutReason {
     /// The memory that may be used.

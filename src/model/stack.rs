@@ -1,6 +1,6 @@
-//! Call stacks, interned as a trie with parent pointers: outermost frame at the
-//! top, one node for each distinct way to get somewhere. Parents come before their
-//! children, so sums over subtrees are one pass from the end.
+//! Call stacks, interned as a trie with parent pointers: outermost frame at the top, one node for each
+//! distinct call path. Parents come before their children, so sums over subtrees are one pass from the
+//! end.
 //!
 //! Stacks can be known late: a key is defined after the events that use it, and a
 //! kernel part is joined with a user part. Until then a [`StackRef`] stands for
@@ -52,7 +52,7 @@ impl Stacks {
         self.len() == 1
     }
 
-    /// The frame around `node`'s.
+    /// The node of the frame that called `node`'s.
     pub fn parent(&self, node: NodeId) -> NodeId {
         self.parent[node.0 as usize]
     }
@@ -62,7 +62,7 @@ impl Stacks {
         self.address[node.0 as usize]
     }
 
-    /// `node` and the nodes around it, innermost first, without the root.
+    /// `node` and the nodes of its callers, innermost first, without the root.
     pub fn chain(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         let up = |&node: &NodeId| Some(self.parent(node));
         std::iter::successors(Some(node), up).take_while(|&node| node != NodeId::ROOT)
@@ -97,7 +97,7 @@ impl StackRef {
         Self(node.0)
     }
 
-    /// Whether it stands for a stack that no definition changes.
+    /// Whether no definition can change the stack for which it stands.
     pub(super) fn is_known(self) -> bool {
         matches!(self.target(), Target::Node(_))
     }
@@ -116,8 +116,8 @@ impl StackRef {
     }
 }
 
-/// A key that was used and waits for its definition. One cache line: whoever looks for
-/// it waits for one.
+/// A key that was used and waits for its definition. It takes one cache line, so that a look-up waits
+/// for one only.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct OpenKey {
@@ -127,8 +127,8 @@ struct OpenKey {
     sites: KnownSites,
 }
 
-/// What a key stands for at one tick. Most keys belong to events that are not of
-/// interest, so their frames are interned only if somebody refers to them.
+/// The stack of a key that was defined at the latest tick. Most keys belong to events of no interest,
+/// so their frames are interned only if something refers to them.
 #[derive(Clone, Debug)]
 struct Fresh {
     part: StackPart,
@@ -168,7 +168,7 @@ pub(super) struct Interner {
     trie: Trie,
     hashing: Hashing,
     whole: HashTable<Whole>,
-    /// What each key reference stands for, once it is defined.
+    /// The stack of each key reference, once it is defined.
     keys: Vec<Option<NodeId>>,
     /// Keys that are used and not yet defined, by part.
     open_keys: [HashTable<OpenKey>; 2],
@@ -185,12 +185,12 @@ impl Interner {
         &self.trie.stacks
     }
 
-    /// The same for good: nothing can be interned any more.
+    /// Takes the stacks for good: nothing can be interned any more.
     pub(super) fn take_stacks(&mut self) -> Stacks {
         std::mem::take(self).trie.stacks
     }
 
-    /// Bytes in memory, those among them that the definitions of open keys may take.
+    /// Bytes in memory, including those that the definitions of open keys may take.
     pub(super) fn bytes(&self) -> u64 {
         const TO_DEFINE: u64 = 512;
         let Self { trie, whole, keys, open_keys, pairs, pair_index, .. } = self;
@@ -203,12 +203,12 @@ impl Interner {
             + open_keys.iter().map(HashTable::len).sum::<usize>() as u64 * TO_DEFINE
     }
 
-    /// Frames innermost first.
+    /// Interns frames, innermost first.
     pub(super) fn frames(&mut self, frames: Frames<'_>) -> StackRef {
         self.whole(frames).stack()
     }
 
-    /// The same with the latest sites of the stack.
+    /// Interns frames, and returns the stack with its latest sites.
     pub(super) fn whole(&mut self, frames: Frames<'_>) -> &mut Whole {
         let Self { whole, trie, hashing, .. } = self;
         let digest = frames.digest();
@@ -218,8 +218,8 @@ impl Interner {
         entry.or_insert_with(made).into_mut()
     }
 
-    /// Looks for a whole stack, many of which are looked for before the first is needed: the
-    /// processor then waits for all of them at once.
+    /// Looks up a whole stack. Many are looked up before the first result is needed: the processor then
+    /// waits for all of them at once.
     #[inline(always)]
     pub(super) fn place_of_whole(&self, digest: Digest) -> WholePlace {
         let place = self.whole.find_bucket_index(self.hashing.hash_one(digest), |whole| whole.digest == digest);
@@ -233,7 +233,8 @@ impl Interner {
         whole.sites.of(user)
     }
 
-    /// Sites of those who allocate, or of those who free, have new numbers, or none.
+    /// Gives the sites of allocations, or those of frees, their new numbers; sites without one are
+    /// dropped.
     pub(super) fn renumber_sites(&mut self, number: &[SiteId], frees: bool) {
         let keys = self.open_keys.iter_mut().flat_map(HashTable::iter_mut).map(|open| &mut open.sites);
         let whole = self.whole.iter_mut().map(|whole| &mut whole.sites);
@@ -244,7 +245,7 @@ impl Interner {
         self.whole(frames).node
     }
 
-    /// A reference by key, made at raw time `time`: the first definition from then on counts.
+    /// A reference by key, made at raw time `time`: it means the first definition from then on.
     pub(super) fn key(&mut self, part: StackPart, key: u64, time: i64) -> StackRef {
         if let Some(stack) = self.key_if_fresh(part, key, time) {
             return stack;
@@ -264,7 +265,7 @@ impl Interner {
             .into_mut()
     }
 
-    /// Looks for a user's key, as [`Interner::place_of_whole`] for a stack.
+    /// Looks up a user-mode key, as [`Interner::place_of_whole`] does a stack.
     #[inline(always)]
     pub(super) fn place_of_key(&self, key: u64) -> KeyPlace {
         let table = &self.open_keys[StackPart::User as usize];
@@ -272,7 +273,7 @@ impl Interner {
         KeyPlace(place.map_or(NOWHERE, |place| place as u32))
     }
 
-    /// The site of a user's key that has to be defined yet and was found at a place, if it is known.
+    /// The site of a user-mode key that is not defined yet and was found at a place, if it is known.
     #[inline(always)]
     pub(super) fn site_of_key(&self, place: KeyPlace, key: u64, user: SiteUser, time: i64) -> Option<SiteId> {
         if self.is_fresh(time) {
@@ -283,7 +284,8 @@ impl Interner {
         open.sites.of(user)
     }
 
-    /// The same as [`Interner::key`] for a user's stack, and its latest sites if it has to be defined yet.
+    /// Like [`Interner::key`] for a user-mode stack, with its latest sites if the key is not defined
+    /// yet.
     pub(super) fn key_and_sites(&mut self, key: u64, time: i64) -> (StackRef, Option<&mut KnownSites>) {
         match self.key_if_fresh(StackPart::User, key, time) {
             Some(stack) => (stack, None),
@@ -317,7 +319,7 @@ impl Interner {
         Some(StackRef::node(node))
     }
 
-    /// Defines what `key` has stood for since its last definition.
+    /// Defines the stack for which `key` has stood since its last definition.
     pub(super) fn define(&mut self, part: StackPart, key: u64, frames: Frames<'_>, time: i64) {
         if self.fresh_time != time {
             self.fresh.clear();
@@ -331,13 +333,13 @@ impl Interner {
                 self.keys[open.index as usize] = Some(node);
                 FreshStack::Node(node)
             }
-            Err(_) if self.fresh.len() >= 64 => return, // a full tick of them is not kept
+            Err(_) if self.fresh.len() >= 64 => return, // no more of one tick are kept
             Err(_) => FreshStack::Frames(frames.addresses().into()),
         };
         self.fresh.push(Fresh { part, key, stack });
     }
 
-    /// What stands for the part of a stack that came.
+    /// A reference to the part of a stack that came.
     pub(super) fn reference(&mut self, part: StackPart, stack: CallStack<'_>) -> StackRef {
         match stack {
             CallStack::Nothing => StackRef::NONE,
@@ -346,7 +348,7 @@ impl Interner {
         }
     }
 
-    /// The kernel part and the user part of one stack.
+    /// Joins the kernel part and the user part of one stack.
     pub(super) fn join(&mut self, kernel: StackRef, user: StackRef) -> StackRef {
         let index = *self.pair_index.entry((kernel, user)).or_insert_with(|| {
             self.pairs.push((kernel, user, None));
@@ -355,7 +357,7 @@ impl Interner {
         StackRef::tagged(2, index)
     }
 
-    /// The node that `stack` stands for, as far as it is known now.
+    /// The node for which `stack` stands, as far as it is known now.
     pub(super) fn resolve(&mut self, stack: StackRef) -> NodeId {
         match stack.target() {
             Target::Node(node) => node,

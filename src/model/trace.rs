@@ -19,14 +19,14 @@ use crate::units::{Interval, Layer, Pid, Ticks, Tid};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SiteId(pub u32);
 
-/// Who allocated where, or who freed: heap and stack, and for commits whose code it was.
+/// Where memory was allocated, or freed: heap and stack, and for commits the process whose code it was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Site {
     /// Heap, and through it process and layer.
     pub heap: HeapId,
     /// Call stack, [`NodeId::ROOT`] if none was recorded.
     pub stack: NodeId,
-    /// Whose code it was: not the heap's process for commits made in another process.
+    /// Process whose code it was: not the heap's process for commits made in another process.
     pub caller: ProcessId,
     /// Birth, or death, of the site's first row: the moment at which its frames are named.
     pub first: Ticks,
@@ -47,8 +47,8 @@ impl Clock {
         t.0 as f64 / self.frequency as f64
     }
 
-    /// The nearest tick to a number of nanoseconds, halves away from zero; clamped
-    /// to ordinary moments. Exact, where [`Clock::ticks`] goes through a fraction.
+    /// The nearest tick to a number of nanoseconds, halves away from zero; clamped to ordinary moments.
+    /// Exact, unlike [`Clock::ticks`], which goes through a fraction.
     pub fn nearest_tick(&self, nanos: i128) -> Ticks {
         const NANOS_PER_SECOND: u128 = 1_000_000_000;
         let ticks =
@@ -79,13 +79,12 @@ pub struct Quality {
     pub superseded_allocations: u64,
     /// Problems with the input.
     pub problems: u64,
-    /// Frees that told neither process nor stack, and whose block was the only one at their
-    /// heap and address.
+    /// Frees without process and stack, whose block was the only one at their heap and address.
     pub inferred_frees: u64,
-    /// Events that were told twice, by one file or by several, and changed nothing. Stacks are not
+    /// Events that occur twice, in one file or in several; the copies changed nothing. Stacks are not
     /// counted apart from their events.
     pub duplicate_events: u64,
-    /// Whether sizes add up to more than numbers of 64 bits hold: sums stop there, and changes are unknown.
+    /// Whether sizes add up to more than 64-bit numbers hold: sums stop there, and changes are unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sums_saturate: bool,
 }
@@ -93,17 +92,17 @@ pub struct Quality {
 /// A free of a block that was not alive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnmatchedFree {
-    /// When.
+    /// Its time.
     pub time: Ticks,
-    /// By whom.
+    /// Process that freed.
     pub pid: Pid,
-    /// In which layer.
+    /// Layer of the block.
     pub layer: Layer,
-    /// In which heap.
+    /// Handle of the heap.
     pub handle: u64,
-    /// The same heap, if anything else is known of it.
+    /// The heap, if anything else is known of it.
     pub heap: Option<HeapId>,
-    /// Of what.
+    /// Address of the block.
     pub address: u64,
     /// Call stack, [`NodeId::ROOT`] if none was recorded.
     pub stack: NodeId,
@@ -125,14 +124,14 @@ pub struct Trace {
     /// From the trace start, or the first event if that is earlier, to one tick after the last event,
     /// or to the cut.
     pub span: Interval,
-    /// What was read.
+    /// The part of the capture that was read.
     pub scope: Scope,
     /// Where reading stopped for want of room, if it did.
     pub cut: Option<Cut>,
     /// Allocations that were freed before this moment were dropped for want of room, if
     /// any were: numbers before it are lower bounds.
     pub forgotten: Option<Ticks>,
-    /// Bytes that rows, stacks and tables took while they were built, reckoned.
+    /// Bytes that rows, stacks and tables took while they were built, as calculated.
     pub load_bytes: u64,
     /// Lives of processes, by [`ProcessId`].
     pub processes: Vec<Arc<Process>>,
@@ -140,8 +139,7 @@ pub struct Trace {
     pub heaps: Vec<Heap>,
     /// Sites, by [`SiteId`].
     pub sites: Vec<Site>,
-    /// Who freed where: sites of their own, of which [`Rows::freed_at`] tells the numbers.
-    /// Empty where no free has a stack.
+    /// Sites of frees, whose numbers are those of [`Rows::freed_at`]. Empty if no free has a stack.
     pub free_sites: Vec<Site>,
     /// Call stacks.
     pub stacks: Stacks,
@@ -153,7 +151,7 @@ pub struct Trace {
     pub volumes: Vec<(String, String)>,
     /// Counters of the system, of processes and heaps, by [`CounterId`](super::CounterId).
     pub counters: Vec<Counter>,
-    /// What programs did meanwhile.
+    /// Activity of programs.
     pub activity: Activity,
     /// Where something was lost, by time.
     pub losses: Arc<[Loss]>,
@@ -163,9 +161,9 @@ pub struct Trace {
     pub unmatched: Vec<UnmatchedFree>,
     /// Events by kind.
     pub counts: EventCounts,
-    /// What each file repeats of others, in the order of the files.
+    /// Copies in each file, in the order of the files.
     pub copies: Vec<FileCopies>,
-    /// What was wrong with the input; at most [`crate::problem::Problems::KEPT`].
+    /// Problems with the input; at most [`crate::problem::Problems::KEPT`].
     pub problems: Vec<Problem>,
     /// Whether all input has been read.
     pub complete: bool,
@@ -189,7 +187,7 @@ impl Trace {
         &self.sites[id.0 as usize]
     }
 
-    /// Who freed a row and where, if that was recorded.
+    /// Site at which a row was freed, if that was recorded.
     pub fn freed_at(&self, row: RowId) -> Option<&Site> {
         self.rows.freed_at(row).map(|site| &self.free_sites[site.0 as usize])
     }
@@ -211,7 +209,8 @@ impl Trace {
         self.mapped_at(process, address, at).module
     }
 
-    /// The same, and for how long that is so; and the managed method that is there at that moment.
+    /// The module that [`Self::module_at`] finds, the managed method there at that moment, and for how
+    /// long both hold.
     pub fn mapped_at(&self, process: ProcessId, address: u64, at: Ticks) -> MappedModule<'_> {
         let mapped = self.derived.modules.find(&self.processes, process, address, at);
         if self.activity.managed.is_empty() {
@@ -222,8 +221,8 @@ impl Trace {
         MappedModule { method, during, ..mapped }
     }
 
-    /// The process that made a free of an unknown block, if it is known: the life of its
-    /// id at that moment, or else any.
+    /// The process that made an unmatched free, if it is known: the life of its id at that moment, or
+    /// else the first.
     pub fn process_of_free(&self, free: &UnmatchedFree) -> Option<ProcessId> {
         if let Some(heap) = free.heap {
             return Some(self.heap(heap).process);
@@ -233,35 +232,34 @@ impl Trace {
         lives.going_on(free.pid, free.time).filter(has_begun).or_else(|| lives.first(free.pid))
     }
 
-    /// Whether this trace is an earlier publication and what came after it: the same rows
-    /// and heaps with the same numbers, but that rows may have been given other sites in
-    /// their heap, and may have been split.
+    /// Whether this trace continues an earlier publication: the same rows and heaps have the same
+    /// numbers, except that rows may have got other sites in their heap, and may have been split.
     pub fn continues(&self, earlier: &Self) -> bool {
         self.lineage == earlier.lineage && self.rows.len() >= earlier.rows.len() && !self.complete
     }
 
-    /// Which builder made it. Its publications number processes, heaps, counters and
+    /// The builder that made it. All publications of one builder number processes, heaps, counters and
     /// stacks alike.
     pub fn builder(&self) -> BuilderId {
         self.lineage.builder
     }
 
-    /// Whether the rows of an earlier publication have the same numbers here, as all else.
+    /// Whether the rows of an earlier publication have the same numbers here, as all else has.
     pub fn keeps_rows(&self, earlier: &Self) -> bool {
         self.builder() == earlier.builder() && self.forgotten == earlier.forgotten
     }
 
-    /// Stacks and sites in order; made when it is first asked for.
+    /// Stacks and sites in the order of an outline; made when it is first asked for.
     pub fn outline(&self) -> &Outline {
         self.derived.outline.get_or_init(|| Outline::of(&self.stacks, &self.sites, self.heaps.len()))
     }
 }
 
-/// Tells builders apart.
+/// Identity of a builder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BuilderId(u64);
 
-/// Which builder made a trace, and how often something came into its past or went.
+/// The builder of a trace, and how often something was added to its past or removed from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Lineage {
     builder: BuilderId,
@@ -269,14 +267,14 @@ pub(super) struct Lineage {
 }
 
 impl Lineage {
-    /// Of a new builder.
+    /// The lineage of a new builder.
     pub(super) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self { builder: BuilderId(NEXT.fetch_add(1, Ordering::Relaxed)), past: 0 }
     }
 }
 
-/// What follows from the rest of a trace and is made when it is first asked for.
+/// Data derived from the rest of a trace, made when it is first asked for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Derived {
     outline: OnceLock<Outline>,

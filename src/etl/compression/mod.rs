@@ -97,7 +97,7 @@ impl Error {
 /// Why no form fits: the failure of the expected one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Misfit {
-    /// The size is right, but so many bytes of input are left over.
+    /// The size is right, but this many bytes of input are left over.
     LeftOver(usize),
     /// It ended in an error.
     Broken(Error),

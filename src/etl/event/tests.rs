@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A buffer with one kernel event whose payload is one byte, behind so many performance counters.
+/// A buffer with one kernel event whose payload is one byte behind `counters` performance counters.
 fn buffer(kind: HeaderKind, pointer: PointerSize, version: u16, counters: usize) -> Vec<u8> {
     let mut event = vec![0; kind.header_len() + counters * 8];
     event.push(0x77);

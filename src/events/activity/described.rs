@@ -1,8 +1,8 @@
-//! Events that say what their fields are: self-describing ones (TraceLogging) in an item of their
-//! own, those with a manifest in the description that merging adds to the trace (EventMetadata,
-//! whose payload is the TRACE_EVENT_INFO of Windows' event helper).
+//! Events that describe their fields: self-describing ones (TraceLogging) in an extended item, events
+//! of a manifest in the description that merging adds to the trace (EventMetadata, whose payload is the
+//! TRACE_EVENT_INFO of Windows' event helper).
 //!
-//! Values are put into words as far as their layout is known: at the first field that is not, a
+//! Values are formatted as far as their layout is known: at the first field with an unknown layout, the
 //! list ends with an ellipsis. Layouts: Microsoft's `TraceLoggingProvider.h` and `tdh.h`, as their
 //! documentation and PerfView's parser have them; checked on public traces.
 //!
@@ -13,16 +13,16 @@ use std::fmt::Write as _;
 use crate::etl::{Guid, RawEvent, address_at, ansi_at, guid_at, i64_at, u8_at, u16_at, u32_at, u64_at, utf16_field, utf16z_at};
 use crate::units::PointerSize;
 
-/// Fields of one event that are looked at.
+/// Most fields of one event that are read.
 const MAX_FIELDS: usize = 64;
 
-/// UTF-16 units of a name in a description; many names can be one text.
+/// Most UTF-16 units of a name in a description. (Many names can point to the same text.)
 const MAX_NAME: usize = 64;
 
-/// Bytes of text that are made of one event.
+/// Most bytes of text that are made of one event.
 pub(super) const MAX_TEXT: usize = 512;
 
-/// How a value is stored; numbers as both kinds of descriptions have them.
+/// Storage type of a value; both kinds of descriptions use these numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InType(pub u16);
 
@@ -58,43 +58,43 @@ impl InType {
 /// A field of an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Field {
-    /// What it is called.
+    /// Its name.
     pub name: Box<str>,
     /// How it is stored.
     pub stored: InType,
-    /// Whether it is one value; lists and what else has a length of its own are not read.
+    /// Whether it is a single value; lists and other fields with a length of their own are not read.
     pub is_single: bool,
 }
 
-/// What events of one kind are called, and their fields, of a provider with a manifest.
+/// Name and fields of one kind of event of a provider with a manifest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EventSchema {
     /// The provider.
     pub provider: Guid,
-    /// Its name, or nothing.
+    /// Its name, or empty.
     pub provider_name: Box<str>,
-    /// Which event.
+    /// Event id.
     pub id: u16,
-    /// Of which version.
+    /// Event version.
     pub version: u8,
-    /// What it is called.
+    /// Name of the event.
     pub name: Box<str>,
-    /// In order.
+    /// Its fields, in order.
     pub fields: Box<[Field]>,
 }
 
 impl EventSchema {
-    /// One event in words.
+    /// Formats one event as text.
     pub fn text(&self, payload: &[u8], pointer: PointerSize) -> String {
         described(&self.name, &self.fields, payload, pointer)
     }
 }
 
-/// An event in words: its name and what its fields hold.
+/// Formats an event as text: its name and the values of its fields.
 fn described(name: &str, fields: &[Field], payload: &[u8], pointer: PointerSize) -> String {
     let values = Values { payload, pointer, at: 0 };
     let mut text = name.to_owned();
-    // A single text says all: `Level loaded`, not `text=Level loaded`.
+    // A single field is shown without its name: `Level loaded`, not `text=Level loaded`.
     let is_single = fields.len() == 1;
     for (n, value) in values.of(fields).enumerate() {
         let Some((field, value)) = value else {
@@ -120,7 +120,7 @@ fn described(name: &str, fields: &[Field], payload: &[u8], pointer: PointerSize)
     shortened(text)
 }
 
-/// Not more than [`MAX_TEXT`] bytes of it.
+/// Cuts a text to [`MAX_TEXT`] bytes, with an ellipsis.
 pub(super) fn shortened(mut text: String) -> String {
     if text.len() > MAX_TEXT {
         let end = (0..=MAX_TEXT).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
@@ -130,7 +130,7 @@ pub(super) fn shortened(mut text: String) -> String {
     text
 }
 
-/// Reads values one behind the other.
+/// Reads the values of a payload one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
     payload: &'a [u8],
@@ -139,7 +139,8 @@ pub struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// Name and value of each field; `None` at the first that cannot be read, which is the last.
+    /// Name and value of each field. The first field that cannot be read gives `None`, which is the
+    /// last item.
     fn of(mut self, fields: &'a [Field]) -> impl Iterator<Item = Option<(&'a str, String)>> {
         let mut is_over = false;
         fields.iter().map_while(move |field| {
@@ -188,14 +189,14 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Bytes behind their number.
+/// The bytes of a string that stand behind their number (16 bits).
 fn counted(payload: &[u8], at: usize) -> Option<&[u8]> {
     let size = usize::from(u16_at(payload, at)?);
     payload.get(at + 2..at + 2 + size)
 }
 
-/// A self-describing event in words; `metadata` is its item with the description, whose first
-/// word is its size. `None` if that is damaged.
+/// Formats a self-describing event as text; `metadata` is its extended item with the description, whose
+/// first word is its size. `None` if the description is damaged.
 pub(super) fn self_described(metadata: &[u8], payload: &[u8], pointer: PointerSize) -> Option<String> {
     let size = usize::from(u16_at(metadata, 0)?);
     let metadata = metadata.get(..size)?;
@@ -209,7 +210,7 @@ pub(super) fn self_described(metadata: &[u8], payload: &[u8], pointer: PointerSi
     Some(described(&name, &fields, payload, pointer))
 }
 
-/// Behind a chain of bytes of which all but the last have their upper bit set.
+/// The offset behind a chain of bytes of which all but the last have their upper bit set.
 fn skip_tags(bytes: &[u8], mut at: usize) -> Option<usize> {
     while u8_at(bytes, at)? & 0x80 != 0 {
         at += 1;
@@ -245,14 +246,14 @@ fn self_described_field(metadata: &[u8], at: usize) -> Option<(Field, usize)> {
     Some((field, at))
 }
 
-/// The name of a self-describing event's provider; `traits` is its item with that.
+/// The name of a self-describing event's provider, from the extended item with its `traits`.
 pub(in crate::events) fn provider_name(traits: &[u8]) -> Option<String> {
     let size = usize::from(u16_at(traits, 0)?);
     Some(shortened(ansi_at(traits.get(..size)?, 2)?.0))
 }
 
-/// What merging tells of the events of a provider with a manifest; nothing for what else it
-/// tells of providers. `None` if the description is cut off.
+/// The schema that merging adds for an event of a provider with a manifest; `Some(None)` for the other
+/// events of that class. `None` if the description is cut off.
 pub(in crate::events) fn schema(opcode: u8, raw: &RawEvent<'_>) -> Option<Option<EventSchema>> {
     const TRACE_EVENT_INFO: u8 = 32;
     const FIRST_PROPERTY: usize = 0x70;
@@ -274,7 +275,7 @@ pub(in crate::events) fn schema(opcode: u8, raw: &RawEvent<'_>) -> Option<Option
     let [task, opcode] = [named(0x44)?, named(0x48)?];
     let name: Box<str> = match (&*task, &*opcode) {
         ("", name) | (name, "") => name.into(),
-        // An opcode that only says that there is something says nothing.
+        // The opcode "Info" adds nothing to the name of the task.
         (task, "Info" | "info") => task.into(),
         (task, opcode) => format!("{task} {opcode}").into(),
     };

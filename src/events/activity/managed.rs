@@ -1,21 +1,21 @@
-//! What the .NET runtime tells: where it put the code of which method, modules, collections of
-//! its garbage and the sizes of its heaps.
+//! Events of the .NET runtime: where the code of each method is, modules, garbage collections and the
+//! sizes of its heaps.
 //!
-//! The runtime's provider tells what happens, the rundown provider what there is when a trace
-//! begins or ends. Ids and payloads: the runtime's manifest as Microsoft documents it, and
-//! PerfView's parser; checked on public traces.
+//! The runtime's provider reports what happens; the rundown provider reports what exists when a trace
+//! begins or ends. Ids and payloads: the runtime's manifest as Microsoft documents it, and PerfView's
+//! parser; checked on public traces.
 
 use crate::etl::{RawEvent, u16_at, u32_at, u64_at, utf16z_at};
 use crate::events::names;
 
-/// Something of the runtime in the process that wrote the event.
+/// An event of the runtime, about the process that wrote it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ManagedEvent {
     /// A method's code was made or is gone.
     Method(MethodChange, Box<ManagedMethod>),
     /// A module's file.
     Module {
-        /// As methods name it.
+        /// Id by which methods name it.
         id: u64,
         /// Path of its code, or its name.
         path: Box<str>,
@@ -28,7 +28,7 @@ pub enum ManagedEvent {
     Heaps(ManagedHeaps),
 }
 
-/// What happened to a method's code.
+/// A change of a method's code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MethodChange {
     /// It was made, or loaded.
@@ -44,9 +44,9 @@ pub enum MethodChange {
 pub struct ManagedMethod {
     /// Its module.
     pub module: u64,
-    /// First byte.
+    /// Address of its first byte.
     pub start: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
     /// Whether it was compiled while the program ran.
     pub is_jitted: bool,
@@ -61,7 +61,7 @@ pub struct ManagedMethod {
 pub struct CollectionReason(pub u32);
 
 impl CollectionReason {
-    /// In the words of its documentation; nothing for those that are not known.
+    /// The reason in the words of the runtime's documentation; `None` for unknown numbers.
     pub fn words(self) -> Option<&'static str> {
         Some(match self.0 {
             0 => "small objects",
@@ -83,36 +83,36 @@ impl CollectionReason {
     }
 }
 
-/// Which collection of a process.
+/// Identity of a collection within a process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CollectionId {
     /// The runtime, of which a process can have several.
     pub runtime: u16,
-    /// Counted by that.
+    /// Number of the collection, counted by that runtime.
     pub number: u32,
 }
 
-/// A collection of garbage.
+/// A garbage collection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Collection {
-    /// Which; two events tell of one, in two versions.
+    /// Its identity; the runtime writes two events for one collection, in two versions.
     pub id: CollectionId,
-    /// The oldest generation of it, if that is told.
+    /// The oldest generation that is collected, if the event gives it.
     pub generation: Option<u32>,
-    /// Why.
+    /// Its reason.
     pub reason: CollectionReason,
-    /// Whether the program runs on meanwhile.
+    /// Whether the program keeps running meanwhile.
     pub is_background: bool,
 }
 
 /// Bytes by generation: 0, 1, 2, large objects, pinned objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ManagedHeaps {
-    /// What is in each of them.
+    /// Bytes in each of them.
     pub generations: [u64; 5],
 }
 
-/// Ids; those of methods and modules mean something else in the rundown.
+/// Event ids; those of methods and modules mean something else in the rundown provider.
 mod id {
     pub const GC_START: u16 = 1;
     pub const GC_END: u16 = 2;
@@ -121,12 +121,12 @@ mod id {
     pub const METHOD_UNLOAD_VERBOSE: u16 = 144;
     pub const MODULE_LOAD: u16 = 152;
     pub const MODULE_UNLOAD: u16 = 153;
-    /// Of the rundown: methods and modules at the end.
+    /// Of the rundown provider: modules at its start and at its end.
     pub const MODULE_RUNDOWN_START: u16 = 153;
     pub const MODULE_RUNDOWN_END: u16 = 154;
 }
 
-/// An event of the runtime; nothing for what is of no interest. `None` if it is too short.
+/// Reads an event of the runtime; `Some(None)` for events of no interest. `None` if it is too short.
 pub(super) fn event(is_rundown: bool, id: u16, raw: &RawEvent<'_>) -> Option<Option<ManagedEvent>> {
     let event = match (is_rundown, id) {
         (false, id::METHOD_LOAD_VERBOSE) => ManagedEvent::Method(MethodChange::Load, method(raw)?),
@@ -141,7 +141,7 @@ pub(super) fn event(is_rundown: bool, id: u16, raw: &RawEvent<'_>) -> Option<Opt
     Some(Some(event))
 }
 
-/// Method id, module id, start, size, token, flags, then namespace, name and signature.
+/// Layout: method id, module id, start, size, token, flags, then namespace, name and signature.
 fn method(raw: &RawEvent<'_>) -> Option<Box<ManagedMethod>> {
     const DYNAMIC: u32 = 1;
     const JITTED: u32 = 8;
@@ -161,8 +161,8 @@ fn method(raw: &RawEvent<'_>) -> Option<Box<ManagedMethod>> {
     }))
 }
 
-/// Module id, assembly id, flags and a reserved word, then the paths of its code and of the
-/// image that was compiled of it.
+/// Layout: module id, assembly id, flags and a reserved word, then the path of its code and that of the
+/// native image compiled from it.
 fn module(raw: &RawEvent<'_>) -> Option<ManagedEvent> {
     let (path, at) = utf16z_at(raw.payload, 24)?;
     let (native, _) = utf16z_at(raw.payload, at)?;
@@ -170,7 +170,8 @@ fn module(raw: &RawEvent<'_>) -> Option<ManagedEvent> {
     Some(ManagedEvent::Module { id: u64_at(raw.payload, 0)?, path: names::path(path).into() })
 }
 
-/// Number and reason before version 1; number, generation, reason, kind and runtime from then on.
+/// Layout: number and reason before version 1; number, generation, reason, kind and runtime from then
+/// on.
 fn collection(raw: &RawEvent<'_>) -> Option<Collection> {
     const BACKGROUND: u32 = 1;
     let word = |n: usize| u32_at(raw.payload, 4 * n);
@@ -187,14 +188,14 @@ fn collection(raw: &RawEvent<'_>) -> Option<Collection> {
     })
 }
 
-/// Number and generation, and the runtime from version 1 on.
+/// Layout: number and generation, and the runtime from version 1 on.
 fn collection_end(raw: &RawEvent<'_>) -> Option<CollectionId> {
     let runtime = if raw.version == 0 { 0 } else { u16_at(raw.payload, 8)? };
     Some(CollectionId { runtime, number: u32_at(raw.payload, 0)? })
 }
 
-/// Size and what was promoted of generations 0 to 2 and of large objects, some counts, and from
-/// version 2 on the same of pinned objects.
+/// Layout: size and promoted bytes of generations 0 to 2 and of large objects, some counts, and from
+/// version 2 on size and promoted bytes of pinned objects.
 fn heaps(raw: &RawEvent<'_>) -> Option<ManagedHeaps> {
     const PINNED_AT: usize = 94;
     let size = |n: usize| u64_at(raw.payload, 16 * n);

@@ -1,4 +1,4 @@
-//! Marks: moments that somebody gave a text.
+//! Marks: moments to which somebody gave a text.
 //!
 //! | who | what | payload |
 //! |-|-|-|
@@ -14,48 +14,48 @@ use crate::events::provider_names::known_name;
 use crate::format::plain;
 use crate::units::PointerSize;
 
-/// Somebody marked a moment.
+/// A moment that somebody marked.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MarkEvent {
-    /// Who: provider or class.
+    /// Provider or event class that wrote it.
     pub provider: Guid,
     /// Its name, if it is known.
     pub provider_name: Option<Box<str>>,
-    /// What it says.
+    /// Its text.
     pub text: MarkText,
-    /// Milliseconds that it looks back on, if it ends something.
+    /// Duration in milliseconds up to its moment, if it ends something.
     pub lasted_ms: Option<f32>,
 }
 
-/// What a mark says.
+/// The text of a mark.
 #[derive(Clone, PartialEq, Debug)]
 pub enum MarkText {
-    /// This.
+    /// It is known.
     Known(Box<str>),
-    /// What its provider's description will tell.
+    /// It follows from a description that its provider gives later in the trace.
     Untold(Untold),
 }
 
 /// An event that does not describe itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Untold {
-    /// Which.
+    /// Event id.
     pub id: u16,
-    /// Of which version.
+    /// Event version.
     pub version: u8,
-    /// Pointers in its payload.
+    /// Pointer size of its payload.
     pub pointer: PointerSize,
     /// The beginning of its payload.
     pub payload: Box<[u8]>,
 }
 
-/// Bytes of a payload that are kept until it is described.
+/// Most bytes of a payload that are kept until it is described.
 const MAX_PAYLOAD: usize = 256;
 
-/// A mark in the kernel's own session.
+/// Reads a mark of the kernel's own session.
 pub(super) fn of_trace(raw: &RawEvent<'_>) -> Option<MarkEvent> {
     let bytes = raw.payload;
-    // Declared wide and written narrow by everybody; taken as it looks.
+    // Declared as UTF-16, but everybody writes bytes: its content decides.
     let is_wide = bytes.len() > 3 && bytes.as_chunks::<2>().0.iter().all(|&[_, high]| high == 0);
     let (text, _) = if is_wide { utf16z_at(bytes, 0)? } else { ansi_at(bytes, 0)? };
     Some(known(class::PERF_INFO, None, &text, None))
@@ -66,13 +66,13 @@ fn known(provider: Guid, name: Option<&str>, text: &str, lasted_ms: Option<f32>)
     MarkEvent { provider, provider_name: name.map(Into::into), text, lasted_ms }
 }
 
-/// Marks and scopes of UIforETW's providers; ids and payloads are those of its manifest. A scope is
-/// told at its end, with how long it lasted. Nothing for their other events.
+/// Reads marks and scopes of UIforETW's providers; ids and payloads are those of its manifest. A scope
+/// becomes a mark at its end, with its duration. `Some(None)` for their other events.
 pub(super) fn of_ui_for_etw(provider: Guid, id: u16, raw: &RawEvent<'_>) -> Option<Option<MarkEvent>> {
     const SCOPE_END: u16 = 101;
     const MARK: u16 = 102;
     const MARK_WIDE: u16 = 114;
-    // By id, how many numbers follow the text, and whether they are whole.
+    // Event id, how many numbers follow the text, and whether they are integers.
     const WITH_NUMBERS: [(u16, usize, bool); 8] = [
         (104, 1, true),
         (105, 2, true),
@@ -134,9 +134,9 @@ impl MarkProviders {
     }
 }
 
-/// What an event without a description says: its number, and the text that it is, if it is one.
+/// The fallback text of an event without a description: its number, and its payload if that is text.
 impl Untold {
-    /// In words.
+    /// Formats it as text.
     pub fn text(&self) -> String {
         let text = utf16z_at(&self.payload, 0).filter(|(text, end)| *end == self.payload.len() && is_readable(text));
         let text =

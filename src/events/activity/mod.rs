@@ -1,12 +1,12 @@
-//! What a program did while memory changed: marks, frames of a game that were shown, code and
-//! collections of the .NET runtime, processor samples.
+//! Activity of programs while memory changed: marks, frames that a game presented, code and garbage
+//! collections of the .NET runtime, CPU samples.
 //!
-//! None of it is memory's, so nothing here changes a number of heaps and pages. Of providers
-//! whose events are marks only because the user named them ([`MarkProviders`]) nothing is read
-//! otherwise.
+//! None of these events is about memory, so nothing here changes a number of heaps and pages. A
+//! provider that is read only because the user named it ([`MarkProviders`]) gives marks and nothing
+//! else.
 //!
-//! Cost: nothing for events of other kinds but the comparisons of their class; a sample is a record
-//! like any other, all else is rare.
+//! Cost: for events of other kinds only the comparisons of their class; a sample is a record like any
+//! other, all else is rare.
 
 mod described;
 mod managed;
@@ -28,24 +28,23 @@ use super::hooks::{class, hook};
 use super::{Event, Record};
 use crate::etl::{EventId, RawEvent};
 
-/// One of these events.
+/// An event of a program's activity.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ActivityEvent {
     /// Somebody marked a moment.
     Mark(MarkEvent),
-    /// What events of a provider with a manifest are called, and their fields.
+    /// Name and fields of an event of a provider with a manifest.
     Schema(EventSchema),
-    /// A frame was handed over for showing.
+    /// A frame was presented.
     Present(Present),
-    /// The .NET runtime tells of code and memory that it manages.
+    /// The .NET runtime reports code or memory that it manages.
     Managed(ManagedEvent),
-    /// How far apart samples are from now on.
+    /// The interval between samples from now on.
     SampleInterval(SampleInterval),
 }
 
 impl ActivityEvent {
-    /// Whether it is not about its own moment, but says what things of later are called or how to
-    /// take them.
+    /// Whether it is not about its own moment, but says how later events are named or to be read.
     pub fn gives_names(&self) -> bool {
         match self {
             Self::Schema(_) | Self::SampleInterval(_) => true,
@@ -56,7 +55,7 @@ impl ActivityEvent {
         }
     }
 
-    /// What it says of things of before, if anything: what ends later was there.
+    /// The part of it that also holds before its moment, if any: what ends later existed before.
     pub fn known_later(self) -> Option<Self> {
         match self {
             Self::Managed(ManagedEvent::Method(MethodChange::Unload | MethodChange::Rundown, method)) => {
@@ -68,7 +67,7 @@ impl ActivityEvent {
     }
 }
 
-/// Puts an event of the kernel into words; `None` if it is too short.
+/// Reads an event of the kernel; `None` if it is too short.
 pub(super) fn kernel(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
     let event = match hook {
         hook::MARK => ActivityEvent::Mark(marks::of_trace(raw)?),
@@ -77,8 +76,8 @@ pub(super) fn kernel(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
     Some(record(raw, event))
 }
 
-/// An event of one of the providers that are known, and the mark that it is if its provider was
-/// named; nothing for others. `None` if it is too short for its kind.
+/// Reads an event of one of the known providers, and as a mark if its provider was named; nothing for
+/// others. `None` if it is too short for its kind.
 pub(super) fn provider(raw: &RawEvent<'_>, named: &MarkProviders) -> Option<[Option<Record>; 2]> {
     let known = match raw.id {
         EventId::Provider { provider: class::DXGI, id } => {

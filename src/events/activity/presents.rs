@@ -1,53 +1,52 @@
-//! Frames of a game: it hands them over for showing through DXGI (Direct3D 10 to 12) or
-//! Direct3D 9.
+//! Frames that a game presents through DXGI (Direct3D 10 to 12) or Direct3D 9.
 //!
-//! A frame is what lies between two presents of one swap chain. The moment is that of the call
-//! (the event at its start), which is when a program's own loop turns around. Ids, fields and
-//! flags: PresentMon's tables of both providers.
+//! A frame lies between two presents of one swap chain. The moment of a present is the start of the
+//! call, which is where a program's own loop turns around. Ids, fields and flags: PresentMon's tables
+//! of both providers.
 
 use crate::etl::{RawEvent, address_at, u32_at};
 
-/// The interface.
+/// The interface by which a frame is presented.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum PresentApi {
     /// Direct3D 10 to 12.
     Dxgi,
     /// Direct3D 9.
     D3d9,
-    /// The program marks its frames, through UIforETW's provider.
+    /// None: the program marks its frames through UIforETW's provider.
     Marks,
 }
 
-/// A call that hands a frame over begins or ends.
+/// Start or end of a call that presents a frame, or a mark in its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Present {
-    /// It begins.
+    /// The call starts.
     Start {
-        /// By which interface.
+        /// Its interface.
         api: PresentApi,
-        /// For which swap chain: an address in the program.
+        /// Its swap chain: an address in the program.
         swap_chain: u64,
-        /// Whether it only asks whether it would show anything.
+        /// Whether it only tests whether a frame would be shown.
         is_test: bool,
     },
-    /// The program marks that a frame is over.
+    /// The program marks the end of a frame.
     Marked,
-    /// The latest of its thread ends.
+    /// The latest call of this thread ends.
     Stop {
-        /// By which interface.
+        /// Its interface.
         api: PresentApi,
-        /// Whether it showed nothing.
+        /// Whether it failed, so that nothing was shown.
         has_failed: bool,
     },
 }
 
-/// A program's own mark of a frame; nothing for other events of that provider.
+/// Reads a program's own mark of a frame; `None` for other events of that provider.
 pub(super) fn mark(id: u16) -> Option<Present> {
     const RENDER_FRAME_MARK: u16 = 200;
     (id == RENDER_FRAME_MARK).then_some(Present::Marked)
 }
 
-/// Ids of both providers. A call for several planes is one of another name.
+/// Event ids of both providers. A call for several planes has ids of its own.
 mod id {
     pub const D3D9_START: u16 = 1;
     pub const D3D9_STOP: u16 = 2;
@@ -57,7 +56,7 @@ mod id {
     pub const DXGI_PLANES_STOP: u16 = 56;
 }
 
-/// Begin or end of a call; nothing for other events. `None` if it is too short.
+/// Reads the start or end of a call; `Some(None)` for other events. `None` if it is too short.
 pub(super) fn present(api: PresentApi, id: u16, raw: &RawEvent<'_>) -> Option<Option<Present>> {
     /// DXGI_PRESENT_TEST; Direct3D 9 has no such flag.
     const TEST: u32 = 1;

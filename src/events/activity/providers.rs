@@ -6,8 +6,8 @@ use crate::etl::Guid;
 use crate::events::{guid_of_name, known_guid};
 use crate::pattern::Pattern;
 
-/// Providers by name (`*` stands for anything, in any case) or GUID. A name means the provider too that
-/// everybody knows by it, or else whose GUID was made of it.
+/// Providers by GUID or by name (`*` matches anything, case does not matter). A name also stands for
+/// the well-known provider with this name, or else for the GUID that is derived from the name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MarkProviders(Arc<[(String, Wanted)]>);
 
@@ -18,7 +18,7 @@ enum Wanted {
 }
 
 impl MarkProviders {
-    /// As the user wrote them.
+    /// Parses names and GUIDs as the user wrote them.
     pub fn new<Text: AsRef<str>>(words: impl IntoIterator<Item = Text>) -> Self {
         let wanted = |word: Text| {
             let word = word.as_ref().trim().to_owned();
@@ -33,12 +33,12 @@ impl MarkProviders {
         Self(words.into_iter().map(wanted).filter(|(word, _)| !word.is_empty()).collect())
     }
 
-    /// Whether none is.
+    /// Whether no provider is named.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// As the user wrote them.
+    /// The names and GUIDs as the user wrote them.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(word, _)| word.as_str())
     }

@@ -1,5 +1,5 @@
-//! Marks, presents, managed code and samples as Windows writes them; the ways back are those of
-//! [`activity`](super::super::activity), where the layouts have their sources.
+//! Writes marks, presents, managed code and samples as Windows does; the inverse functions are in
+//! [`activity`](super::super::activity), which names the sources of the layouts.
 
 use std::io::{Seek, Write};
 
@@ -15,13 +15,13 @@ use crate::units::{Pid, Tid};
 /// Id, version and opcode of an event with a manifest.
 type Numbers = (u16, u8, u8);
 
-/// Versions of what the runtime writes.
+/// Versions of the runtime's events.
 const METHOD_VERSION: u8 = 2;
 const MODULE_VERSION: u8 = 1;
 const HEAPS_VERSION: u8 = 2;
 
 impl<W: Write + Seek> RecordWriter<W> {
-    /// A sample; its thread stands in the payload, and no header has it.
+    /// A sample; its thread is in the payload, and no header has it.
     pub(super) fn encode_sample(&mut self, address: u64, count: u16, tid: Tid) -> Result<Shape, WriteError> {
         self.payload.word(address).u32(tid.0).u32(count.into());
         self.kernel(HeaderKind::PerfInfo, hook::SAMPLE, 2, (Pid::NONE, Tid::NONE))
@@ -32,7 +32,7 @@ impl<W: Write + Seek> RecordWriter<W> {
         match event {
             ActivityEvent::Mark(mark) if mark.provider == class::PERF_INFO => {
                 let MarkText::Known(text) = &mark.text else { return Err(WriteError::WrongKind("a mark without its text")) };
-                // The kernel puts two bytes behind what it was given.
+                // The kernel puts two bytes behind the text.
                 out.ansi(text).zeros(2);
                 self.kernel(HeaderKind::System, hook::MARK, 0, thread)
             }
@@ -71,7 +71,7 @@ fn manifest(provider: Guid, (id, version, opcode): Numbers, (pid, tid): (Pid, Ti
     }
 }
 
-/// A mark of UIforETW's, or an event that does not describe itself.
+/// Puts a mark of UIforETW's, or an event that does not describe itself.
 fn mark(out: &mut Payload, mark: &MarkEvent) -> Option<Numbers> {
     match (&mark.text, mark.lasted_ms, mark.provider) {
         (MarkText::Known(text), Some(lasted), class::MULTI_MAIN | class::MULTI_WORKER) => {
@@ -100,9 +100,9 @@ fn schema(out: &mut Payload, schema: &EventSchema) {
     let task_at = provider_at + units(&schema.provider_name);
     let mut next = task_at + units(&schema.name);
     out.guid(schema.provider).zeros(16);
-    // Id, version, and what else tells events apart.
+    // Id, version, and other fields that distinguish events.
     out.u32(u32::from(schema.id) | u32::from(schema.version) << 16).zeros(12);
-    // Made of a manifest; names of provider, level, channel, keywords, task.
+    // From a manifest; offsets of the names of provider, level, channel, keywords, task.
     out.u32(0).u32(provider_at).zeros(12).u32(task_at);
     out.zeros(0x64 - 0x48).u32(count).u32(count).u32(0);
     for field in &schema.fields {
@@ -178,7 +178,7 @@ fn managed(out: &mut Payload, event: &ManagedEvent) -> (Guid, Numbers) {
     }
 }
 
-/// A method's namespace is what stands before the last dot of its name that is none of its own.
+/// Puts a method; its namespace is the part of its name before the last dot.
 fn method(out: &mut Payload, method: &ManagedMethod) {
     const JITTED: u32 = 8;
     let (namespace, name) = method.name.rsplit_once('.').unwrap_or(("", &method.name));

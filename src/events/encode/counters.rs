@@ -9,7 +9,7 @@ use crate::units::Pid;
 /// Version of MemInfoWS whose entries have eight words.
 pub const WIDE_VERSION: u16 = 2;
 
-/// Puts the payload and tells the event's hook; `pid` is the heap's process.
+/// Puts the payload and returns the event's hook; `pid` is the heap's process.
 pub fn counter(out: &mut Payload, pid: Pid, event: &CounterEvent) -> u16 {
     match event {
         CounterEvent::Memory(lists) => {
@@ -33,7 +33,7 @@ pub fn counter(out: &mut Payload, pid: Pid, event: &CounterEvent) -> u16 {
     }
 }
 
-/// The header under which it is written: what the system samples has no thread.
+/// The header kind of a counter event: those that the system samples have no thread.
 pub fn header(event: &CounterEvent) -> HeaderKind {
     match event {
         CounterEvent::Memory(_) | CounterEvent::Processes(_) | CounterEvent::Chosen(_) => HeaderKind::PerfInfo,

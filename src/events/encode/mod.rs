@@ -1,11 +1,10 @@
-//! Records become events of a new trace: the inverse of decoding, for generated
-//! traces, cut traces and tests.
+//! Writes records as events of a new trace: the inverse of decoding, for generated traces, cut traces
+//! and tests.
 //!
-//! [`RecordWriter::put`] writes a [`Record`] in the form that Windows gives this
-//! event (heap events as SYSTEM, stacks as PERFINFO, …) unless [`Style`] asks for
-//! another; what it wrote, the reader turns into the same record, except what the
-//! chosen header has no room for (PERFINFO has no thread) and what narrow pointers
-//! cut off. The payload functions of the submodules can be used on their own.
+//! [`RecordWriter::put`] writes a [`Record`] in the form that Windows gives this event (heap events as
+//! SYSTEM, stacks as PERFINFO, …) unless [`Style`] asks for another. The reader turns it back into the
+//! same record, except for fields for which the chosen header has no room (PERFINFO has no thread) and
+//! bits that narrow pointers cut off. The payload functions of the submodules can be used on their own.
 //!
 //! Cost: the payload is built in reused memory and copied once more into its
 //! buffer; nothing is allocated.
@@ -61,7 +60,7 @@ impl Default for Style {
     }
 }
 
-/// Events that real traces have and of which the reader makes no records, or not in this form.
+/// Events that real traces have, but of which the reader makes no records, or none in this form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Extra {
     /// A thread started, or was there at the start or end of the trace.
@@ -72,12 +71,12 @@ pub enum Extra {
         pid: Pid,
         /// The thread.
         tid: Tid,
-        /// Its name, or nothing.
+        /// Its name, or empty.
         name: String,
     },
     /// Build of the system.
     BuildInfo {
-        /// FILETIME.
+        /// Time of installation, FILETIME.
         installed: i64,
         /// Branch and build.
         lab: String,
@@ -100,7 +99,7 @@ pub struct RecordWriter<W> {
     pub style: Style,
 }
 
-/// What a header says, but for time and processor.
+/// Header fields of an event, without time and processor.
 struct Shape {
     kind: HeaderKind,
     id: EventId,
@@ -111,7 +110,7 @@ struct Shape {
 }
 
 impl<W: Write + Seek> RecordWriter<W> {
-    /// On top of a writer of events.
+    /// A writer of records on top of a writer of events.
     pub fn new(writer: Writer<W>) -> Self {
         Self { writer, payload: Payload::default(), item: Payload::default(), style: Style::default() }
     }
@@ -128,7 +127,7 @@ impl<W: Write + Seek> RecordWriter<W> {
         self.write(processor, record.time, &shape, &[])
     }
 
-    /// The same with the stack inside the event, which needs an EVENT header.
+    /// Writes one record with its stack inside the event, which needs an EVENT header.
     pub fn put_with_stack(&mut self, processor: u16, record: &Record, stack: InlineStack<'_>) -> Result<(), WriteError> {
         let shape = self.encode(record, &[])?;
         self.item.restart(self.style.pointer);
@@ -160,7 +159,7 @@ impl<W: Write + Seek> RecordWriter<W> {
         self.write(processor, time, &shape, &[])
     }
 
-    /// Writes an event of which the reader makes no record.
+    /// Writes one of the extra events.
     pub fn put_extra(&mut self, processor: u16, time: i64, extra: &Extra) -> Result<(), WriteError> {
         let shape = self.encode_extra(extra)?;
         self.write(processor, time, &shape, &[])
@@ -187,7 +186,7 @@ impl<W: Write + Seek> RecordWriter<W> {
         })
     }
 
-    /// Builds the payload and says what stands before it.
+    /// Builds the payload and returns the fields of the header before it.
     fn encode(&mut self, record: &Record, frames: &[u64]) -> Result<Shape, WriteError> {
         use HeaderKind::{PerfInfo, System};
         let out = self.payload.restart(self.style.pointer);
@@ -303,7 +302,7 @@ impl<W: Write + Seek> RecordWriter<W> {
             version: 1,
             pid: record.pid,
             tid: record.tid,
-            // Opcodes run along with the ids: 100 has 10, 101 has 11, …
+            // Opcodes follow the ids: 100 has 10, 101 has 11, …
             descriptor: Descriptor { channel: 16, level: 4, opcode: (id - 90) as u8, task: 0, keyword: 1 << 63 },
         })
     }
@@ -390,7 +389,8 @@ impl<W: Write + Seek> RecordWriter<W> {
         }
     }
 
-    /// A kernel event in the header that the style wants, or else in `kind`.
+    /// Header fields of a kernel event, with the kind of header that the style asks for, or else
+    /// `kind`.
     fn kernel(&self, kind: HeaderKind, hook: u16, version: u16, (pid, tid): (Pid, Tid)) -> Result<Shape, WriteError> {
         let kind = self.style.header.unwrap_or(kind);
         let id = match kind {
@@ -401,7 +401,7 @@ impl<W: Write + Seek> RecordWriter<W> {
     }
 }
 
-/// The event by which real-time sessions tell that something was lost just before.
+/// The event by which a real-time session reports that something was lost just before it.
 pub fn lost_event(payload: &mut Payload, processor: u16, time: i64, lost: Lost) -> NewEvent<'_> {
     system::lost(payload.restart(PointerSize::Eight), lost);
     let Shape { kind, id, version, pid, tid, descriptor } = lost_shape(lost, (Pid::NONE, Tid::NONE));
@@ -409,7 +409,7 @@ pub fn lost_event(payload: &mut Payload, processor: u16, time: i64, lost: Lost) 
     NewEvent { processor, time, kind, pointer, pid, tid, id, version, descriptor, extended: &[], payload }
 }
 
-/// A counter event for a stream that is not written by records.
+/// A counter event for a stream that is not written by a [`RecordWriter`].
 pub fn counter_event<'a>(payload: &'a mut Payload, processor: u16, time: i64, pid: Pid, event: &CounterEvent) -> NewEvent<'a> {
     let hook = counters::counter(payload.restart(PointerSize::Eight), pid, event);
     NewEvent {
@@ -436,7 +436,7 @@ fn lost_shape(lost: Lost, thread: (Pid, Tid)) -> Shape {
     Shape { version, ..classic(class::LOST_EVENT, opcode, thread) }
 }
 
-/// An event that merging injects.
+/// Header fields of a classic event, as merging injects them.
 fn classic(class: crate::etl::Guid, opcode: u8, (pid, tid): (Pid, Tid)) -> Shape {
     let id = EventId::Class { class, opcode };
     Shape { kind: HeaderKind::Full, id, version: 2, pid, tid, descriptor: Descriptor::default() }

@@ -29,7 +29,7 @@ impl Payload {
         self.pointer == PointerSize::Four
     }
 
-    /// What was put so far.
+    /// The bytes put so far.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -58,7 +58,7 @@ impl Payload {
         }
     }
 
-    /// Many of them.
+    /// Several pointers or sizes.
     pub fn words(&mut self, values: &[u64]) -> &mut Self {
         let from = self.bytes.len();
         let width = self.pointer.bytes();

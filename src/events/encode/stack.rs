@@ -8,12 +8,12 @@ pub fn stack(out: &mut Payload, owner: i64, pid: Pid, tid: Tid, words: &[u64]) {
     out.u64(owner as u64).u32(pid.0).u32(tid.0).words(words);
 }
 
-/// What a key stands for.
+/// A key and the frames for which it stands.
 pub fn definition(out: &mut Payload, key: u64, frames: &[u64]) {
     out.word(key).words(frames);
 }
 
-/// The stack of one event, inside it.
+/// A stack that is stored inside its event.
 #[derive(Clone, Copy, Debug)]
 pub enum InlineStack<'a> {
     /// Return addresses, innermost first.

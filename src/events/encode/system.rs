@@ -14,10 +14,10 @@ pub const THREAD_VERSION: u16 = 3;
 
 /// S-1-5-18, the system itself.
 pub const SID_SYSTEM: &[u8] = &[1, 1, 0, 0, 0, 0, 0, 5, 18, 0, 0, 0];
-/// S-1-5-21-1001-2002-3003-1001, somebody at the desk.
+/// S-1-5-21-1001-2002-3003-1001, an ordinary user.
 pub const SID_USER: &[u8] = &[1, 5, 0, 0, 0, 0, 0, 5, 21, 0, 0, 0, 0xE9, 3, 0, 0, 0xD2, 7, 0, 0, 0xBB, 0x0B, 0, 0, 0xE9, 3, 0, 0];
 
-/// What a process event says besides [`ProcessInfo`].
+/// Fields of a process event besides [`ProcessInfo`].
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessDetails<'a> {
     /// Session.
@@ -84,7 +84,7 @@ pub fn build_info(out: &mut Payload, installed: i64, lab: &str, product: &str) {
     out.u64(installed as u64).utf16z(lab).utf16z(product);
 }
 
-/// What our own recordings say of a loss.
+/// Details of a loss, as only our own recordings have them.
 pub fn lost(out: &mut Payload, lost: Lost) {
     if let Some((since, count)) = lost.details {
         out.u64(since as u64).u32(count);

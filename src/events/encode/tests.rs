@@ -1,4 +1,4 @@
-//! Records that were written come back as the same records.
+//! Tests that written records are read back as the same records.
 
 use std::io::Cursor;
 use std::ops::ControlFlow;
@@ -40,7 +40,7 @@ fn read(w: RecordWriter<Cursor<Vec<u8>>>) -> (Vec<Written>, EventCounts) {
     (seen, merge.totals().counts)
 }
 
-/// Where the frames are is the batch's business.
+/// Clears the range of frames, which depends on the batch.
 fn forget_range(event: &mut Event) {
     if let Event::Stack { frames, .. } | Event::StackDefinition { frames, .. } = event {
         *frames = FrameRange::default();
@@ -92,7 +92,7 @@ fn event(n: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
 
 const KINDS: u8 = 28;
 
-/// What the reader must make of a record that was written in this style.
+/// The record that the reader must make of one that was written in this style.
 fn expected(record: &Record, frames: &[u64], style: Style) -> Written {
     let mut record = record.clone();
     let natural = matches!(record.event, Event::CommitRundown(_) | Event::StackDefinition { .. })
@@ -346,7 +346,7 @@ fn counters_and_losses_come_back_in_every_header() {
     }
 }
 
-/// One event of each kind of what programs do besides.
+/// One event of each kind of activity.
 fn activities() -> Vec<Event> {
     let mark = |provider, text: &str, lasted_ms: Option<f32>| MarkEvent {
         provider,
@@ -417,7 +417,7 @@ fn what_programs_do_comes_back_in_both_widths() {
         }
         let sample = Event::Sample { address: 0x7FF0_1234, count: 2 };
         w.put(0, &Record { time: 90, pid: Pid(9), tid: Tid(10), event: sample.clone() }, &[]).unwrap();
-        // Its process is not told.
+        // A sample does not name its process.
         all.push((Record { time: 90, pid: Pid::NONE, tid: Tid(10), event: sample }, Vec::new()));
         let (seen, counts) = read(w);
         assert_eq!(seen, all, "{pointer:?}");

@@ -1,18 +1,17 @@
-//! Records of a stream that wait, because the buffer behind theirs begins as early or
-//! earlier.
+//! Records of a stream that wait, because the buffer behind theirs begins at the same time or earlier.
 //!
-//! Cost: a record is copied when it begins to wait and again when it goes on, and takes
-//! the logarithm of the buffers that have some waiting, however long they do.
+//! Cost: a record is copied when it begins to wait and again when it goes on, and takes the logarithm
+//! of the number of buffers with waiting records, however long it waits.
 
 use std::collections::BTreeMap;
 
 use crate::events::Batch;
 
-/// What waits of one buffer, by time.
+/// Waiting records of one buffer, by time.
 #[derive(Debug)]
 struct Run {
     batch: Box<Batch>,
-    /// Those before have gone on.
+    /// Index of the first that has not gone on.
     at: usize,
 }
 
@@ -21,18 +20,18 @@ struct Run {
 pub(super) struct Carried {
     /// By the time of their next record, then in the order of the stream.
     runs: BTreeMap<(i64, u64), Run>,
-    /// Runs so far: the number of the next.
+    /// Number of runs so far, which is the number of the next.
     pushed: u64,
     waiting: usize,
 }
 
 impl Carried {
-    /// How many wait.
+    /// Number of waiting records.
     pub(super) fn len(&self) -> usize {
         self.waiting
     }
 
-    /// Puts in what stands behind all that waits in the stream.
+    /// Adds records that stand behind all waiting ones in the stream.
     pub(super) fn push(&mut self, batch: Batch) {
         let Some(first) = batch.entries.first() else { return };
         self.waiting += batch.entries.len();
@@ -40,8 +39,8 @@ impl Carried {
         self.pushed += 1;
     }
 
-    /// Takes out what is earlier than `limit`, by time; equal times in the order of the
-    /// stream. `None` if nothing is.
+    /// Takes out the records earlier than `limit`, by time; equal times in the order of the stream.
+    /// `None` if there are none.
     pub(super) fn take_earlier(&mut self, limit: Option<i64>) -> Option<Batch> {
         let is_earlier = |time: i64| limit.is_none_or(|limit| time < limit);
         let mut taken = Batch::default();

@@ -1,9 +1,9 @@
-//! What was told twice, and by which files: how many records of a file are copies, and whether all of
-//! it is.
+//! Copies by file: how many records of a file are copies, and whether all of them are.
 //!
-//! Stacks count with the event that they belong to, not for themselves.
+//! Stacks are not counted themselves, but with the event that they belong to.
 //!
-//! Memory: a counter for each set of files that share a record, up to [`MOST_IN_SETS`] files in all sets.
+//! Memory: a counter for each set of files that share a record, with at most [`MOST_IN_SETS`] files in
+//! all sets.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,23 +11,23 @@ use std::collections::BTreeMap;
 use super::copies::is_stack;
 use crate::events::Batch;
 
-/// Files in all sets that are kept apart.
+/// Most files in all sets that are counted apart.
 const MOST_IN_SETS: usize = 1 << 14;
 
-/// What was left out of some records.
+/// Copies that were left out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Copied {
-    /// How many a file told again.
+    /// Records that a file repeats itself, by file.
     pub(super) again: BTreeMap<u64, u64>,
-    /// How many some files have in common, by these.
+    /// Records that several files have in common, by these files.
     shared: BTreeMap<Box<[u64]>, u64>,
     in_sets: usize,
-    /// How many files have that others told before them, apart from those.
+    /// Records that earlier files have as well, by file; only for sets that are not in `shared`.
     others: BTreeMap<u64, u64>,
 }
 
 impl Copied {
-    /// Files, in order, have so many records in common.
+    /// Adds records that these files have in common; `files` are in order.
     pub(super) fn share(&mut self, files: &[u64], records: u64) {
         if let Some(count) = self.shared.get_mut(files) {
             *count += records;
@@ -47,34 +47,34 @@ impl Copied {
     }
 }
 
-/// What the files of a capture tell twice, all together.
+/// Copies among all files of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct Copies {
-    /// Name and records, by the place among all files.
+    /// Name and number of records, by the file's place among all files.
     files: BTreeMap<u64, (String, u64)>,
     copied: Copied,
 }
 
-/// What a file repeats of others.
+/// Copies in one file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileCopies {
     /// Its name.
     pub file: String,
-    /// Records that it tells again, or that a file with more records has as well.
+    /// Records that it repeats, or that a file with more records has as well.
     pub duplicate_events: u64,
-    /// Number of the file that has all that this one has, if there is one.
+    /// Number of the file that has all records of this one, if there is one.
     pub copy_of: Option<usize>,
-    /// Whether that one has more.
+    /// Whether that file has more.
     pub is_part: bool,
 }
 
 impl Copies {
-    /// The file at a place has a name.
+    /// Names the file at a place.
     pub(super) fn name(&mut self, place: u64, name: &str) {
         self.files.entry(place).or_insert_with(|| (name.to_owned(), 0));
     }
 
-    /// More records of the file at a place.
+    /// Counts more records of the file at a place.
     pub(super) fn count(&mut self, place: u64, batch: &Batch) {
         let stacks = batch.records.iter().filter(|record| is_stack(&record.event)).count();
         self.files.entry(place).or_default().1 += (batch.entries.len() - stacks) as u64;
@@ -84,19 +84,19 @@ impl Copies {
         self.copied.add(copied);
     }
 
-    /// How many records are copies of others.
+    /// Number of records that are copies of others.
     pub fn total(&self) -> u64 {
         let Copied { again, shared, others, .. } = &self.copied;
         let of_others: u64 = shared.iter().map(|(files, records)| (files.len() as u64 - 1) * records).sum();
         of_others + again.values().chain(others.values()).sum::<u64>()
     }
 
-    /// What each file repeats, in their order.
+    /// The copies in each file, in the order of files.
     pub fn by_file(&self) -> Vec<FileCopies> {
         let Copied { again, shared, others, .. } = &self.copied;
         let number: BTreeMap<u64, usize> = self.files.keys().copied().zip(0..).collect();
         let of = |map: &BTreeMap<u64, u64>, place: &u64| map.get(place).copied().unwrap_or(0);
-        // What each tells, once.
+        // Records of each file without those that it repeats.
         let own: Vec<u64> = self.files.iter().map(|(place, (_, records))| records.saturating_sub(of(again, place))).collect();
         let mut list: Vec<FileCopies> = self
             .files
@@ -108,7 +108,7 @@ impl Copies {
                 is_part: false,
             })
             .collect();
-        // Records that two have in common.
+        // Number of records that two files have in common.
         let mut common: BTreeMap<(usize, usize), u64> = BTreeMap::new();
         for (files, records) in shared {
             let files: Vec<usize> = files.iter().filter_map(|place| number.get(place).copied()).collect();

@@ -1,17 +1,19 @@
-//! Which records of one time are copies of others: the same file twice, a merge beside its parts, two
-//! sessions of one process.
+//! Finds copies among the records of one time: of the same file twice, of a merge beside its parts, of
+//! two sessions of one process.
 //!
-//! Records are equal if all that they say is: kind, process, thread, heap, addresses, sizes. Of equal records
-//! the n-th of one file is a copy of the n-th of another. Within one file a record is a copy only if its equal was
-//! the last record about that block, since one thread may allocate and free an address several times
-//! in one tick of a coarse clock; so only records about blocks, heaps and pages can be, whose process is known.
-//! (About pages it is one if its equal was the last about any pages of the process.)
+//! Records are equal if all that they say is: kind, process, thread, heap, addresses, sizes. Among
+//! equal records the n-th of one file is a copy of the n-th of another. Within one file a record is a
+//! copy only if its equal was the last record about that block, since one thread may allocate and free
+//! an address several times in one tick of a coarse clock; so only records about blocks, heaps and
+//! pages of a known process can be copies there. (A record about pages is a copy if its equal was the
+//! last about any pages of the process.)
 //!
-//! Of several files the one with most records of that time, stacks apart, keeps its own, so that beside a merge its
-//! parts change nothing. A stack of its own is a copy as any other record is; one that came with its event
-//! goes to the event that is kept, if that has none.
+//! The file with most records of that time, stacks not counted, keeps its own, so that the parts of a
+//! merge change nothing beside it. A stack of its own is a copy as any other record is; a stack that
+//! came with its event goes to the event that is kept, if that has none.
 //!
-//! Cost: where no two records share their time, none; else a look at each pair of few, or a hash of each and a sort.
+//! Cost: where no two records share their time, none; else a look at each pair of few, or a hash of
+//! each and a sort.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};
@@ -26,47 +28,47 @@ use super::slice::{Place, Run};
 use crate::events::{Batch, Entry, Event, Item, Record};
 use crate::units::{Layer, Pid};
 
-/// Up to so many records are compared with each other.
+/// Up to this many records are compared with each other.
 const SMALL: usize = 8;
 
-/// No file can know it.
+/// Random, so that no file can know it.
 static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(1u8));
 
-/// What the last record of a file can be about.
+/// Subject of a record, to find the last record about it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Subject {
     Block(Pid, Layer, u64, u64),
-    /// Anything about a heap, ...
+    /// Anything about a heap.
     Heap(Pid, Layer, u64),
-    /// ... and that it begins or ends, with all of its blocks.
+    /// The begin or end of a heap, with all of its blocks.
     Opened(Pid, Layer, u64),
     Pages(Pid),
 }
 
-/// Finds copies among entries of one time. Its lists are those of the latest.
+/// Finds copies among entries of one time. Its lists are those of the latest call.
 #[derive(Debug, Default)]
 pub(super) struct CopyFinder {
-    /// Number of the first entry that equals each.
+    /// For each entry the number of the first that equals it.
     equals: Vec<u32>,
     hashes: Vec<(u64, u32)>,
     is_copy: Vec<bool>,
     last: HashMap<Subject, usize>,
-    /// Class, rank of the file, number.
+    /// Class of equal entries, rank of the file, number of the entry.
     members: Vec<(u32, u32, u32)>,
-    /// Files, and how many entries are left of each, stacks apart.
+    /// Files, and how many entries are left of each, stacks not counted.
     files: Vec<(u64, usize)>,
     shared: Vec<u64>,
-    /// Those that are kept, and whose stack they get.
+    /// Entries that are kept, and the entries whose stack they get.
     stacks: Vec<(Place, Place)>,
-    /// What was found in all, ...
+    /// All copies found.
     pub(super) found: Copied,
-    /// ... and stacks that come behind an event that has its own already.
+    /// Stacks that will come behind an event that has its own already.
     pub(super) owed: Vec<OwedStack>,
 }
 
 impl CopyFinder {
-    /// Puts those that are kept of entries of one time, which are in the order of their runs, before the others.
-    /// Returns how many they are.
+    /// Moves the entries that are kept before the copies, among entries of one time in the order of
+    /// their runs. Returns how many are kept.
     #[inline(always)]
     pub(super) fn leave_out(&mut self, runs: &[Run], places: &mut [Place]) -> usize {
         self.stacks.clear();
@@ -101,14 +103,14 @@ impl CopyFinder {
         kept
     }
 
-    /// Stacks that copies had go to those that are kept.
+    /// Gives the stacks of copies to the entries that are kept.
     pub(super) fn give_stacks(&self, kept: &mut [Place]) {
         for (whose, stack) in &self.stacks {
             kept.iter_mut().filter(|place| **place == *whose).for_each(|place| *place = *stack);
         }
     }
 
-    /// Finds equal entries among few.
+    /// Finds equal entries among few, by comparing all pairs.
     fn compare_all(&mut self, runs: &[Run], places: &[Place]) -> bool {
         self.equals.clear();
         let mut has_equals = false;
@@ -120,7 +122,7 @@ impl CopyFinder {
         has_equals
     }
 
-    /// The same among many.
+    /// Finds equal entries among many, by their hashes.
     fn compare_hashes(&mut self, runs: &[Run], places: &[Place]) -> bool {
         self.hashes.clear();
         self.hashes.extend((0..).zip(places).map(|(at, &place)| (hash(runs, place), at)));
@@ -140,7 +142,7 @@ impl CopyFinder {
         has_equals
     }
 
-    /// Within one file: its entries, the first of which has a number.
+    /// Finds copies within one file; the first of its entries has the number `first`.
     fn leave_out_again(&mut self, runs: &[Run], first: usize, of_file: &[Place]) {
         if of_file.len() < 2 {
             return;
@@ -150,7 +152,7 @@ impl CopyFinder {
         if !has_equals {
             return;
         }
-        // In the order in which the file alone is replayed.
+        // In the order in which the file alone would be replayed.
         let mut order = of_file.to_vec();
         super::ties::put_in_order(runs, &mut order);
         self.last.clear();
@@ -173,7 +175,7 @@ impl CopyFinder {
         }
     }
 
-    /// Whether some of a file's entries equal each other, and one of a file before.
+    /// Whether several entries of a file equal the same entry of an earlier file.
     fn has_later_equals(&self, first: usize, count: usize) -> bool {
         let mut others: Vec<u32> =
             self.equals[first..first + count].iter().copied().filter(|&at| (at as usize) < first).collect();
@@ -181,9 +183,10 @@ impl CopyFinder {
         others.windows(2).any(|two| two[0] == two[1])
     }
 
-    /// Whether the last record about each subject is of a class; `before` are those of all so far.
+    /// Whether the last record about each subject is of `class`; `before` has the classes of all
+    /// records so far.
     fn is_last_about(&self, subjects: [Option<Subject>; 2], class: u32, before: &[u32]) -> bool {
-        // A record that does not say whose it is may be about anybody's.
+        // A record that names no process may be about that of any process.
         let at = |subject: Subject| self.last.get(&subject).copied();
         let is_last = |subject: Subject| {
             let (last, others) = match subject {
@@ -209,7 +212,8 @@ impl CopyFinder {
         subjects[0].is_some() && subjects.into_iter().flatten().all(is_last)
     }
 
-    /// Of several files: the n-th of one is a copy of the n-th of another.
+    /// Finds copies across files: the n-th of equal entries in one file is a copy of the n-th in
+    /// another.
     fn leave_out_others(&mut self, runs: &[Run], places: &[Place]) {
         self.rank_files(runs, places);
         if self.files.len() < 2 {
@@ -238,7 +242,7 @@ impl CopyFinder {
         self.members = members;
     }
 
-    /// Of equal entries of several files the first stays.
+    /// Keeps the first of equal entries of several files.
     fn keep_first(&mut self, runs: &[Run], places: &[Place], nth: &[usize]) {
         let [first, others @ ..] = nth else { return };
         others.iter().for_each(|&other| self.is_copy[other] = true);
@@ -258,8 +262,9 @@ impl CopyFinder {
         }
     }
 
-    /// Files by how many of their entries are left, most first, then in their order. Stacks do not count: where buffers
-    /// end, a file has some of them apart that another has with their events.
+    /// Ranks files by how many of their entries are left, most first, then in their order. Stacks do
+    /// not count: where buffers end, one file has some stacks as records of their own that another has
+    /// with their events.
     fn rank_files(&mut self, runs: &[Run], places: &[Place]) {
         self.files.clear();
         for (place, _) in places.iter().zip(&self.is_copy).filter(|(_, is_copy)| !**is_copy) {
@@ -273,8 +278,8 @@ impl CopyFinder {
     }
 }
 
-/// Says of all records of one time, stream by stream, whether they are no copies. Each stream is of a file,
-/// and files come in order.
+/// Tells for all records of one time, stream by stream, which are no copies. Each stream belongs to a
+/// file, and files come in order.
 pub(in crate::events) fn copies_among(streams: &[(u64, Arc<Batch>)]) -> Vec<bool> {
     let run = |(file, batch): &(u64, Arc<Batch>)| Run { file: *file, batch: Arc::clone(batch), range: 0..batch.entries.len() };
     let runs: Vec<Run> = streams.iter().map(run).collect();
@@ -302,7 +307,7 @@ fn file(runs: &[Run], place: Place) -> u64 {
     runs[place.run as usize].file
 }
 
-/// Whether two records of one time say the same.
+/// Whether two records of one time are equal.
 fn are_equal(runs: &[Run], a: Place, b: Place) -> bool {
     entry(runs, a).is_like(entry(runs, b))
         && match (item(runs, a), item(runs, b)) {
@@ -313,7 +318,7 @@ fn are_equal(runs: &[Run], a: Place, b: Place) -> bool {
         }
 }
 
-/// Frames stand in the records' batches.
+/// Compares all fields; frames stand in the records' batches.
 fn say_the_same((a, of_a): (&Record, &Batch), (b, of_b): (&Record, &Batch)) -> bool {
     match (&a.event, &b.event) {
         (Event::Stack { owner, part, frames }, Event::Stack { owner: other, part: other_part, frames: others })
@@ -335,12 +340,12 @@ fn is_of_stack(item: Item<'_>) -> bool {
     matches!(item, Item::Record(record) if is_stack(&record.event))
 }
 
-/// Whether an event tells nothing but a stack.
+/// Whether an event is nothing but a stack.
 pub(super) fn is_stack(event: &Event) -> bool {
     matches!(event, Event::Stack { .. } | Event::StackRef { .. } | Event::StackDefinition { .. })
 }
 
-/// What tells a record from most others of its time.
+/// A hash by which most records of one time differ.
 fn hash(runs: &[Run], place: Place) -> u64 {
     let words = entry(runs, place).words();
     let seed = xxh3_64_with_seed(bytemuck::cast_slice(&words), *SEED);
@@ -358,13 +363,13 @@ fn hash(runs: &[Run], place: Place) -> u64 {
         }
         other => {
             let mut text = HashedText(Xxh3::with_seed(seed));
-            let _ = write!(text, "{other:?}"); // it takes everything
+            let _ = write!(text, "{other:?}"); // it accepts everything
             text.0.digest()
         }
     }
 }
 
-/// The hash of what is written to it.
+/// Hashes the text that is written to it.
 struct HashedText(Xxh3);
 
 impl Write for HashedText {
@@ -374,7 +379,7 @@ impl Write for HashedText {
     }
 }
 
-/// What a record is about, if its file can tell it twice.
+/// The subjects of a record, if its file can repeat it.
 fn subjects(item: Item<'_>) -> [Option<Subject>; 2] {
     let (pid, event) = match item {
         Item::Block(block) => return [Some(Subject::Block(block.pid, block.layer, block.heap, block.address)), None],

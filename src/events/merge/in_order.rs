@@ -1,24 +1,25 @@
-//! Runs that are in order of time each, as one list that is; equal times in the order of the runs.
+//! Merges runs, each in order of time, into one list; equal times in the order of the runs.
 //!
-//! Cost: of up to [`FEW`] runs a look at the next entry of each for every entry; more are sorted
-//! by a sort that finds the runs, at some instructions for every doubling of their number.
+//! Cost: for up to [`FEW`] runs a look at the next entry of each for every entry; more are sorted by a
+//! sort that finds the runs, at some instructions for every doubling of their number.
 
 use std::ops::Range;
 
 use super::slice::{Place, Run};
 use crate::events::Entry;
 
-/// So many runs are merged by a look at each of them.
+/// Up to this many runs are merged by a look at each of them.
 const FEW: usize = 8;
 
-/// Bits of a run's number, below those of a time, in one word: the least of some such words tells
+/// Bits of a run's number, below those of a time, in one word: the least of several such words gives
 /// the first entry, and of equal times that of the first run.
 const RUN_BITS: u32 = 8;
 
 /// A run that has ended.
 const ENDED: u64 = u64::MAX;
 
-/// Appends all entries of the runs to `order`, and to `ties` where those stand that share their time.
+/// Appends all entries of the runs to `order`, and to `ties` the ranges of entries that share their
+/// time.
 pub(super) fn put(runs: &[Run], order: &mut Vec<Place>, ties: &mut Vec<Range<usize>>) {
     let first = runs.iter().filter_map(|run| run.entries().first()).map(|entry| entry.time).min();
     let last = runs.iter().filter_map(|run| run.entries().last()).map(|entry| entry.time).max();
@@ -33,7 +34,7 @@ pub(super) fn put(runs: &[Run], order: &mut Vec<Place>, ties: &mut Vec<Range<usi
     }
 }
 
-/// At most N runs, the first entry of all at a time.
+/// Merges at most N runs, always with the first entry of all.
 #[inline(never)]
 fn merged<const N: usize>(runs: &[Run], first: i64, order: &mut Vec<Place>, ties: &mut Vec<Range<usize>>) {
     let word = |entries: &[Entry], at: u32, run: usize| match entries.get(at as usize) {
@@ -62,7 +63,7 @@ fn merged<const N: usize>(runs: &[Run], first: i64, order: &mut Vec<Place>, ties
     }
 }
 
-/// What stands at a place has the time of what stands before it.
+/// Notes that the entry at `at` has the time of the one before it.
 #[cold]
 fn tie(ties: &mut Vec<Range<usize>>, at: usize) {
     match ties.last_mut().filter(|tie| tie.end == at) {

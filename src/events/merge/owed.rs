@@ -1,9 +1,10 @@
-//! Stacks that are still to come for an event whose copy had its stack with it.
+//! Stacks that will come once more, for an event that got its stack with a copy.
 //!
 //! Whether a stack comes with its event or behind it depends on where buffers end, which differs from
-//! file to file. The event that is kept has it from whichever file; what comes behind is that stack once more, and
-//! must not go to another event of the same thread and tick. (Where that other event has the very same stack, and
-//! one of the two lies in another file than its event, the other event can lose it.)
+//! file to file. The event that is kept gets its stack from whichever file. A stack that comes behind
+//! is then the same stack once more, and must not go to another event of the same thread and tick. (If
+//! that other event has exactly the same stack, and one of the two stacks lies in another file than its
+//! event, the other event can lose it.)
 
 use std::collections::BTreeMap;
 
@@ -12,17 +13,17 @@ use super::slice::{Place, Run};
 use crate::events::{Attached, Digest, Event, Record, StackPart};
 use crate::units::Tid;
 
-/// So many are waited for.
+/// Most stacks that are waited for.
 const MOST: usize = 1 << 12;
 
-/// What tells a stack from others.
+/// Identity of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum KnownStack {
     Frames(Digest),
     Key { key: u64, time: i64 },
 }
 
-/// A stack that is to come once more.
+/// A stack that will come once more.
 #[derive(Clone, Copy, Debug)]
 pub struct OwedStack {
     /// Raw time and thread of its event.
@@ -31,7 +32,7 @@ pub struct OwedStack {
 }
 
 impl OwedStack {
-    /// That of an entry, if it came with it.
+    /// The stack of an entry, if it came with the entry.
     pub(super) fn of(runs: &[Run], place: Place) -> Option<Self> {
         let batch = &runs[place.run as usize].batch;
         let entry = &batch.entries[place.at as usize];
@@ -44,7 +45,7 @@ impl OwedStack {
     }
 }
 
-/// All that are waited for; the oldest are given up.
+/// All stacks that are waited for; the oldest are given up.
 #[derive(Debug, Default)]
 pub struct OwedStacks {
     waiting: BTreeMap<(i64, Tid), Vec<KnownStack>>,
@@ -52,13 +53,13 @@ pub struct OwedStacks {
 }
 
 impl OwedStacks {
-    /// Whether none is.
+    /// Whether no stack is waited for.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// These are, too.
+    /// Waits for these stacks, too.
     pub fn expect(&mut self, owed: &[OwedStack]) {
         for OwedStack { owner, stack } in owed {
             self.waiting.entry(*owner).or_default().push(*stack);
@@ -71,7 +72,7 @@ impl OwedStacks {
         }
     }
 
-    /// Whether a record is one of them, which is then no longer waited for.
+    /// Whether a record is one of these stacks, which is then no longer waited for.
     pub fn has_come(&mut self, record: &Record, stack: CallStack<'_>) -> bool {
         let (owner, stack) = match record.event {
             Event::Stack { owner, part: StackPart::User, .. } => (owner, KnownStack::Frames(stack.frames().digest())),

@@ -1,13 +1,13 @@
-//! All streams between two moments as one list in order of time: what a worker makes at a
-//! time, and what the replay then goes through from its first record to its last.
+//! The records of all streams between two moments as one list in order of time. A worker makes one
+//! slice at a time, and the replay then goes through it from its first record to its last.
 //!
-//! Entries stay where they were decoded; the order is a list of places, without those of copies ([`copies`]). Whoever replays can
-//! have more made of the entries while they are in the worker's hands ([`Gather`]).
+//! Entries stay where they were decoded; the order is a list of places, without those of copies
+//! ([`copies`]). The replay can have the worker gather more from the entries on the way ([`Gather`]).
 //!
 //! [`copies`]: super::copies
 //!
-//! Cost: some 50 instructions an entry of a few streams ([`in_order`]). Memory: 16 bytes an entry,
-//! half as much again while those of many streams are sorted, and the buffers that they are in.
+//! Cost: some 50 instructions an entry of a few streams ([`in_order`]). Memory: 16 bytes an entry, half
+//! as much again while the entries of many streams are sorted, and the buffers that they are in.
 
 use std::any::Any;
 use std::ops::Range;
@@ -21,19 +21,20 @@ use super::{CallStack, in_order, ties};
 use crate::events::{Attached, Batch, Entry, Event, FrameRange, Frames, Item};
 use crate::units::Tid;
 
-/// What is made of a slice's entries while they are put into order.
+/// Gathers data from a slice's entries while they are put into order.
 pub trait Gather: Clone + Send + Sync + 'static {
-    /// Forgets the slice before, but for the memory; the next has these first and last raw times.
+    /// Clears the data of the slice before, but keeps its memory; the next slice has these first and
+    /// last raw times.
     fn begin(&mut self, times: (i64, i64));
 
-    /// The next entry in order, which is one of `batch`.
+    /// Takes the next entry in order, which is one of `batch`.
     fn visit(&mut self, entry: &Entry, batch: &Batch);
 
-    /// That was the last of the slice.
+    /// Called after the last entry of the slice.
     fn finish(&mut self);
 }
 
-/// Nothing more than the order.
+/// Gathers nothing: only the order is wanted.
 impl Gather for () {
     fn begin(&mut self, _times: (i64, i64)) {}
 
@@ -43,14 +44,14 @@ impl Gather for () {
     fn finish(&mut self) {}
 }
 
-/// Where an entry of a slice stands.
+/// Where an entry of a slice is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Raw.
+    /// Raw time.
     pub(super) time: i64,
-    /// Number of its run, ...
+    /// Number of its run.
     pub(super) run: u32,
-    /// ... and its own there.
+    /// Its number in the run's batch.
     pub(super) at: u32,
 }
 
@@ -61,10 +62,10 @@ impl Place {
     }
 }
 
-/// What one stream has between two moments.
+/// The entries of one stream between two moments.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
-    /// Place of its file among all.
+    /// Number of its file among all.
     pub(super) file: u64,
     pub(super) batch: Arc<Batch>,
     pub(super) range: Range<usize>,
@@ -79,38 +80,38 @@ impl Run {
 /// Records of all streams between two moments.
 #[derive(Debug)]
 pub struct Slice<G> {
-    /// In the order of their streams.
+    /// The runs, in the order of their streams.
     pub(super) runs: Vec<Run>,
     order: Vec<Place>,
-    /// What was left out of it, and stacks that will come once more.
+    /// Copies that were left out, and stacks that will come once more.
     copied: Copied,
     owed: Vec<OwedStack>,
-    /// What was made of its entries.
+    /// Data gathered from its entries.
     made: G,
 }
 
 impl<G> Slice<G> {
-    /// What was left out of it.
+    /// Copies that were left out of it.
     pub(super) fn copied(&self) -> &Copied {
         &self.copied
     }
 
-    /// Stacks that come for its events once more, in it or later.
+    /// Stacks that will come once more for its events, in this slice or a later one.
     pub fn owed(&self) -> &[OwedStack] {
         &self.owed
     }
 
-    /// What was made of its entries.
+    /// Data gathered from its entries.
     pub fn made(&self) -> &G {
         &self.made
     }
 
-    /// Where they stand, in order.
+    /// Places of its entries, in order of time.
     pub fn order(&self) -> &[Place] {
         &self.order
     }
 
-    /// What stands at a place, and the stack that came with it.
+    /// The item at a place, and the stack that came with it.
     #[inline(always)]
     pub fn item(&self, place: Place) -> (Item<'_>, CallStack<'_>) {
         let batch = &*self.runs[place.run as usize].batch;
@@ -130,12 +131,12 @@ impl<G> Slice<G> {
         (item, stack)
     }
 
-    /// The thread that wrote what stands at a place.
+    /// The thread that wrote the event at a place.
     pub fn thread(&self, place: Place) -> Tid {
         self.runs[place.run as usize].batch.entries[place.at as usize].tid
     }
 
-    /// Frames that came with what stands at a place.
+    /// Frames that came with the event at a place.
     #[inline(always)]
     pub fn frames(&self, place: Place, frames: FrameRange) -> Frames<'_> {
         self.runs[place.run as usize].batch.frames.get(frames)
@@ -166,20 +167,21 @@ impl<G: Gather> Slice<G> {
         Self { runs, order, copied, owed, made }
     }
 
-    /// It is done with: its runs, and its memory.
+    /// Takes a slice apart that is no longer needed: its runs, and its memory.
     pub(super) fn into_parts(self) -> (Vec<Run>, Memory<G>) {
         (self.runs, Memory { order: self.order, made: self.made })
     }
 }
 
-/// Memory of a slice that is done with.
+/// Memory of a slice that is no longer needed.
 #[derive(Debug)]
 pub(super) struct Memory<G> {
     pub(super) order: Vec<Place>,
     pub(super) made: G,
 }
 
-/// The entries of several runs in order of time, and those of one time as [`ties`] finds, without copies.
+/// Puts the entries of several runs into order of time, those of one time as [`ties`] does, without
+/// copies.
 fn sort(runs: &[Run], order: &mut Vec<Place>) -> (Copied, Vec<OwedStack>) {
     order.clear();
     order.reserve(runs.iter().map(|run| run.range.len()).sum());
@@ -202,10 +204,10 @@ fn sort(runs: &[Run], order: &mut Vec<Place>) -> (Copied, Vec<OwedStack>) {
     (finder.found, finder.owed)
 }
 
-/// Number of no run.
+/// Run number of a place that was left out.
 const GONE: u32 = u32::MAX;
 
-/// A slice that somebody makes.
+/// A slice that the first thread with time for it makes.
 #[derive(Debug)]
 pub(super) struct Task<G> {
     state: Mutex<State<G>>,
@@ -214,7 +216,7 @@ pub(super) struct Task<G> {
 
 #[derive(Debug)]
 enum State<G> {
-    /// Nobody has begun.
+    /// Not begun yet.
     Idle(Vec<Run>, Memory<G>),
     Running,
     Done(Slice<G>),
@@ -243,8 +245,8 @@ impl<G: Gather> Task<G> {
         self.done.notify_all();
     }
 
-    /// The slice, made here and now if nobody has begun; `None` if it was taken before. A
-    /// worker's panic goes on here.
+    /// The slice, made here and now if nobody has begun; `None` if it was taken before. A worker's
+    /// panic resumes here.
     pub(super) fn take(&self) -> Option<Slice<G>> {
         self.work();
         let mut state = self.lock();

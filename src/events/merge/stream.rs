@@ -1,8 +1,8 @@
-//! One processor's records of one file, buffer by buffer.
+//! Reads one processor's records of one file, buffer by buffer.
 //!
-//! A buffer is decoded when the one before it begins to be used: what is not earlier than
-//! its first record waits ([`Carried`]), so that what a stream has now is complete up to
-//! the buffer behind it.
+//! A buffer is decoded when the one before it begins to be used: records that are not earlier than its
+//! first record wait ([`Carried`]), so that the current records of a stream are complete up to the
+//! buffer behind them.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,16 +14,16 @@ use super::{Arrivals, Totals};
 use crate::events::Batch;
 use crate::events::ahead::Ahead;
 
-/// Place of a file among all, and the processor.
+/// Number of a file among all, and the processor.
 pub(super) type StreamKey = (u64, u16);
 
-/// See the module.
+/// The records of one processor in one file.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     pub(super) key: StreamKey,
     /// Buffers still to read, by number.
     pub(super) jobs: VecDeque<usize>,
-    /// What it has now; slices that are made or replayed share it.
+    /// Its current records; slices that are made or replayed share them.
     current: Arc<Batch>,
     at: usize,
     ahead: Option<Batch>,
@@ -31,19 +31,19 @@ pub(super) struct Stream {
     carried: Carried,
 }
 
-/// What streams read from, and where they tell what they met.
+/// The decoder from which streams read, and the totals to which they add.
 pub(super) struct Reading<'a, 'f> {
     pub(super) decoder: &'a Ahead<'f>,
     pub(super) totals: &'a mut Totals,
     pub(super) arrivals: &'a mut Arrivals,
-    /// So many records of a stream may wait.
+    /// Most records of a stream that may wait.
     pub(super) most_carried: usize,
-    /// Bytes of batches that no stream has any more, but slices do.
+    /// Bytes of batches that slices still hold, but no stream.
     pub(super) retired: &'a mut usize,
 }
 
 impl Reading<'_, '_> {
-    /// A stream is done with a batch.
+    /// Takes back a batch that a stream no longer needs.
     fn retire(&mut self, batch: Arc<Batch>) {
         match Arc::try_unwrap(batch) {
             Ok(batch) => self.decoder.give_back(batch),
@@ -62,25 +62,25 @@ impl Stream {
         self.current.entries.get(self.at).map(|entry| entry.time)
     }
 
-    /// Up to which time, included, all of its records are those that it has now.
+    /// The last time, included, up to which its current records are all that it has.
     pub(super) fn complete_to(&self) -> i64 {
         let behind = self.ahead.as_ref().and_then(|ahead| ahead.entries.first());
-        // More than may wait goes on, however late it is.
+        // If too many would wait, they go on instead, however late they are.
         let last = self.current.entries.last().map_or(i64::MIN, |entry| entry.time);
         behind.map_or(i64::MAX, |behind| behind.time.saturating_sub(1).max(last))
     }
 
-    /// The time of the record behind so many.
+    /// The time of the record behind the next `count` ones.
     pub(super) fn time_behind(&self, count: usize) -> Option<i64> {
         self.current.entries.get(self.at.saturating_add(count)).map(|entry| entry.time)
     }
 
-    /// Whether nothing is left of what came.
+    /// Whether nothing is left of the buffers that came.
     pub(super) fn is_dry(&self) -> bool {
         self.jobs.is_empty() && self.ahead.is_none() && self.next().is_none()
     }
 
-    /// Takes out what it has up to a time, that included.
+    /// Takes out its current records up to a time, that included.
     pub(super) fn take_to(&mut self, time: i64) -> Option<Run> {
         let left = &self.current.entries[self.at..];
         let count = left.partition_point(|entry| entry.time <= time);
@@ -89,7 +89,7 @@ impl Stream {
         (count > 0).then(|| Run { file: self.key.0, batch: Arc::clone(&self.current), range })
     }
 
-    /// Takes the stream up, at first or when more has come of it.
+    /// Starts to read the stream, or goes on when more of it has come.
     pub(super) fn go_on(&mut self, reading: &mut Reading<'_, '_>) {
         if self.next().is_none() {
             self.refill(reading);
@@ -110,8 +110,8 @@ impl Stream {
         self.look_ahead(reading);
     }
 
-    /// Loads what is behind the stream's records. Those that are not earlier wait: what
-    /// comes at one tick may be spread over buffers.
+    /// Loads the buffer behind the current records. Records that are not earlier than it wait, because
+    /// the records of one tick may be spread over buffers.
     fn look_ahead(&mut self, reading: &mut Reading<'_, '_>) {
         loop {
             self.ahead = self.next_batch(reading);
@@ -119,7 +119,7 @@ impl Stream {
             if self.next().is_some() {
                 return;
             }
-            // None of it is earlier than the next buffer.
+            // No record is earlier than the next buffer.
             let Some(ahead) = self.ahead.take() else { return };
             reading.retire(std::mem::replace(&mut self.current, Arc::new(ahead)));
             self.at = 0;
@@ -146,8 +146,8 @@ impl Stream {
         None
     }
 
-    /// Leaves in `current` what is earlier than the next buffer, and puts in what has
-    /// waited and is. If more than `most` would wait, all of it goes on.
+    /// Leaves in `current` the records that are earlier than the next buffer, and adds those that have
+    /// waited and are earlier now. If more than `most` would wait, all of them go on.
     fn hold_back(&mut self, most: usize) {
         let limit = self.ahead.as_ref().and_then(|ahead| ahead.entries.first()).map(|first| first.time);
         let mut earlier = self.carried.take_earlier(limit);
@@ -169,7 +169,7 @@ impl Stream {
         }
     }
 
-    /// What it has now, for itself alone: others hold it only while slices are made of it.
+    /// Its current records, to change: others hold them only while slices are made of them.
     fn own(&mut self) -> &mut Batch {
         Arc::make_mut(&mut self.current)
     }

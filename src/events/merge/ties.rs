@@ -1,8 +1,8 @@
-//! What happens at one tick in several streams: a block that one of them frees and
-//! another allocates was freed first; otherwise files and processors come in order.
+//! The order of entries of one tick in several streams: a block that one stream frees and another
+//! allocates was freed first; otherwise files and processors come in order.
 //!
-//! Cost: ties are small and common, and such blocks rare, so that one look at most of
-//! them is enough; see [`Turns`] for the others.
+//! Cost: ties are small and common, and such blocks rare, so that one look at most of them is enough;
+//! see [`Turns`] for the others.
 
 use super::slice::{Place, Run};
 use super::turns::{Block, Touched, Turns};
@@ -15,14 +15,15 @@ const MAX_TIE: usize = 1 << 16;
 /// In ties up to this size all records are compared with each other.
 const SMALL: usize = 8;
 
-/// Puts entries of one time into order, which are in that of their runs: frees of an address first.
+/// Puts entries of one time into order, frees of an address first. They come in the order of their
+/// runs.
 pub(super) fn put_in_order(runs: &[Run], places: &mut [Place]) {
     if places.first().map(|place| place.run) == places.last().map(|place| place.run) {
         return;
     }
     let Some(turns) = turns(runs, places) else { return };
     let before = places.to_vec();
-    // Where each run goes on.
+    // The next entry of each run.
     let is_first = |at: &usize| *at == 0 || before[at - 1].run != before[*at].run;
     let mut next: Vec<usize> = (0..before.len()).filter(is_first).collect();
     let mut all = places.iter_mut();
@@ -34,7 +35,7 @@ pub(super) fn put_in_order(runs: &[Run], places: &mut [Place]) {
     });
 }
 
-/// Whose turn it is where one stream allocates what another frees.
+/// The turns of the streams if one stream allocates what another frees; else `None`.
 fn turns(runs: &[Run], places: &[Place]) -> Option<Turns> {
     if places.len() > MAX_TIE || (places.len() <= SMALL && !has_contest(runs, places)) {
         return None;

@@ -1,10 +1,10 @@
-//! Whose turn it is among streams with records of the same time: the first stream's whose
-//! next record need not wait. An allocation waits as long as another stream is still to
-//! free its block. Where all wait (a circle), the first stream goes on all the same.
+//! Decides whose turn it is among streams with records of the same time: that of the first stream whose
+//! next record need not wait. An allocation waits as long as another stream has still to free its
+//! block. If all streams wait (a circle), the first goes on all the same.
 //!
-//! Cost: a sort of the records that free or allocate; then the logarithm of the streams
-//! for each change of the stream. A stream that waits is looked at again only when nobody
-//! else is left to free its block.
+//! Cost: a sort of the records that free or allocate; then the logarithm of the number of streams for
+//! each change of the stream. A waiting stream is looked at again only when no other stream has still
+//! to free its block.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use crate::units::Layer;
 
-/// What makes two events speak of the same block: layer, heap and address.
+/// Identity of a block: layer, heap and address.
 pub(super) type Block = (Layer, u64, u64);
 
 /// The block that a record frees, and the one that it allocates.
@@ -22,22 +22,22 @@ pub(super) struct Touched {
     pub(super) allocated: Option<Block>,
 }
 
-/// Streams that are still to free a block that another one allocates.
+/// Streams that have still to free a block that another one allocates.
 #[derive(Clone, Debug, Default)]
 struct Contest {
     holders: usize,
-    /// The sum of their numbers: the number of the last one.
+    /// The sum of their numbers; if one is left, its number.
     sum: usize,
     /// Streams whose next record waits, and some that went on meanwhile.
     waiting: Vec<usize>,
 }
 
-/// What one record has to do with contests, by their numbers.
+/// The contests in which one record takes part, by number.
 #[derive(Clone, Copy, Debug)]
 struct TieStep {
-    /// It is its stream's last free of the block.
+    /// Contest of the block if this is its stream's last free of it.
     releases: u32,
-    /// It allocates the block.
+    /// Contest of the block that it allocates.
     wants: u32,
 }
 
@@ -51,15 +51,15 @@ pub(super) struct Turns {
     contests: Vec<Contest>,
     /// Records of each stream that are left.
     left: Vec<Range<usize>>,
-    /// The contest whose end a stream waits for.
+    /// The contest for whose end each stream waits.
     waits_for: Vec<u32>,
     /// Streams whose next record need not wait.
     ready: BinaryHeap<Reverse<usize>>,
 }
 
 impl Turns {
-    /// Of streams with so many records each, which come one stream behind the other.
-    /// `None` if no stream allocates what another frees: they go on in their order.
+    /// For streams with these numbers of records; `records` come one stream behind the other. `None` if
+    /// no stream allocates what another frees: then the streams go on in their order.
     pub(super) fn new(lengths: &[usize], records: impl Iterator<Item = Touched>) -> Option<Self> {
         let mut end = 0;
         let mut left = Vec::with_capacity(lengths.len());
@@ -79,7 +79,7 @@ impl Turns {
     }
 
     fn find_contests(&mut self, records: impl Iterator<Item = Touched>) {
-        // A record of a block: the block, the record's number, whether it frees it.
+        // A record about a block: the block, the record's number, whether it frees the block.
         let mut touches: Vec<(Block, usize, bool)> = Vec::new();
         for (number, Touched { freed, allocated }) in records.enumerate() {
             touches.extend(freed.map(|block| (block, number, true)));
@@ -91,7 +91,7 @@ impl Turns {
             if of_block.iter().all(|&(_, _, frees)| frees == of_block[0].2) {
                 continue;
             }
-            // The last free of each stream; numbers of records follow those of streams.
+            // The last free of each stream; the records of a stream have consecutive numbers.
             let mut last_frees: Vec<(usize, usize)> = Vec::new();
             for &(_, number, _) in of_block.iter().filter(|touch| touch.2) {
                 let stream = stream_of(number);
@@ -112,13 +112,13 @@ impl Turns {
         }
     }
 
-    /// Gives the number of a stream for each of its records, in the order in which they go on.
+    /// Gives the stream's number to `emit` for each record, in the order in which records go on.
     pub(super) fn run(mut self, mut emit: impl FnMut(usize)) {
         (0..self.left.len()).for_each(|stream| self.queue(stream));
         let mut first = 0;
         loop {
             let next = self.ready.pop().map(|Reverse(stream)| stream);
-            // A circle of streams that wait for each other is cut at the first.
+            // A circle of streams that wait for each other is cut at the first of them.
             let cut = || (first..self.left.len()).find(|&stream| !self.left[stream].is_empty());
             let Some(stream) = next.or_else(cut) else { return };
             if next.is_none() {
@@ -130,7 +130,7 @@ impl Turns {
                 let TieStep { releases, .. } = self.steps[self.left[stream].start];
                 self.left[stream].start += 1;
                 self.release(releases, stream);
-                // Those before it come first.
+                // Streams before it come first.
                 let is_overtaken = self.ready.peek().is_some_and(|&Reverse(other)| other < stream);
                 if is_overtaken || self.left[stream].is_empty() || self.must_wait(stream) {
                     break;
@@ -140,7 +140,7 @@ impl Turns {
         }
     }
 
-    /// Puts a stream among those that can go on, or those that wait.
+    /// Puts a stream among those that are ready, or among those that wait.
     fn queue(&mut self, stream: usize) {
         if self.left[stream].is_empty() {
             return;
@@ -154,7 +154,7 @@ impl Turns {
         }
     }
 
-    /// Whether another stream is still to free what this one's next record allocates.
+    /// Whether another stream has still to free the block that this one's next record allocates.
     fn must_wait(&self, stream: usize) -> bool {
         let wants = self.steps[self.left[stream].start].wants;
         self.contests.get(wants as usize).is_some_and(|contest| match contest.holders {
@@ -164,14 +164,14 @@ impl Turns {
         })
     }
 
-    /// A stream has freed a block for the last time.
+    /// Notes that a stream has freed a block for the last time.
     fn release(&mut self, contest: u32, stream: usize) {
         let Some(state) = self.contests.get_mut(contest as usize) else { return };
         state.holders -= 1;
         state.sum -= stream;
         match state.holders {
             0 => std::mem::take(&mut state.waiting).into_iter().for_each(|stream| self.wake(stream, contest)),
-            // It need not wait for itself.
+            // The last holder need not wait for itself.
             1 => {
                 let last = state.sum;
                 self.wake(last, contest);
@@ -180,7 +180,7 @@ impl Turns {
         }
     }
 
-    /// A stream can go on, if it is this that it waits for.
+    /// Makes a stream ready, if it waits for this contest.
     fn wake(&mut self, stream: usize, contest: u32) {
         if self.waits_for[stream] == contest {
             self.waits_for[stream] = NONE;

@@ -1,5 +1,5 @@
-//! A list that only grows, in chunks that publications share: one that grows afterwards copies
-//! its last chunk, and no other.
+//! A list that only grows, in chunks that publications share: a shared list that grows copies its last
+//! chunk, and no other.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 const CHUNK_BITS: u32 = 12;
 const CHUNK: usize = 1 << CHUNK_BITS;
 
-/// See the module.
+/// A list in chunks.
 #[derive(Clone, Debug)]
 pub struct Chunked<T> {
-    /// All but the last are full.
+    /// All chunks but the last are full.
     chunks: Vec<Arc<Vec<T>>>,
     len: usize,
 }
@@ -47,7 +47,7 @@ impl<T> Chunked<T> {
         self.chunks.iter().flat_map(|chunk| chunk.iter())
     }
 
-    /// The entries in a range of places, in runs that are each in one piece.
+    /// The entries in a range of places, as slices that are each in one piece.
     pub fn runs(&self, range: Range<usize>) -> impl Iterator<Item = &[T]> {
         let Range { start, end } = range;
         let (start, end) = (start.min(self.len), end.min(self.len));
@@ -63,7 +63,8 @@ impl<T> Chunked<T> {
         self.runs(range).flatten()
     }
 
-    /// How many at the beginning are so, if all of them stand before all others.
+    /// Number of entries at the beginning for which `is_before` holds, if all of them stand before all
+    /// others.
     pub fn partition_point(&self, mut is_before: impl FnMut(&T) -> bool) -> usize {
         let chunk = self.chunks.partition_point(|chunk| chunk.last().is_some_and(&mut is_before));
         let inside = self.chunks.get(chunk).map_or(0, |entries| entries.partition_point(is_before));

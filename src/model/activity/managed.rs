@@ -1,8 +1,8 @@
-//! Where the .NET runtime put which method's code, over time.
+//! Where the .NET runtime put the code of each method, over time.
 //!
-//! Code that is compiled anew (a better tier) lies elsewhere, and what was there goes on: only an
-//! unload ends it, or other code at the same place, of which the unload was lost. What only a
-//! rundown names was there before. Each is told more than once by some traces.
+//! Code that is compiled anew (a better tier) lies elsewhere, and the old code stays: only an unload
+//! ends it, or other code at the same place if the unload was lost. A method that only a rundown names
+//! was there before the trace. Some traces report all of this more than once.
 //!
 //! Memory: 64 bytes a method and its name, [`MAX_METHODS`] methods and [`MAX_TEXT`] bytes at most.
 //! Cost: a hash operation or two an event; for lookups see [`crate::model::mapped`].
@@ -15,21 +15,21 @@ use crate::model::mapped::{ALWAYS, ByAddress, Mapped};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks};
 
-/// Methods at most.
+/// Most methods.
 const MAX_METHODS: usize = 1 << 20;
-/// Bytes of names at most.
+/// Most bytes of names.
 const MAX_TEXT: usize = 128 << 20;
 
 /// A method's code at one place.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Method {
-    /// First byte.
+    /// Address of its first byte.
     pub start: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
-    /// Since when it is there; [`Ticks::BEFORE_TRACE`] if only a rundown names it.
+    /// When it was loaded; [`Ticks::BEFORE_TRACE`] if only a rundown names it.
     pub load: Ticks,
-    /// When it went, or [`Ticks::NEVER`].
+    /// When it was unloaded, or [`Ticks::NEVER`].
     pub unload: Ticks,
     /// Namespace, type and name.
     pub name: Arc<str>,
@@ -58,25 +58,25 @@ pub struct ManagedCode {
 }
 
 impl ManagedCode {
-    /// Whether there is none.
+    /// Whether no process has any.
     pub fn is_empty(&self) -> bool {
         self.processes.is_empty()
     }
 
-    /// The methods of a process, in the order in which they were told.
+    /// The methods of a process, in the order in which they were reported.
     pub fn methods(&self, process: ProcessId) -> &[Method] {
         self.processes.get(&process).map_or(&[], |(methods, _)| methods)
     }
 
-    /// Processes that have some.
+    /// Processes that have methods.
     pub fn processes(&self) -> Vec<ProcessId> {
         let mut all: Vec<ProcessId> = self.processes.keys().copied().collect();
         all.sort_unstable();
         all
     }
 
-    /// The method that is at an address at a moment, and for how long that is so. (Of modules one
-    /// that was there at another moment is as good as none; code of a runtime comes and goes.)
+    /// The method at an address at a moment, and the interval for which this holds. (Unlike a module, a
+    /// method that was there only at another moment is not found: code of a runtime comes and goes.)
     pub fn at(&self, process: ProcessId, address: u64, at: Ticks) -> (Option<&Method>, Interval) {
         let Some((methods, map)) = self.processes.get(&process) else { return (None, ALWAYS) };
         let (place, during) = map.find(address, at);
@@ -100,15 +100,15 @@ const NO_MODULE: &str = "(managed code)";
 #[derive(Debug, Default)]
 pub(super) struct ManagedTable {
     methods: KeyedMap<ProcessId, Vec<Method>>,
-    /// What is at a place now, by number in its process.
+    /// The method at an address now, by number in its process.
     now: KeyedMap<(ProcessId, u64), u32>,
     modules: KeyedMap<(ProcessId, u64), Arc<str>>,
-    /// Those whose module was not known when they came.
+    /// Methods whose module was not known when they came.
     without_module: Vec<(ProcessId, u32)>,
     count: usize,
     text_bytes: usize,
     refused: u64,
-    /// What was published last, if nothing came since.
+    /// The latest publication, if nothing came since.
     published: Option<Arc<ManagedCode>>,
 }
 
@@ -134,7 +134,7 @@ impl ManagedTable {
         }
     }
 
-    /// Code that is there since `load`, as is known at `at`.
+    /// Adds code that is there since `load`, which became known at `at`.
     fn add(&mut self, process: ProcessId, method: &ManagedMethod, (load, at): (Ticks, Ticks)) -> Option<u32> {
         let text = method.name.len() + method.signature.len();
         if self.count >= MAX_METHODS || self.text_bytes + text > MAX_TEXT {
@@ -198,7 +198,7 @@ impl ManagedTable {
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        // Twice: what is published has a copy, and a tree over it.
+        // Twice: the published code is a copy, with a tree over it.
         (2 * self.count * (size_of::<Method>() + 64) + self.text_bytes + self.modules.len() * 96) as u64
     }
 

@@ -1,4 +1,4 @@
-//! Marks over time: moments that somebody gave a text, and collections of garbage, which last.
+//! Marks over time: moments to which somebody gave a text, and garbage collections, which last.
 //!
 //! Memory: 56 bytes a mark, and each text once; [`MAX_MARKS`] marks and [`MAX_TEXT`] bytes of text
 //! at most. Cost: a hash operation a mark.
@@ -13,45 +13,45 @@ use crate::model::ProcessId;
 use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Interval, Ticks, Tid};
 
-/// Marks at most.
+/// Most marks.
 const MAX_MARKS: usize = 1 << 20;
-/// Bytes of their texts at most.
+/// Most bytes of their texts.
 const MAX_TEXT: usize = 64 << 20;
-/// Descriptions of events at most.
+/// Most descriptions of events.
 const MAX_SCHEMAS: usize = 1 << 12;
-/// Providers at most.
+/// Most providers.
 const MAX_PROVIDERS: usize = 1 << 10;
 
-/// A moment that somebody gave a text.
+/// A moment to which somebody gave a text, or a garbage collection.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Mark {
-    /// When it was written: marks stand in this order.
+    /// When it was written; marks are in this order.
     pub at: Ticks,
-    /// From when to when that lasts of which it tells; both are `at` for a moment.
+    /// Start of the time that it describes; `at` for a moment.
     pub from: Ticks,
-    /// See [`Mark::from`].
+    /// End of the time that it describes; `at` for a moment.
     pub to: Ticks,
-    /// Who wrote it, by number in [`Marks::providers`].
+    /// Its provider, by number in [`Marks::providers`].
     pub provider: u16,
-    /// In which process.
+    /// Process that wrote it.
     pub process: Option<ProcessId>,
-    /// In which thread.
+    /// Thread that wrote it.
     pub tid: Tid,
-    /// What it says.
+    /// Its text.
     pub text: Arc<str>,
 }
 
-/// Who writes marks.
+/// A provider of marks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MarkProvider {
-    /// Provider, or class.
+    /// GUID of the provider, or event class.
     pub guid: Guid,
     /// Its name, if it is known.
     pub name: Option<Arc<str>>,
 }
 
 impl MarkProvider {
-    /// What it is called: of what everybody knows in plain words.
+    /// Name for people; well-known kinds of marks have plain words.
     pub fn label(&self) -> String {
         match (&self.name, self.guid) {
             (_, class::PERF_INFO) => "Mark".to_owned(),
@@ -65,20 +65,20 @@ impl MarkProvider {
 /// All marks of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
-    /// By time.
+    /// The marks, by time.
     pub list: Chunked<Mark>,
-    /// By number.
+    /// The providers, by number.
     pub providers: Vec<MarkProvider>,
 }
 
 impl Marks {
-    /// Those that were written in an interval.
+    /// Marks that were written in an interval.
     pub fn during(&self, interval: Interval) -> impl Iterator<Item = &Mark> {
         let place = |at: Ticks| self.list.partition_point(|mark| mark.at < at);
         self.list.range(place(interval.from)..place(interval.to))
     }
 
-    /// Who wrote a mark.
+    /// The provider of a mark.
     pub fn provider(&self, mark: &Mark) -> &MarkProvider {
         &self.providers[usize::from(mark.provider)]
     }
@@ -91,14 +91,14 @@ pub(super) struct MarkTable {
     providers: KeyedMap<Guid, u16>,
     texts: KeyedSet<Arc<str>>,
     text_bytes: usize,
-    /// Marks of which the text is still to be told.
+    /// Marks whose text is not known yet.
     untold: Vec<(usize, Untold)>,
     untold_bytes: usize,
     schemas: KeyedMap<(Guid, u16, u8), EventSchema>,
     schema_bytes: usize,
-    /// How many descriptions there were, and marks to be told, when these were told last.
+    /// Number of descriptions, and of marks without text, at the latest publication.
     told: (usize, usize),
-    /// Collections that go on, by process and number, and their marks.
+    /// Collections that have not ended, by process and number, and their marks.
     collections: KeyedMap<(ProcessId, CollectionId), usize>,
     refused: u64,
 }
@@ -125,7 +125,7 @@ impl MarkTable {
     pub(super) fn collection_starts(&mut self, collection: &Collection, at: Ticks, process: ProcessId, tid: Tid) {
         let Collection { id, generation, reason, is_background } = collection;
         if self.collections.contains_key(&(process, *id)) {
-            return; // told in two versions
+            return; // reported in two versions
         }
         let reason = reason.words().map(|words| format!(", {words}")).unwrap_or_default();
         let background = if *is_background { ", in the background" } else { "" };
@@ -156,7 +156,7 @@ impl MarkTable {
             return None;
         };
         let text = self.text(text);
-        // What comes late counts when it comes.
+        // A mark that comes late gets the time of the latest.
         let at = self.marks.list.last().map_or(at, |last| at.max(last.at));
         self.marks.list.push(Mark { at, from, to, provider, process, tid, text });
         Some(self.marks.list.len() - 1)
@@ -190,7 +190,7 @@ impl MarkTable {
         text
     }
 
-    /// What the events of a kind are called.
+    /// Adds the description of a kind of event.
     pub(super) fn describe(&mut self, schema: &EventSchema) {
         let key = (schema.provider, schema.id, schema.version);
         if self.schemas.len() < MAX_SCHEMAS && !self.schemas.contains_key(&key) {
@@ -201,7 +201,7 @@ impl MarkTable {
     }
 
     pub(super) fn publish(&mut self, is_complete: bool) -> Marks {
-        // Nothing else has been told of those that were looked at before.
+        // Without new descriptions, only marks that came since the latest publication are looked at.
         let known = if self.told.0 == self.schemas.len() && !is_complete { self.told.1 } else { 0 };
         for (place, untold) in self.untold.split_off(known) {
             self.untold_bytes -= untold.payload.len();
@@ -224,7 +224,7 @@ impl MarkTable {
             if let Some(mark) = self.marks.list.get_mut(place) {
                 mark.text = text;
             }
-            // Descriptions stand at the end of a trace.
+            // Its description may still come, at the end of the trace.
             if !is_told && !is_complete {
                 self.untold_bytes += untold.payload.len();
                 self.untold.push((place, untold));

@@ -1,9 +1,9 @@
-//! What programs did while memory changed, as a trace keeps it: marks, frames that were shown, code
-//! and heaps of the .NET runtime, processor samples. None of it changes a number of memory.
+//! Activity of programs while memory changed, as a trace keeps it: marks, presented frames, code and
+//! heaps of the .NET runtime, CPU samples. None of it changes a number of memory.
 //!
-//! Memory: each kind is bounded by itself, and all of it is part of what the budget bounds; what
-//! is refused is counted and told. Publications share all that does not change. Cost: nothing where
-//! there is none of it; else a hash operation or two for each event.
+//! Memory: each kind has a bound of its own, and all of it counts towards the budget; refused entries
+//! are counted and reported. Publications share all that does not change. Cost: nothing where there is
+//! none of it; else a hash operation or two for each event.
 
 mod chunked;
 mod managed;
@@ -29,20 +29,20 @@ use managed::ManagedTable;
 use marks::MarkTable;
 use presents::PresentTable;
 
-/// Everything of the kind in a published trace.
+/// All activity in a published trace.
 #[derive(Clone, Debug, Default)]
 pub struct Activity {
-    /// Moments that somebody gave a text, and collections of garbage.
+    /// Moments to which somebody gave a text, and garbage collections.
     pub marks: Marks,
-    /// Frames that were shown, by swap chain.
+    /// Presented frames, by swap chain.
     pub presents: Vec<PresentLane>,
-    /// Where the .NET runtime put which method's code.
+    /// Where the .NET runtime put the code of each method.
     pub managed: Arc<ManagedCode>,
-    /// What processors ran.
+    /// CPU samples.
     pub samples: Samples,
 }
 
-/// Collects it in time order.
+/// Collects activity in time order.
 #[derive(Debug, Default)]
 pub(super) struct ActivityTable {
     marks: MarkTable,
@@ -52,7 +52,7 @@ pub(super) struct ActivityTable {
 }
 
 impl ActivityTable {
-    /// Takes what a record says at `at`, on a clock of so many ticks a second.
+    /// Applies a record of the time `at`, on a clock of `frequency` ticks a second.
     pub(super) fn apply(
         &mut self,
         record: &Record,
@@ -87,8 +87,8 @@ impl ActivityTable {
         }
     }
 
-    /// As it is known now; nothing changes afterwards if it is complete.
-    /// `sites` are those of samples.
+    /// The activity that is known now; after it was published as complete, nothing changes. `sites` are
+    /// those of samples.
     pub(super) fn publish(&mut self, is_complete: bool, frequency: u64, sites: Vec<Site>) -> Activity {
         Activity {
             marks: self.marks.publish(is_complete),
@@ -103,7 +103,7 @@ impl ActivityTable {
         self.marks.bytes() + self.presents.bytes() + self.managed.bytes() + self.samples.bytes()
     }
 
-    /// What was left out, in one sentence each.
+    /// One sentence for each kind of which something was left out.
     pub(super) fn left_out(&self) -> Vec<String> {
         let parts = [self.marks.left_out(), self.presents.left_out(), self.managed.left_out(), self.samples.left_out()];
         parts.into_iter().flatten().collect()

@@ -1,8 +1,9 @@
-//! Frames that were shown, by swap chain. A frame lies between two presents of a chain.
+//! Presented frames, by swap chain. A frame lies between two presents of a chain.
 //!
-//! A call inside another on the same thread is none of its own: runtimes present through one
-//! another. A call that failed has shown nothing (PresentMon drops it, too); of one whose end is
-//! missing, and of one that found its window covered, the loop went on all the same.
+//! A call inside another on the same thread is no frame of its own: runtimes present through one
+//! another. A call that failed has shown nothing and is dropped (PresentMon drops it, too). A call
+//! whose end is missing, or that found its window covered, is kept: the program's loop went on all the
+//! same.
 //!
 //! Memory: 8 bytes a frame, [`MAX_FRAMES`] at most. Cost: a hash operation or two a call.
 
@@ -12,30 +13,30 @@ use crate::model::ProcessId;
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks, Tid};
 
-/// Frames at most.
+/// Most frames.
 const MAX_FRAMES: usize = 1 << 23;
-/// Swap chains at most.
+/// Most swap chains.
 const MAX_LANES: usize = 1 << 12;
-/// A call of which no end came for so many seconds is over.
+/// A call without an end is taken to be over after this many seconds.
 const LONGEST_CALL: u64 = 2;
-/// Calls inside one another that are known.
+/// Most calls inside one another that are known.
 const DEEPEST: usize = 8;
 
 /// The frames of one swap chain.
 #[derive(Clone, Debug)]
 pub struct PresentLane {
-    /// Whose it is.
+    /// Its process.
     pub process: ProcessId,
-    /// The interface.
+    /// Its interface.
     pub api: PresentApi,
     /// Address of the swap chain in its process.
     pub swap_chain: u64,
-    /// When frames were handed over, in order.
+    /// Times of the presents, in order.
     pub times: Chunked<Ticks>,
 }
 
 impl PresentLane {
-    /// Number of frames: of what lies between two presents.
+    /// Number of frames, each between two presents.
     pub fn frames(&self) -> usize {
         self.times.len().saturating_sub(1)
     }
@@ -54,10 +55,10 @@ impl PresentLane {
     }
 }
 
-/// A call that goes on.
+/// A call that has not ended.
 #[derive(Clone, Copy, Debug)]
 struct Call {
-    /// Its lane, if it is a frame of that.
+    /// Its lane, if it counts as a frame of that.
     lane: Option<u32>,
     api: PresentApi,
     swap_chain: u64,
@@ -137,7 +138,7 @@ impl PresentTable {
             return false;
         }
         let times = &mut self.lanes[lane as usize].times;
-        // What comes late counts when it comes.
+        // A present that comes late gets the time of the latest.
         let at = times.last().map_or(at, |last| at.max(*last));
         times.push(at);
         self.frames += 1;

@@ -1,13 +1,13 @@
-//! Samples of what processors ran.
+//! CPU samples.
 //!
-//! A sample names its thread; whose that is follows from its stack, or from what was told of
-//! threads before, or, at the end, later. Where a process ran is a site as that of who allocates, of a
-//! table of its own; stacks find samples as they find rows (`attach`).
+//! A sample names its thread. The thread's process follows from the sample's stack, or from earlier
+//! events about threads, or, at the end, from later ones. The process and stack of a sample are a site,
+//! in a table of their own; stacks find samples as they find rows (`attach`).
 //!
-//! Idle processors are counted and not kept: a trace of a quiet machine holds nothing else.
+//! Samples of idle processors are counted and not kept: a trace of a quiet machine holds nothing else.
 //!
-//! Memory: 16 bytes a sample, in an eighth of the budget; from where that is full on, samples are
-//! counted and left out. Cost: a hash operation a sample.
+//! Memory: 16 bytes a sample, in an eighth of the budget; once that is full, samples are counted and
+//! left out. Cost: a hash operation a sample.
 
 use serde::Serialize;
 
@@ -17,66 +17,66 @@ use crate::model::{HeapId, ProcessId, Site, SiteId};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Pid, Ticks, Tid};
 
-/// Usual distance of samples, in 100 ns.
+/// Usual interval between samples, in 100 ns.
 const USUAL_INTERVAL: u32 = 10_000;
 
-/// A thread of no process that is known.
+/// Process of threads whose process is not known.
 pub(in crate::model) const NOBODY: ProcessId = ProcessId(u32::MAX);
 
-/// All sites of samples have this heap, which says nothing.
+/// Heap of all sites of samples; it has no meaning.
 pub(in crate::model) const NO_HEAP: HeapId = HeapId(0);
 
 /// A sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
-    /// When.
+    /// Its time.
     pub at: Ticks,
-    /// Where: a site of [`Samples::sites`].
+    /// Its process and stack: a site of [`Samples::sites`].
     pub site: SiteId,
-    /// Which thread.
+    /// Its thread.
     pub tid: Tid,
 }
 
-/// How it is known how far apart samples are.
+/// How the interval between samples is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IntervalOrigin {
-    /// Nothing tells; it is the usual distance.
+    /// The trace does not give it; it is the usual one.
     #[default]
     Assumed,
-    /// The trace tells.
+    /// The trace gives it.
     Told,
-    /// The trace tells several; it is the last.
+    /// The trace gives several; it is the last.
     Changed,
 }
 
 /// All samples of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
-    /// By time.
+    /// The samples, by time.
     pub list: Chunked<Sample>,
-    /// Process and stack, by [`SiteId`]; heaps of them mean nothing.
+    /// Process and stack, by [`SiteId`]; the heaps of these sites mean nothing.
     pub sites: Vec<Site>,
     /// Samples of idle processors.
     pub idle: u64,
-    /// Samples of threads of which no process is known.
+    /// Samples of threads whose process is not known.
     pub unknown: u64,
-    /// How far apart samples of one processor are, in ticks.
+    /// Interval between samples of one processor, in ticks.
     pub interval: f64,
-    /// How that is known.
+    /// How the interval is known.
     pub interval_origin: IntervalOrigin,
-    /// From here on samples were left out for want of room.
+    /// Time from which on samples were left out for want of room.
     pub cut: Option<Ticks>,
 }
 
 impl Samples {
-    /// Those in an interval, by place.
+    /// Places of the samples in an interval.
     pub fn during(&self, interval: Interval) -> std::ops::Range<usize> {
         let place = |at: Ticks| self.list.partition_point(|sample| sample.at < at);
         place(interval.from)..place(interval.to)
     }
 
-    /// Whose a sample is.
+    /// The process of a sample.
     pub fn process(&self, sample: &Sample) -> ProcessId {
         self.sites[sample.site.0 as usize].caller
     }
@@ -86,20 +86,20 @@ impl Samples {
 #[derive(Debug, Default)]
 pub(in crate::model) struct SampleTable {
     list: Chunked<Sample>,
-    /// Whose each thread is.
+    /// Process of each thread.
     threads: KeyedMap<Tid, Pid>,
     interval: Option<u32>,
     /// Whether there are samples of another interval.
     has_changed: bool,
     idle: u64,
-    /// Samples that may be kept.
+    /// Most samples that may be kept.
     most: Option<usize>,
     refused: u64,
     cut: Option<Ticks>,
 }
 
 impl SampleTable {
-    /// Bytes that samples may take.
+    /// Limits the bytes that samples may take.
     pub(in crate::model) fn limit(&mut self, bytes: u64) {
         self.most = Some(usize::try_from(bytes / size_of::<Sample>() as u64).unwrap_or(usize::MAX));
     }
@@ -112,22 +112,22 @@ impl SampleTable {
         }
     }
 
-    /// A thread is one of a process from now on.
+    /// Notes that a thread belongs to a process from now on.
     pub(in crate::model) fn thread_is_of(&mut self, tid: Tid, pid: Pid) {
         self.threads.insert(tid, pid);
     }
 
-    /// Whose a thread is.
+    /// The process of a thread.
     pub(in crate::model) fn pid_of(&self, tid: Tid) -> Option<Pid> {
         self.threads.get(&tid).copied()
     }
 
-    /// A processor had nothing to do.
+    /// Counts samples of an idle processor.
     pub(in crate::model) fn idle(&mut self, count: u16) {
         self.idle += u64::from(count);
     }
 
-    /// Adds samples of one moment. Returns the place of the first, if there is room.
+    /// Adds `count` samples of one moment. Returns the place of the first, if there is room.
     pub(in crate::model) fn push(&mut self, sample: Sample, count: u16) -> Option<u32> {
         let place = self.list.len();
         let is_full = self.most.is_some_and(|most| place >= most) || place > (u32::MAX - u32::from(u16::MAX)) as usize;
@@ -136,13 +136,13 @@ impl SampleTable {
             self.cut.get_or_insert(sample.at);
             return None;
         }
-        // What comes late counts when it comes.
+        // A sample that comes late gets the time of the latest.
         let at = self.list.last().map_or(sample.at, |last| sample.at.max(last.at));
         (0..count).for_each(|_| self.list.push(Sample { at, ..sample }));
         Some(place as u32)
     }
 
-    /// How many there are.
+    /// Number of samples.
     pub(in crate::model) fn len(&self) -> usize {
         self.list.len()
     }
@@ -157,12 +157,12 @@ impl SampleTable {
         self.get(place).map(|sample| sample.site)
     }
 
-    /// When it was.
+    /// The time of a sample.
     pub(in crate::model) fn time(&self, place: u32) -> Option<Ticks> {
         self.get(place).map(|sample| sample.at)
     }
 
-    /// Another site for it.
+    /// Changes the site of a sample.
     pub(in crate::model) fn set_site(&mut self, place: u32, site: SiteId) {
         if self.list.get(place as usize).is_some_and(|sample| sample.site != site)
             && let Some(sample) = self.list.get_mut(place as usize)
@@ -171,12 +171,13 @@ impl SampleTable {
         }
     }
 
-    /// Sites have new numbers.
+    /// Gives sites their new numbers.
     pub(in crate::model) fn renumber(&mut self, number: &[SiteId]) {
         self.list.iter_mut().for_each(|sample| sample.site = number[sample.site.0 as usize]);
     }
 
-    /// Places of samples of which no process is known, and what is known of their threads by now.
+    /// Places of samples whose process is not known, with the process of their thread if that is known
+    /// by now.
     pub(in crate::model) fn found_later(&self, is_unknown: impl Fn(SiteId) -> bool) -> Vec<(u32, Pid)> {
         let found = |(place, sample): (u32, &Sample)| {
             let pid = if is_unknown(sample.site) { self.pid_of(sample.tid) } else { None };
@@ -185,7 +186,7 @@ impl SampleTable {
         (0..).zip(self.list.iter()).filter_map(found).collect()
     }
 
-    /// With the sites as they are known now.
+    /// The samples, with the sites as they are known now.
     pub(super) fn publish(&self, frequency: u64, sites: Vec<Site>) -> Samples {
         let unknown_sites: Vec<bool> = sites.iter().map(|site| site.caller == NOBODY).collect();
         let has_unknown = unknown_sites.contains(&true);

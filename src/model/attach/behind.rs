@@ -1,6 +1,6 @@
-//! Stacks that come behind their event find it, and its rows: by raw time and thread, mostly a
-//! little later, the user part perhaps much later, sometimes at the same tick before. A user
-//! part is also that of the thread's other events in the kernel ([`KernelFragments`]).
+//! Finds the event of a stack that comes behind it, and the event's rows: by raw time and thread,
+//! mostly a little later, the user part perhaps much later, sometimes before the event at the same
+//! tick. A user part also completes the thread's other events in the kernel ([`KernelFragments`]).
 //!
 //! [`KernelFragments`]: super::fragments::KernelFragments
 
@@ -12,26 +12,26 @@ use crate::model::stack::StackRef;
 use crate::units::Ticks;
 
 impl Attach {
-    /// Whether the event of a stack that belongs to nothing may still come: stack
-    /// and event stand at one tick, and the thread has written nothing at it. If it
-    /// has, the stack is that of an event without rows, a release of what was only reserved for example.
+    /// Whether the event of a stack without an owner may still come: stack and event have the same
+    /// tick, and the thread has written nothing at that tick. If it has, the stack belongs to an event
+    /// without rows, for example a release of pages that were only reserved.
     fn is_early(&self, owner: i64, stack: Origin) -> bool {
         owner == stack.raw && !self.tick.has(owner, stack.tid)
     }
 
-    /// An event's rows, and what it ended, wait for its stack.
+    /// Makes an event's rows, and the rows that it ended, wait for its stack.
     pub(in crate::model) fn await_stack(&mut self, rooms: &mut Rooms<'_>, from: Origin, waiting: Waiting) {
         if waiting.is_empty() {
             return;
         }
         if !self.reads && from.tid.is_known() {
-            return; // the stack would tell nothing but the thread
+            return; // the stack would give nothing but the thread
         }
         self.pending.add(from.raw, from.tid, waiting);
         self.take_early(rooms, from);
     }
 
-    /// An event waits for its stack: perhaps it came already.
+    /// Gives an event that waits for its stack the one that came before it, if any did.
     #[inline(always)]
     pub(super) fn take_early(&mut self, rooms: &mut Rooms<'_>, from: Origin) {
         if !self.early.is_empty() {
@@ -47,7 +47,7 @@ impl Attach {
         }
     }
 
-    /// A stack, or a part of one, for an event that was replayed before.
+    /// Takes a stack, or a part of one, for an event that was replayed before.
     pub(in crate::model) fn stack_came(&mut self, rooms: &mut Rooms<'_>, from: Origin, record: &Record, frames: Frames<'_>) {
         let (owner, part, stack) = match record.event {
             Event::Stack { owner, part, .. } => (owner, part, CallStack::Frames(frames)),
@@ -60,7 +60,8 @@ impl Attach {
         let (stacks, reads) = (&mut self.stacks, self.reads);
         let mut intern = || if reads { stacks.reference(part, stack) } else { StackRef::NONE };
         let at = Ticks::from_raw(owner, self.trace_start);
-        // A block's is written in user mode, the user's part of others by the kernel.
+        // The stack of a block is written in user mode; the user part of other stacks is written by the
+        // kernel.
         let mut is_of_block = false;
         if let Some((event, waiting)) = self.pending.give(owner, from.tid, part, &mut intern) {
             is_of_block = !waiting.two_parts;
@@ -76,7 +77,7 @@ impl Attach {
             is_of_block = true;
         } else if !self.give_sample(rooms, from, (owner, part), stack) && self.is_early(owner, from) {
             self.early.add(record, frames);
-            is_of_block = true; // perhaps; it is asked again when its event comes
+            is_of_block = true; // perhaps; that is decided when its event comes
         }
         if part == StackPart::User {
             self.complete_fragments(rooms, from, stack);
@@ -86,8 +87,8 @@ impl Attach {
         }
     }
 
-    /// The user's stack of a thread, whatever event it came with, is also that of all its
-    /// events of which only the kernel part is known.
+    /// Completes the events of a thread of which only the kernel part is known, with the thread's
+    /// user-mode stack; which event that came with does not matter.
     #[inline(always)]
     pub(in crate::model) fn complete_fragments(&mut self, rooms: &mut Rooms<'_>, from: Origin, user: CallStack<'_>) {
         if !self.fragments.is_empty() {
@@ -116,7 +117,7 @@ impl Attach {
         }
     }
 
-    /// The rows of an event at about `at` have the stack that is known of it by now.
+    /// Gives the rows of an event at about `at` the stack that is known of it by now.
     fn tell_rows(&mut self, rooms: &mut Rooms<'_>, from: Origin, waiting: Waiting, at: Ticks) {
         let whole = self.whole(&waiting);
         for ended in waiting.freed.iter().flatten() {
@@ -144,7 +145,7 @@ impl Attach {
     }
 }
 
-/// What of a stack is the user's, if any is: a key is one of a user's stack.
+/// The user-mode part of a stack, if it has one; a key always stands for a user-mode stack.
 pub(super) fn of_user_mode(stack: CallStack<'_>) -> Option<CallStack<'_>> {
     match stack {
         CallStack::Nothing => None,

@@ -1,10 +1,10 @@
-//! Stacks that stand at the very tick of their event, perhaps before it.
+//! Stacks with the same tick as their event, which may stand before it.
 
 use crate::events::{Frames, Record};
 use crate::tables::{self, KeyedSet};
 use crate::units::Tid;
 
-/// Stacks of one tick that are kept for an event that comes after them.
+/// Most stacks of one tick that are kept for an event that comes after them.
 const MAX_EARLY: usize = 256;
 
 /// Threads of one tick that are compared one by one; more are hashed.
@@ -20,7 +20,7 @@ impl EarlyStacks {
         self.0.is_empty()
     }
 
-    /// One more, if there is room; those of an earlier tick belong to nothing.
+    /// Adds a stack, if there is room; drops those of an earlier tick, which belong to nothing.
     pub(super) fn add(&mut self, stack: &Record, frames: Frames<'_>) {
         if self.0.len() >= MAX_EARLY {
             return;
@@ -31,7 +31,7 @@ impl EarlyStacks {
         self.0.push((stack.clone(), frames.addresses().to_vec()));
     }
 
-    /// Those of a tick; the others belong to nothing.
+    /// Takes out the stacks of a tick; drops the others, which belong to nothing.
     pub(super) fn take(&mut self, raw: i64) -> Vec<(Record, Vec<u64>)> {
         let mut stacks = std::mem::take(&mut self.0);
         if stacks.first().is_some_and(|(first, _)| first.time != raw) {
@@ -41,14 +41,14 @@ impl EarlyStacks {
     }
 }
 
-/// Raw time of the latest event that can have a stack, and the threads of all at that time:
-/// their stacks of this tick cannot be early any more.
+/// Raw time of the latest event that can have a stack, and the threads of all such events at that time:
+/// their stacks of this tick cannot come early any more.
 #[derive(Debug, Default)]
 pub(super) struct LatestTick {
     raw: i64,
     first: Option<Tid>,
     others: Vec<Tid>,
-    /// Those for which there is no room among the others.
+    /// Threads for which there is no room among the others.
     more: KeyedSet<Tid>,
 }
 

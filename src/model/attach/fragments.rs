@@ -1,13 +1,12 @@
 //! Events of which only the kernel part of the stack is known, by thread.
 //!
-//! Windows writes the user part of a stack when the thread returns to user mode, once for
-//! all kernel parts that were written since it had left that, and under the time of one of
-//! these events, mostly the first (so PerfView reads it; in public traces one user part
-//! completes up to 113 kernel parts). So the thread's next user part is that of them all.
+//! Windows writes the user part of a stack when the thread returns to user mode, once for all kernel
+//! parts that were written since it had left that, and under the time of one of these events, mostly
+//! the first (so PerfView reads it; in public traces one user part completes up to 113 kernel parts).
+//! So the thread's next user part completes all of them.
 //!
-//! Bounded: two generations of fragments; when the younger is full the older one is given
-//! up. Cost: a hash operation for each kernel part, and for each user part while any thread
-//! has some.
+//! Bounded: two generations of fragments; when the younger is full, the older one is dropped. Cost: a
+//! hash operation for each kernel part, and for each user part while any thread has fragments.
 
 use std::collections::hash_map::Entry;
 
@@ -15,13 +14,13 @@ use super::pending::EventNumber;
 use crate::tables::{self, KeyedMap};
 use crate::units::{Pid, Tid};
 
-/// Fragments of one generation.
+/// Most fragments of one generation.
 const GENERATION: usize = 1 << 15;
 
 /// The idle process and the kernel's own, whose threads never return to user mode.
 const KERNEL_ONLY: [Pid; 2] = [Pid(0), Pid(4)];
 
-/// A thread of one life of a process id, counted from when it mattered.
+/// A thread in one life of a process id; lives are counted while fragments wait.
 type ThreadLife = (Pid, u32, Tid);
 
 /// The events of one thread, mostly a single one.
@@ -38,20 +37,20 @@ pub(super) struct KernelFragments {
     old: KeyedMap<ThreadLife, Collected>,
     /// Fragments of the younger generation.
     count: usize,
-    /// Whether any waits in either: heap events ask, so one word must tell.
+    /// Whether any fragment waits in either: heap events ask, so one word must answer.
     any: bool,
     /// Starts and ends of processes while fragments waited.
     lives: KeyedMap<Pid, u32>,
 }
 
 impl KernelFragments {
-    /// Whether nothing waits.
+    /// Whether no fragment waits.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         !self.any
     }
 
-    /// The kernel part of an event's stack was written; the user part is to come.
+    /// Adds an event of which the kernel part was written and the user part is to come.
     pub(super) fn add(&mut self, pid: Pid, tid: Tid, event: EventNumber) {
         if KERNEL_ONLY.contains(&pid) {
             return;
@@ -71,8 +70,8 @@ impl KernelFragments {
         }
     }
 
-    /// The thread returns to user mode: all its events that waited, in the order of their
-    /// kernel parts.
+    /// Takes out all waiting events of a thread that returns to user mode, in the order of their kernel
+    /// parts.
     pub(super) fn take(&mut self, pid: Pid, tid: Tid) -> impl Iterator<Item = EventNumber> + use<> {
         let thread = self.thread(pid, tid);
         let (old, young) = (self.old.remove(&thread), self.young.remove(&thread));
@@ -81,7 +80,7 @@ impl KernelFragments {
         old.into_iter().chain(young).flat_map(|Collected { first, more }| std::iter::once(first).chain(more))
     }
 
-    /// A process starts or ends: what threads of these ids did before is over.
+    /// A process starts or ends: forgets the fragments of threads with its id.
     pub(super) fn forget_process(&mut self, pid: Pid) {
         if self.is_empty() {
             tables::empty(&mut self.lives);
@@ -90,7 +89,7 @@ impl KernelFragments {
         }
     }
 
-    /// A thread starts: what another of this id did before is over.
+    /// A thread starts: forgets the fragments of another with its id.
     pub(super) fn forget_thread(&mut self, pid: Pid, tid: Tid) {
         drop(self.take(pid, tid));
     }

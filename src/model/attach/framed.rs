@@ -1,5 +1,5 @@
-//! Rows whose stack came with their event. They are told their sites some together,
-//! so that the processor looks for the stacks of many at once.
+//! Rows whose stack came with their event. Their sites are looked up for many rows together, so that
+//! the processor fetches many stacks at once.
 
 use super::{Attach, Origin, Rooms, SiteKey};
 use crate::events::{FrameList, FrameRange, Frames};
@@ -7,7 +7,7 @@ use crate::model::stack::{SiteUser, WholePlace};
 use crate::model::{HeapId, ProcessId, RowId, SiteId};
 use crate::units::Ticks;
 
-/// So many wait at most.
+/// Most rows that wait.
 const TOGETHER: usize = 128;
 
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Framed {
 }
 
 impl Attach {
-    /// A row of a heap whose own process allocates waits for its site.
+    /// Makes a row wait for its site; the heap's own process allocates it.
     pub(super) fn await_site(&mut self, rooms: &mut Rooms<'_>, from: Origin, row: RowId, heap: HeapId, frames: Frames<'_>) {
         let frames = self.framed.frames.push_known(frames);
         self.framed.rows.push(FramedRow { row, heap, birth: from.time, frames });
@@ -35,7 +35,7 @@ impl Attach {
         }
     }
 
-    /// Tells all rows that wait their sites.
+    /// Sets the sites of all rows that wait.
     pub(in crate::model) fn settle_framed(&mut self, rooms: &mut Rooms<'_>) {
         let mut framed = std::mem::take(&mut self.framed);
         let Framed { rows, frames } = &mut framed;
@@ -52,7 +52,7 @@ impl Attach {
         self.framed = framed;
     }
 
-    /// The site of frames of those who allocate, or free, in a heap whose own process, `caller`, does so.
+    /// The site of frames that allocate, or free, in a heap; `caller` is the heap's own process.
     pub(super) fn framed_site(&mut self, user: SiteUser, frames: Frames<'_>, caller: ProcessId, first: Ticks) -> SiteId {
         let Self { stacks, sites, frees, .. } = self;
         let sites = if user.frees() { &mut frees.sites } else { sites };

@@ -1,14 +1,14 @@
-//! Who freed what ended: the stacks of frees find the rows.
+//! Who freed each row: finds the rows for the stacks of frees.
 //!
-//! Which row a free of a block ends is known when the matching gets to it. Until then the
-//! free's slot in the order of deaths stands for the row, and what is told of it is kept
-//! in a log. Before slots are let go, whoever still waits for a stack is told the row.
+//! Which row a free of a block ends is known when the matching gets to it. Until then the free's slot
+//! in the order of deaths stands for the row, and sites of frees are kept by slot in a log. Before
+//! slots are released, all that still waits for a stack gets the row in place of the slot.
 //!
 //! Stacks come as those of allocations do: with the free, by a key that is defined later
-//! ([`keyed`](super::keyed)), or behind it. In heaps that is one part and comes soon, so
-//! that few frees wait in a list of their own; those of pages wait with what allocates.
+//! ([`keyed`](super::keyed)), or behind it. In heaps a stack is one part and comes soon, so that few
+//! frees wait, in a list of their own; frees of pages wait together with allocations.
 //!
-//! Cost: a place in the list for a free without a stack; with one a hash operation and some
+//! Cost: a place in the list for a free without a stack; for one with a stack a hash operation and some
 //! bytes in the log. Nothing is kept by row until the first freeing stack of its chunk.
 
 use super::{Attach, Ended, Origin, Rooms, SiteKey, SiteTable};
@@ -17,25 +17,25 @@ use crate::model::stack::StackRef;
 use crate::model::{RowId, SiteId};
 use crate::units::{Layer, Pid, Ticks, Tid};
 
-/// Frees that a stack may still find, at most; the older half of them goes at once.
+/// Most frees that a stack may still find; when there are more, the older half is dropped.
 const RECENT: usize = 1 << 12;
 
-/// What is told at most before the matching is waited for.
+/// Most entries of the log before the matching is waited for.
 const LOG: usize = 1 << 16;
 
-/// Raw time, thread, and what was ended.
+/// Raw time, thread, and the row that was ended.
 pub(super) type RecentFree = (i64, Tid, Ended);
 
 /// The frees whose stacks are known or may come.
 #[derive(Debug, Default)]
 pub(in crate::model) struct Frees {
-    /// Who freed where.
+    /// Sites of frees.
     pub(in crate::model) sites: SiteTable,
-    /// What was told of slots.
+    /// Sites by slot, until the rows are known.
     log: Vec<(DeathSlot, SiteId)>,
     /// The latest frees of blocks without a stack.
     recent: Vec<RecentFree>,
-    /// Whether the trace has any.
+    /// Whether the trace has any freeing stack.
     pub(in crate::model) any: bool,
 }
 
@@ -51,7 +51,7 @@ impl Frees {
         self.recent.push((from.raw, from.tid, freed));
     }
 
-    /// The same for many, in order of time, which `free` tells.
+    /// Like `await_stack` for many frees in order of time; `free` converts one.
     pub(super) fn await_stacks<F>(&mut self, frees: &[F], free: impl Fn(&F) -> RecentFree) {
         let passed = self.recent.last().map_or(i64::MIN, |(raw, ..)| *raw);
         let frees = &frees[frees.partition_point(|one| free(one).0 < passed)..];
@@ -65,7 +65,8 @@ impl Frees {
         self.recent.extend(frees[gone.saturating_sub(before)..].iter().map(free));
     }
 
-    /// The free that a user's stack belongs to, if it is one's. It waits for no other.
+    /// The free that a user-mode stack belongs to, if any. The free waits for no other stack
+    /// afterwards.
     pub(super) fn owner_of(&mut self, owner: i64, tid: Tid) -> Option<Ended> {
         let first = self.recent.partition_point(|(raw, ..)| *raw < owner);
         let at_once = self.recent[first..].iter().take_while(|(raw, ..)| *raw == owner);
@@ -73,12 +74,12 @@ impl Frees {
         Some(self.recent.remove(first + at).2)
     }
 
-    /// What those ended that wait for a stack.
+    /// The rows or slots of frees that wait for a stack.
     pub(super) fn waiting(&mut self) -> impl Iterator<Item = &mut EndedRow> {
         self.recent.iter_mut().map(|(.., freed)| &mut freed.row)
     }
 
-    /// Rows have new numbers, or none.
+    /// Gives rows their new numbers; what waits for a row without one is dropped.
     pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
         self.recent.retain_mut(|(.., freed)| freed.row.renumber(&number));
     }
@@ -93,7 +94,7 @@ impl Attach {
         }
     }
 
-    /// Somebody of process `pid` freed with this stack, as far as it is known by now.
+    /// Notes that process `pid` freed with this stack, as far as it is known by now.
     #[inline(never)]
     pub(super) fn tell_freed(&mut self, rooms: &mut Rooms<'_>, ended: Ended, stack: StackRef, pid: Pid, at: Ticks) {
         if stack == StackRef::NONE {
@@ -101,7 +102,7 @@ impl Attach {
         }
         let Ended { heap, row } = ended;
         let owner = rooms.world.heap(heap);
-        // Pages can be another process's.
+        // Another process can free pages.
         let caller = if owner.layer == Layer::Commit { rooms.world.processes.find(pid) } else { None };
         let key = SiteKey { heap, stack, caller: caller.unwrap_or(owner.process) };
         let at = if let EndedRow::Known(row) = row { rooms.lives.rows.death(row) } else { at };
@@ -109,7 +110,7 @@ impl Attach {
         self.tell_freeing_site(rooms, row, site);
     }
 
-    /// The site of a free is known.
+    /// Notes the site of a free.
     pub(super) fn tell_freeing_site(&mut self, rooms: &mut Rooms<'_>, row: EndedRow, site: SiteId) {
         self.frees.any = true;
         match row {
@@ -124,8 +125,8 @@ impl Attach {
         }
     }
 
-    /// Tells rows, and frees that ended none, what is known of their stacks. After
-    /// [`Matcher::settle`](crate::model::lives::Matcher::settle).
+    /// Sets the known sites of frees in their rows, and the stacks of frees that ended none. To be
+    /// called after [`Matcher::settle`](crate::model::lives::Matcher::settle).
     pub(in crate::model) fn settle_freed(&mut self, lives: &mut Lives) {
         let Frees { log, sites, .. } = &mut self.frees;
         let mut unmatched = Vec::new();
@@ -138,8 +139,8 @@ impl Attach {
         lives.matcher.tell_unmatched(&unmatched);
     }
 
-    /// Slots are about to be let go: who waits for a stack is told the row, if the free
-    /// ended one. After [`Matcher::settle`](crate::model::lives::Matcher::settle).
+    /// Replaces slots, which are about to be released, by rows in all that waits for a stack, if the
+    /// free ended one. To be called after [`Matcher::settle`](crate::model::lives::Matcher::settle).
     pub(in crate::model) fn leave_slots(&mut self, lives: &mut Lives) {
         self.settle_freed(lives);
         let Self { frees, pending, keyed, .. } = self;

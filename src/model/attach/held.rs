@@ -1,4 +1,4 @@
-//! Events whose process only their stack tells, and all that come behind the first of them.
+//! Events whose process only their stack can give, and all events behind the first of them.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,8 @@ use crate::units::Layer;
 pub(in crate::model) struct Held {
     pub(in crate::model) record: Record,
     stack: HeldStack,
-    /// Its time, or that of a later one before it: no event that is late for its time is found by it.
+    /// Its time, or that of a later event before it: an event that comes too late for its time is not
+    /// found by its time.
     order: i64,
 }
 
@@ -22,7 +23,7 @@ enum HeldStack {
 }
 
 impl Held {
-    /// The free of a block in an NT heap of which nothing told the process.
+    /// The block of a free in an NT heap for which nothing gave the process.
     pub(in crate::model) fn unclaimed_free(&self) -> Option<BlockEvent> {
         let block = BlockEvent::of(&self.record).filter(|_| matches!(self.stack, HeldStack::Nothing))?;
         (block.layer == Layer::Heap && block.size.is_none() && !block.pid.is_known()).then_some(block)
@@ -37,7 +38,7 @@ impl Held {
     }
 }
 
-/// Those that wait, in the order of the replay.
+/// Events that wait, in the order of the replay.
 #[derive(Debug, Default)]
 pub(in crate::model) struct HeldEvents(VecDeque<Held>);
 
@@ -47,12 +48,12 @@ impl HeldEvents {
         self.0.is_empty()
     }
 
-    /// Raw time of the first.
+    /// Raw time of the first event.
     pub(in crate::model) fn since(&self) -> Option<i64> {
         self.0.front().map(|held| held.record.time)
     }
 
-    /// An event waits, behind all that do.
+    /// Adds an event behind all that wait.
     pub(in crate::model) fn push(&mut self, record: &Record, stack: CallStack<'_>) {
         let stack = match stack {
             CallStack::Nothing => HeldStack::Nothing,
@@ -63,7 +64,7 @@ impl HeldEvents {
         self.0.push_back(Held { record: record.clone(), stack, order: record.time.max(after) });
     }
 
-    /// A stack tells the process of the first event at its owner's time that lacks one.
+    /// Gives a stack's process and thread to the first event at its owner's time that lacks a process.
     pub(in crate::model) fn claim(&mut self, stack: &Record) {
         let (Event::Stack { owner, .. } | Event::StackRef { owner, .. }) = stack.event else { return };
         let first = self.0.partition_point(|held| held.order < owner);
@@ -75,8 +76,8 @@ impl HeldEvents {
         }
     }
 
-    /// The next that need not wait: its process is known, or it waited for `keep` events or
-    /// `patience` ticks.
+    /// Takes out the next event that need not wait: its process is known, or it waited for `keep`
+    /// events or `patience` ticks.
     pub(in crate::model) fn next(&mut self, keep: usize, patience: i64) -> Option<Held> {
         let first = &self.0.front()?.record;
         let newest = self.0.back().map_or(first.time, |held| held.record.time);
@@ -85,12 +86,12 @@ impl HeldEvents {
     }
 }
 
-/// Whether only its stack can tell the process of an event.
+/// Whether only its stack can give the process of an event.
 pub(in crate::model) fn is_homeless(record: &Record) -> bool {
     !record.pid.is_known() && is_of_heap(&record.event)
 }
 
-/// Whether an event is one of heaps and trackers.
+/// Whether an event is about heaps or trackers.
 pub(in crate::model) fn is_of_heap(event: &Event) -> bool {
     matches!(
         event,

@@ -1,8 +1,8 @@
 //! Rows, and frees, whose stack is given by a key.
 //!
-//! The key came with the event but was given a little after it, and in between a
-//! definition may end what the key stood for before. So the rows wait until their key
-//! is defined or enough of them came, and then are told their site all at once.
+//! The key came with the event but was given a little after it, and a definition in between may end the
+//! key's old meaning. So the rows wait until their key is defined or enough of them wait, and then get
+//! their sites all at once.
 
 use super::{Attach, Ended, Origin, Rooms, SiteKey};
 use crate::model::lives::EndedRow;
@@ -11,10 +11,10 @@ use crate::model::world::World;
 use crate::model::{HeapId, RowId, SiteId};
 use crate::units::Ticks;
 
-/// So many wait at least.
+/// Least number of rows that wait together.
 const TOGETHER: usize = 256;
 
-/// Whose stack it is.
+/// The owner of a stack: a row that began, or a free.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum KeyOwner {
     Began(RowId),
@@ -25,7 +25,7 @@ pub(super) enum KeyOwner {
 struct KeyedRow {
     owner: KeyOwner,
     heap: HeapId,
-    /// When it began, or was freed.
+    /// When the row began, or was freed.
     at: Ticks,
     key: u64,
     /// Raw time at which the key was given.
@@ -36,10 +36,10 @@ struct KeyedRow {
 #[derive(Debug, Default)]
 pub(super) struct Keyed {
     rows: Vec<KeyedRow>,
-    /// How many are too many; more if many have to wait long.
+    /// Number of rows above which they are settled; higher if many have to wait long.
     limit: usize,
     keys: AwaitedKeys,
-    /// Whether a definition of the latest tick may be what one of them means.
+    /// Whether a definition of the latest tick may be the meaning of one of the keys.
     may_be_fresh: bool,
 }
 
@@ -74,7 +74,7 @@ impl Default for AwaitedKeys {
 }
 
 impl Keyed {
-    /// Rows have new numbers, or none.
+    /// Gives rows their new numbers; those without one are dropped.
     pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
         self.rows.retain_mut(|keyed| match &mut keyed.owner {
             KeyOwner::Began(row) => number(*row).map(|new| *row = new).is_some(),
@@ -82,7 +82,7 @@ impl Keyed {
         });
     }
 
-    /// What frees ended.
+    /// Rows or slots that frees ended.
     pub(super) fn freed(&mut self) -> impl Iterator<Item = &mut EndedRow> {
         self.rows.iter_mut().filter_map(|keyed| match &mut keyed.owner {
             KeyOwner::Freed(ended) => Some(ended),
@@ -92,13 +92,13 @@ impl Keyed {
 }
 
 impl Attach {
-    /// A row waits for the meaning of its key, which was given at a raw time.
+    /// Makes a row wait for the meaning of its key, which was given at a raw time.
     #[inline(always)]
     pub(super) fn await_key(&mut self, rooms: &mut Rooms<'_>, from: Origin, (heap, row): (HeapId, RowId), key: u64, time: i64) {
         self.await_meaning(rooms, from, (heap, KeyOwner::Began(row)), key, time);
     }
 
-    /// The same for a free.
+    /// Makes a free wait for the meaning of its key, which was given at a raw time.
     pub(super) fn await_freeing_key(&mut self, rooms: &mut Rooms<'_>, from: Origin, ended: Ended, key: u64, time: i64) {
         self.await_meaning(rooms, from, (ended.heap, KeyOwner::Freed(ended.row)), key, time);
     }
@@ -121,15 +121,15 @@ impl Attach {
         }
     }
 
-    /// A key is about to be defined: rows that mean what it stood for until now are told
-    /// their site.
+    /// A key is about to be defined: sets the sites of rows that mean the stack for which it stood
+    /// until now.
     pub(super) fn settle_key(&mut self, rooms: &mut Rooms<'_>, key: u64, time: i64) {
         if self.keyed.may_be_fresh || self.keyed.keys.may_have(key) {
             self.settle_keyed(rooms, time);
         }
     }
 
-    /// Tells the rows whose key was given until a raw time their site.
+    /// Sets the sites of rows whose key was given up to a raw time.
     #[inline(never)]
     pub(in crate::model) fn settle_keyed(&mut self, rooms: &mut Rooms<'_>, time: i64) {
         let mut rows = std::mem::take(&mut self.keyed.rows);
@@ -150,8 +150,8 @@ impl Attach {
         self.keyed.rows = rows;
     }
 
-    /// Whoever has a key, which was given at a raw time, is told what it stands for from then on;
-    /// `at` says when it began, or was freed. The key was found at a place.
+    /// Sets the site of a row or free from its key, which was given at the raw time `time` and found at
+    /// `place`; `at` returns when the row began, or was freed.
     #[inline(always)]
     pub(super) fn give_key(
         &mut self,
@@ -177,7 +177,8 @@ impl Attach {
         }
     }
 
-    /// The site of a block in a heap that began or was freed at a moment, its key given at a raw time.
+    /// The site of a block in a heap that began or was freed at the moment `at`; its key was given at a
+    /// raw time.
     #[inline(never)]
     fn keyed_site(&mut self, world: &World, user: SiteUser, (key, time): (u64, i64), at: Ticks) -> SiteId {
         let Self { stacks, sites, frees, .. } = self;
@@ -189,7 +190,7 @@ impl Attach {
                 if known.is_full() {
                     return sites.intern(key, at);
                 }
-                // Nobody else can have it: what a key stands for is new with each definition.
+                // No site can have it yet: each definition gives a key a new meaning.
                 let site = sites.add(key, at);
                 known.add(user, site);
                 site
@@ -211,6 +212,6 @@ impl Attach {
 }
 
 impl SiteId {
-    /// Until the site of a row is settled; never in a published trace.
+    /// Site of a row that is not settled yet; never in a published trace.
     pub(in crate::model) const UNKNOWN: Self = Self(u32::MAX);
 }

@@ -1,24 +1,24 @@
-//! How an event gets its stack, and with it rows their site: the one room that knows.
+//! How an event gets its stack, and with it rows their site: the only room that knows.
 //!
-//! A stack comes in one of these ways. Decoding already puts together what stands side by
-//! side in a buffer ([`Batch`](crate::events::Batch)); all else happens here.
+//! A stack comes in one of these ways. Decoding already joins what stands side by side in a buffer
+//! ([`Batch`](crate::events::Batch)); all else happens here.
 //!
-//! | the stack comes | told by | waits in | until |
+//! | the stack comes | its event is found by | waits in | until |
 //! |-|-|-|-|
 //! | with its event, as frames | decoding | [`framed`] | some rows are looked up together |
 //! | with its event, as a key | decoding | [`keyed`] | the key is defined anew, or enough rows wait |
 //! | behind the event of a row | raw time and thread of its owner | [`pending`] | so many newer ones came |
-//! | behind the free of a block | the same | [`frees`] | so many newer ones came |
-//! | behind a sample, in two parts mostly | the same | [`samples`] | so many newer ones came |
-//! | before its event, at the same tick | the same | [`early`] | the tick is over |
-//! | in two parts, the user's under another event | the thread returns to user mode | [`fragments`] | its next user part |
-//! | behind an event whose process is not known | its own process | [`held`] | a second, or so many events |
+//! | behind the free of a block | raw time and thread | [`frees`] | so many newer ones came |
+//! | behind a sample, in two parts mostly | raw time and thread | [`samples`] | so many newer ones came |
+//! | before its event, at the same tick | raw time and thread | [`early`] | the tick is over |
+//! | in two parts, the user part under another event | its thread's return to user mode | [`fragments`] | its next user part |
+//! | behind an event whose process is not known | raw time | [`held`] | a second, or so many events |
 //!
-//! Frees get theirs in the same ways; which row one ended may be known later than its
-//! stack ([`frees`]). A row of pages that was split hands its stack to its [`pieces`].
+//! Frees get theirs in the same ways; which row a free ended may be known later than its stack
+//! ([`frees`]). A row of pages that was split hands its stack to its [`pieces`].
 //!
-//! Cost: nothing for an event whose stack came with it but the look-up of its site, many at
-//! a time; else a hash operation or a short search. All that waits is bounded.
+//! Cost: for an event whose stack came with it only the look-up of its site, many at a time; else a
+//! hash operation or a short search. All lists of waiting events are bounded.
 
 mod behind;
 mod early;
@@ -55,16 +55,16 @@ use pieces::Pieces;
 use samples::SampleStacks;
 pub(super) use sites::{SiteKey, SiteTable};
 
-/// Stacks, sites, and who waits for them.
+/// Stacks, sites, and the rows and events that wait for them.
 #[derive(Debug)]
 pub(super) struct Attach {
     trace_start: i64,
     /// Whether stacks are of interest.
     pub(super) reads: bool,
     pub(super) stacks: Interner,
-    /// Who allocated.
+    /// Sites of allocations.
     pub(super) sites: SiteTable,
-    /// Who freed.
+    /// Sites of frees.
     pub(super) frees: Frees,
     pub(super) held: HeldEvents,
     tick: LatestTick,
@@ -74,20 +74,20 @@ pub(super) struct Attach {
     pending: Pending,
     pieces: Pieces,
     fragments: KernelFragments,
-    /// Stacks that came with copies of their events.
+    /// Stacks that will come once more for events that got theirs with a copy.
     pub(super) owed: OwedStacks,
-    /// Who was running where.
+    /// Stacks of CPU samples.
     pub(super) samples: SampleStacks,
 }
 
-/// The rooms that are told what stacks tell.
+/// The rooms in which stacks and sites are noted.
 pub(super) struct Rooms<'a> {
     pub(super) world: &'a mut World,
     pub(super) lives: &'a mut Lives,
     pub(super) samples: &'a mut SampleTable,
 }
 
-/// A block that began, and what was freed for it by the same event.
+/// A block that began, and the one that the same event freed for it.
 #[derive(Clone, Copy)]
 pub(super) struct Begun {
     pub(super) heap: HeapId,
@@ -116,14 +116,14 @@ impl Attach {
         }
     }
 
-    /// An event that can have a stack is replayed: its thread has written at this time.
+    /// Notes that an event which can have a stack is replayed: its thread has written at this time.
     #[inline(always)]
     pub(super) fn note(&mut self, raw: i64, tid: Tid) {
         self.tick.note(raw, tid);
     }
 
-    /// The site that a new row gets for now; [`SiteId::UNKNOWN`] until [`Attach::began`] has told
-    /// who waits for its stack.
+    /// The site that a new row gets for now: without a stack, or [`SiteId::UNKNOWN`] if its stack came
+    /// with it, until [`Attach::began`] takes that.
     #[inline(always)]
     pub(super) fn first_site(&mut self, heap: HeapId, caller: ProcessId, at: Ticks, stack: CallStack<'_>) -> SiteId {
         match stack {
@@ -132,8 +132,8 @@ impl Attach {
         }
     }
 
-    /// A block began, with the stack that came with it; one that comes later is also that
-    /// of what was freed for it.
+    /// Takes a block that began, with the stack that came with it. A stack that comes later is also
+    /// that of the block that was freed for it.
     #[inline(always)]
     pub(super) fn began(&mut self, rooms: &mut Rooms<'_>, from: Origin, begun: Begun, stack: CallStack<'_>) {
         let Begun { heap, row, freed } = begun;
@@ -147,7 +147,7 @@ impl Attach {
         }
     }
 
-    /// A block was freed, with the stack that came with the free, if one did.
+    /// Takes a block that was freed, with the stack that came with the free, if one did.
     #[inline(always)]
     pub(super) fn freed(&mut self, rooms: &mut Rooms<'_>, from: Origin, ended: Ended, stack: CallStack<'_>) {
         match stack {
@@ -160,25 +160,25 @@ impl Attach {
         }
     }
 
-    /// A key means these frames from now on.
+    /// Defines a key: it means these frames from now on.
     pub(super) fn define(&mut self, rooms: &mut Rooms<'_>, part: StackPart, key: u64, frames: Frames<'_>, raw: i64) {
         self.settle_key(rooms, key, raw);
         self.stacks.define(part, key, frames, raw);
     }
 
-    /// A process starts or ends: what threads of its id did before is over.
+    /// A process starts or ends: forgets the events of threads with its id that wait for a user part.
     pub(super) fn forget_process(&mut self, pid: Pid) {
         self.fragments.forget_process(pid);
         self.samples.fragments.forget_process(pid);
     }
 
-    /// A thread starts: what another of its id did before is over.
+    /// A thread starts: forgets the events of another with its id that wait for a user part.
     pub(super) fn forget_thread(&mut self, pid: Pid, tid: Tid) {
         self.fragments.forget_thread(pid, tid);
         self.samples.fragments.forget_thread(pid, tid);
     }
 
-    /// A row that was split hands on the stack that may come for it.
+    /// Notes that a row was split: the piece gets the stack that may come for it.
     pub(super) fn split(&mut self, whole: RowId, piece: RowId) {
         self.pieces.add(whole, piece);
     }
@@ -187,7 +187,7 @@ impl Attach {
         self.sites.intern(SiteKey { heap, stack, caller }, first)
     }
 
-    /// Rows have new numbers, or none.
+    /// Gives rows their new numbers; what waits for a row without one is dropped.
     pub(super) fn renumber(&mut self, numbers: &Renumbering) {
         self.pending.renumber(numbers);
         self.frees.renumber(|row| numbers.of(row));

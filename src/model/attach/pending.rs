@@ -1,9 +1,9 @@
-//! What waits for its stack: rows that began, and what frees ended. A stack names its owner by raw time and thread;
-//! it comes a little later, the user part perhaps much later and from another
-//! processor. (Most heap events do not wait: their stack comes with them.)
+//! Rows that wait for the stack with which they began, and rows that wait for that of their free. A
+//! stack names its owner by raw time and thread; it comes a little later, the user part perhaps much
+//! later and from another processor. (Most heap events do not wait: their stack comes with them.)
 //!
-//! Bounded: an event that saw [`MOST`] newer ones without its stack is given up.
-//! Cost: a binary search a stack.
+//! Bounded: an event that saw [`MOST`] newer ones without its stack is dropped. Cost: a binary search a
+//! stack.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,21 +14,21 @@ use crate::model::renumbering::Renumbering;
 use crate::model::stack::StackRef;
 use crate::units::Tid;
 
-/// Events that wait.
+/// Most events that wait.
 const MOST: usize = 1 << 18;
 
-/// Events of one tick that are looked at for a stack.
+/// Most events of one tick that are searched for the owner of a stack.
 const MOST_AT_ONCE: usize = 1 << 12;
 
-/// Tells an event from all others that ever waited.
+/// Number of an event among all that ever waited.
 pub(super) type EventNumber = u64;
 
-/// What one event did and the part of its stack that is known.
+/// The rows of one event, and the parts of its stack that are known.
 #[derive(Clone, Debug)]
 pub(in crate::model) struct Waiting {
     /// Rows that the event made.
     pub(super) rows: Range<u32>,
-    /// What it ended, if anything.
+    /// Rows or slots that it ended, if any.
     pub(super) freed: Option<Box<[Ended]>>,
     /// Kernel part, if it came already.
     pub(super) kernel: Option<StackRef>,
@@ -41,12 +41,12 @@ pub(in crate::model) struct Waiting {
 }
 
 impl Waiting {
-    /// Of rows of which nothing is known yet.
+    /// For rows of which nothing is known yet.
     pub(in crate::model) fn new(rows: Range<u32>, two_parts: bool) -> Self {
         Self { rows, freed: None, kernel: None, user: None, is_shared: false, two_parts }
     }
 
-    /// The event ended this, too.
+    /// Adds the rows or slots that the event ended.
     pub(in crate::model) fn freeing(self, freed: Vec<Ended>) -> Self {
         Self { freed: (!freed.is_empty()).then(|| freed.into()), ..self }
     }
@@ -55,7 +55,7 @@ impl Waiting {
         self.freed.as_ref().map_or(0, |freed| freed.len())
     }
 
-    /// Whether there is nobody to tell.
+    /// Whether no row waits.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.freed.is_none()
     }
@@ -68,22 +68,22 @@ impl Waiting {
     }
 }
 
-/// Events in the order of their times.
+/// Waiting events in the order of their times.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     events: VecDeque<(i64, Tid, Waiting)>,
-    /// Number of the first of them: how many were given up.
+    /// Number of the first of them, which is how many were dropped.
     first: EventNumber,
-    /// Those before it were asked what they ended.
+    /// Number of the first event that [`Pending::newly_freed`] has not returned yet.
     asked: EventNumber,
-    /// How much they ended.
+    /// Number of rows and slots that they ended.
     ended: usize,
-    /// When the latest was of which the stack can have two parts.
+    /// Raw time of the latest event whose stack can have two parts.
     latest_in_kernel: Option<i64>,
 }
 
 impl Pending {
-    /// An event waits from now on; one that comes later than its time allows does not.
+    /// Adds an event that waits from now on, unless it is earlier than the latest.
     pub(super) fn add(&mut self, time: i64, tid: Tid, waiting: Waiting) {
         if self.events.back().is_some_and(|(last, ..)| *last > time) {
             return;
@@ -101,12 +101,13 @@ impl Pending {
         self.events.push_back((time, tid, waiting));
     }
 
-    /// Raw time of the latest event that the kernel wrote: none later waits for the kernel's part of a stack.
+    /// Raw time of the latest event that the kernel wrote: none later waits for the kernel part of a
+    /// stack.
     pub(super) fn latest_in_kernel(&self) -> Option<i64> {
         self.latest_in_kernel
     }
 
-    /// Rows have new numbers, or none.
+    /// Gives rows their new numbers; those without one are dropped.
     pub(super) fn renumber(&mut self, numbers: &Renumbering) {
         for (_, _, waiting) in &mut self.events {
             waiting.rows = numbers.first_from(waiting.rows.start)..numbers.first_from(waiting.rows.end);
@@ -119,12 +120,12 @@ impl Pending {
         self.ended = self.events.iter().map(|(_, _, waiting)| waiting.ended()).sum();
     }
 
-    /// Bytes of the lists of what events ended: one can end very much.
+    /// Bytes of the lists of ended rows: one event can end very many.
     pub(super) fn bytes(&self) -> u64 {
         (self.ended * size_of::<Ended>()) as u64
     }
 
-    /// What those events ended that came since it was asked last.
+    /// Rows and slots that were ended by events since the last call.
     pub(super) fn newly_freed(&mut self) -> impl Iterator<Item = &mut EndedRow> {
         let end = self.first + self.events.len() as EventNumber;
         let since = std::mem::replace(&mut self.asked, end).saturating_sub(self.first) as usize;
@@ -137,9 +138,9 @@ impl Pending {
         self.events.iter_mut().flat_map(|(_, _, waiting)| waiting.kernel.iter_mut().chain(&mut waiting.user))
     }
 
-    /// Gives a part of a stack to the first event at `time` by `tid`, or by an unknown thread,
-    /// that lacks it. Returns the event as it is then, and its number. `None` if the stack
-    /// belongs to some other event.
+    /// Gives a part of a stack to the first event at `time` by `tid`, or by an unknown thread, that
+    /// lacks it. Returns the event as it is then, and its number. `None` if the stack belongs to
+    /// another event.
     pub(super) fn give(
         &mut self,
         time: i64,
@@ -159,8 +160,8 @@ impl Pending {
         Some((self.first + at as EventNumber, waiting.clone()))
     }
 
-    /// Gives an event the user part that came under another one. Its own, if that comes all
-    /// the same, takes the place of it. `None` if it has one, or is not there any more.
+    /// Gives an event the user part that came under another one. If the event's own still comes, it
+    /// replaces that. `None` if the event has a user part, or was dropped.
     pub(super) fn share(&mut self, event: EventNumber, user: impl FnOnce() -> StackRef) -> Option<Waiting> {
         let at = usize::try_from(event.checked_sub(self.first)?).ok()?;
         let (_, _, waiting) = self.events.get_mut(at)?;
@@ -172,8 +173,8 @@ impl Pending {
     }
 }
 
-/// The first entry that is not earlier. Looks near the end first: stacks come soon
-/// after their owners.
+/// Index of the first entry that is not earlier. Looks near the end first: stacks come soon after their
+/// owners.
 fn first_from<T>(queue: &VecDeque<T>, is_earlier: impl Fn(&T) -> bool) -> usize {
     let (mut low, mut high) = (queue.len(), queue.len());
     let mut step = 1;

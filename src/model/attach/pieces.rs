@@ -6,9 +6,8 @@ use crate::tables::KeyedMap;
 /// Entries of one generation.
 const GENERATION: usize = 1 << 17;
 
-/// Pieces that committed rows were split into, so that a stack that comes after
-/// the split reaches all of them. Bounded: two generations of entries; when the
-/// younger is full the older one is given up.
+/// Pieces that committed rows were split into, so that a stack that comes after the split reaches all
+/// of them. Bounded: two generations of entries; when the younger is full, the older one is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     young: KeyedMap<RowId, Vec<RowId>>,
@@ -16,7 +15,7 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// `piece` was a part of `whole`.
+    /// Notes that `piece` was a part of `whole`.
     pub(super) fn add(&mut self, whole: RowId, piece: RowId) {
         if self.young.len() >= GENERATION {
             self.old = std::mem::take(&mut self.young);
@@ -24,7 +23,7 @@ impl Pieces {
         self.young.entry(whole).or_default().push(piece);
     }
 
-    /// Rows have new numbers, or none. Pieces of one that has none are those of nobody.
+    /// Gives rows their new numbers. Rows without one are dropped, with their list of pieces.
     pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
         for map in [&mut self.young, &mut self.old] {
             let known =
@@ -33,7 +32,7 @@ impl Pieces {
         }
     }
 
-    /// All that was split off `row`, and off that.
+    /// All rows that were split off `row`, and off those.
     pub(super) fn of(&self, row: RowId) -> Vec<RowId> {
         let pieces = |whole: RowId| [&self.old, &self.young].into_iter().filter_map(move |map| map.get(&whole)).flatten();
         let mut all: Vec<RowId> = pieces(row).copied().collect();

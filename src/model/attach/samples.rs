@@ -1,13 +1,13 @@
-//! Stacks of samples. They come as those of the kernel's other events, by raw time and thread, in two
-//! parts mostly; the user's part comes when the thread leaves the kernel, for all that happened there
-//! since it came.
+//! Stacks of CPU samples. They come as those of the kernel's other events, by raw time and thread,
+//! mostly in two parts. The user part comes when the thread leaves the kernel, for all that happened
+//! there since it entered.
 //!
 //! Samples wait apart from rows, and their kernel parts apart from those of rows: a thread that is
-//! sampled in the kernel has nothing to do with memory, which need not wait for it. Therefore the
-//! stack of a block, which its thread writes in user mode, completes no sample: the part that the kernel
-//! writes does.
+//! sampled in the kernel has nothing to do with memory, which need not wait for it. Therefore the stack
+//! of a block, which its thread writes in user mode, completes no sample; only a user part that the
+//! kernel writes does.
 //!
-//! A sample without a stack is where it was: its address alone, once so many newer ones came.
+//! A sample that has no stack after so many newer ones gets its address alone as its stack.
 
 use std::collections::VecDeque;
 
@@ -21,17 +21,17 @@ use crate::model::activity::{NO_HEAP, NOBODY, Sample};
 use crate::model::stack::StackRef;
 use crate::units::{Ticks, Tid};
 
-/// Samples that may still get a stack before their address stands for it.
+/// Most samples that may still get a stack; an older one gets its address as its stack.
 const RECENT: usize = 1 << 12;
 
-/// Who was running where, and which samples wait for that.
+/// Sites of samples, and the samples that wait for their stack.
 #[derive(Debug, Default)]
 pub(in crate::model) struct SampleStacks {
     pub(in crate::model) sites: SiteTable,
-    /// Rows of it are places of samples.
+    /// Samples that wait; their places stand for row numbers.
     waiting: Pending,
     pub(super) fragments: KernelFragments,
-    /// The latest samples, with their address and how many are of one moment.
+    /// The latest samples: place of the first of a moment, their number, their address.
     recent: VecDeque<(u32, u16, u64)>,
 }
 
@@ -41,21 +41,21 @@ impl SampleStacks {
         self.sites.stacks().chain(self.waiting.stacks())
     }
 
-    /// Whether a site is one of no process.
+    /// Whether the process of a site is not known.
     pub(in crate::model) fn is_unknown(&self, site: crate::model::SiteId) -> bool {
         self.sites.key(site).caller == NOBODY
     }
 }
 
 impl Attach {
-    /// The site of samples of a process, until their stack is known.
+    /// The site of samples of a process with a stack.
     pub(in crate::model) fn sample_site(&mut self, process: ProcessId, stack: StackRef, at: Ticks) -> crate::model::SiteId {
         self.samples.sites.intern(SiteKey { heap: NO_HEAP, stack, caller: process }, at)
     }
 
-    /// A processor ran a thread.
+    /// Takes samples of one moment.
     pub(in crate::model) fn sample(&mut self, rooms: &mut Rooms<'_>, from: Origin, address: u64, count: u16) {
-        // Thread 0 stands for a processor that has nothing to do.
+        // Thread 0 stands for an idle processor.
         if from.tid == Tid(0) {
             rooms.samples.idle(count);
             return;
@@ -68,7 +68,7 @@ impl Attach {
         }
     }
 
-    /// Samples of one moment, from a place on, wait for their stack.
+    /// Makes samples of one moment, from a place on, wait for their stack.
     fn sampled(&mut self, rooms: &mut Rooms<'_>, from: Origin, (place, count): (u32, u16), address: u64) {
         if !self.reads {
             return;
@@ -82,14 +82,14 @@ impl Attach {
         self.take_early(rooms, from);
     }
 
-    /// What still has no stack will get none.
+    /// Gives all samples that still have no stack their address as their stack.
     pub(in crate::model) fn settle_samples(&mut self, rooms: &mut Rooms<'_>) {
         while !self.samples.recent.is_empty() {
             self.address_for_stack(rooms);
         }
     }
 
-    /// The address of the oldest sample stands for its stack, if it has none.
+    /// Gives the oldest sample its address as its stack, if it has none.
     fn address_for_stack(&mut self, rooms: &mut Rooms<'_>) {
         let Some((place, count, address)) = self.samples.recent.pop_front() else { return };
         let Some(site) = rooms.samples.site(place) else { return };
@@ -102,7 +102,7 @@ impl Attach {
         }
     }
 
-    /// A part of a stack, if it is a sample's.
+    /// Takes a part of a stack if it is a sample's; returns whether it is.
     pub(super) fn give_sample(
         &mut self,
         rooms: &mut Rooms<'_>,
@@ -120,7 +120,8 @@ impl Attach {
         true
     }
 
-    /// The user's part of a stack that the kernel wrote is that of all samples of its thread in the kernel.
+    /// Completes all samples of a thread in the kernel with the user part of a stack that the kernel
+    /// wrote.
     pub(super) fn complete_samples(&mut self, rooms: &mut Rooms<'_>, from: Origin, user: CallStack<'_>) {
         if self.samples.fragments.is_empty() {
             return;
@@ -140,7 +141,7 @@ impl Attach {
     fn tell_samples(&mut self, rooms: &mut Rooms<'_>, from: Origin, waiting: Waiting) {
         let whole = self.whole(&waiting);
         let Some(site) = rooms.samples.site(waiting.rows.start) else { return };
-        // The kernel knows whose stack it walked.
+        // The kernel knows the process whose stack it walked.
         let process = rooms.world.processes.latest_or_add(from.pid, from.time);
         let at = rooms.samples.time(waiting.rows.start).unwrap_or_default();
         let known = self.samples.sites.key(site);

@@ -1,5 +1,5 @@
-//! Who did something where, interned while stacks may still be unknown: one table of those
-//! who allocated, one of those who freed.
+//! Sites, which say who did something where, interned while stacks may still be unknown: one table for
+//! allocations, one for frees.
 
 use crate::model::stack::{Interner, StackRef, map_bytes};
 use crate::model::{HeapId, ProcessId, Site, SiteId};
@@ -14,18 +14,18 @@ pub(in crate::model) struct SiteKey {
     pub(super) caller: ProcessId,
 }
 
-/// Sites, and when each was first met.
+/// Sites, with the time of the first event of each.
 #[derive(Debug, Default)]
 pub(in crate::model) struct SiteTable {
     list: Vec<(SiteKey, Ticks)>,
     index: KeyedMap<SiteKey, SiteId>,
-    /// How many there were when they were tidied up last.
+    /// Number of sites when they were tidied up last.
     tidied: usize,
-    /// Those in the index of which the stack may become another.
+    /// Sites in the index whose stack may change.
     unsettled: Vec<SiteId>,
-    /// The same while they are taken out of it.
+    /// Unsettled sites while they are out of the index.
     loosened: Vec<SiteId>,
-    /// Those that nobody can ask for until their stack is known; in no index.
+    /// Sites that nobody can ask for until their stack is known; in no index.
     unasked: Vec<SiteId>,
 }
 
@@ -35,7 +35,7 @@ impl SiteTable {
         self.list.len()
     }
 
-    /// What a site is.
+    /// The key of a site.
     pub(super) fn key(&self, site: SiteId) -> SiteKey {
         self.list[site.0 as usize].0
     }
@@ -45,7 +45,7 @@ impl SiteTable {
         self.key(site).stack
     }
 
-    /// The site of a key that is met at `first`.
+    /// The site of a key that occurs at `first`.
     pub(super) fn intern(&mut self, key: SiteKey, first: Ticks) -> SiteId {
         let Self { list, index, unsettled, .. } = self;
         let site = *index.entry(key).or_insert_with(|| {
@@ -61,7 +61,7 @@ impl SiteTable {
         site
     }
 
-    /// A site that nobody else can ask for until its stack is known.
+    /// Adds a site that nobody else can ask for until its stack is known.
     pub(super) fn add(&mut self, key: SiteKey, first: Ticks) -> SiteId {
         let site = SiteId(self.list.len() as u32);
         self.list.push((key, first));
@@ -80,13 +80,13 @@ impl SiteTable {
         self.list.iter_mut().map(|(key, _)| &mut key.stack)
     }
 
-    /// How many came since they were tidied up, and how many there were then.
+    /// Number of sites added since they were tidied up, and their number then.
     pub(in crate::model) fn untidy(&self) -> (usize, usize) {
         (self.list.len() - self.tidied, self.tidied)
     }
 
-    /// Stacks are about to be settled: takes sites out of the index of which the stack may be
-    /// another then, until [`SiteTable::join`] puts them back.
+    /// Called before stacks are settled: takes sites whose stack may change out of the index, until
+    /// [`SiteTable::join`] puts them back.
     pub(in crate::model) fn loosen(&mut self) {
         for &site in &self.unsettled {
             self.index.remove(&self.list[site.0 as usize].0);
@@ -94,14 +94,14 @@ impl SiteTable {
         self.loosened.append(&mut self.unsettled);
     }
 
-    /// Joins those that are the same by now, and drops those that are not `used`, if that is
-    /// told. Returns their new numbers, if any is another.
+    /// Joins sites that are equal by now, and drops those that are not `used`, if that is given.
+    /// Returns the new numbers of sites, if any has another.
     pub(in crate::model) fn join(&mut self, used: Option<Vec<bool>>) -> Option<Vec<SiteId>> {
         let mut number: Vec<SiteId> = (0..self.list.len() as u32).map(SiteId).collect();
         let is_known = |site: &SiteId| self.list[site.0 as usize].0.stack.is_known();
         let (known, unasked): (Vec<_>, Vec<_>) = std::mem::take(&mut self.unasked).into_iter().partition(is_known);
         let loosened = std::mem::take(&mut self.loosened);
-        // In their order, so that whoever stands for others stands for good.
+        // In their order, so that a site that stands for others does so for good.
         let mut is_new = vec![false; self.list.len()];
         loosened.iter().chain(&known).for_each(|site| is_new[site.0 as usize] = true);
         for site in sites_that(&is_new) {
@@ -110,7 +110,7 @@ impl SiteTable {
         let unsettled: Vec<_> = loosened.into_iter().filter(|site| !self.key(*site).stack.is_known()).collect();
         let mut stay: Vec<bool> = number.iter().zip(0..).map(|(number, site)| number.0 == site).collect();
         if let Some(used) = used {
-            // A site is that of all rows of those that were joined with it.
+            // A site is also that of all rows whose sites were joined with it.
             let mut joined = vec![false; stay.len()];
             number.iter().zip(used).for_each(|(number, used)| joined[number.0 as usize] |= used);
             stay.iter_mut().zip(joined).for_each(|(stay, used)| *stay &= used);
@@ -127,7 +127,8 @@ impl SiteTable {
         is_changed.then_some(number)
     }
 
-    /// Puts a site into the index, or joins it with the one that is there; `number` says who stands for each.
+    /// Puts a site into the index, or joins it with the equal one there; `number` has the site that
+    /// stands for each.
     fn put(&mut self, site: SiteId, number: &mut [SiteId]) {
         let (key, first) = self.list[site.0 as usize];
         let known = self.index.entry(key).or_insert(site);
@@ -140,7 +141,8 @@ impl SiteTable {
         }
     }
 
-    /// Drops those that do not `stay`; `number` says who stands for each, and then with which number.
+    /// Drops sites that do not `stay`. `number` has the site that stands for each, and afterwards its
+    /// new number.
     fn drop_others(&mut self, stay: &[bool], number: &mut [SiteId]) {
         let mut left = 0;
         for (site, stays) in stay.iter().enumerate() {
@@ -162,7 +164,7 @@ impl SiteTable {
         });
     }
 
-    /// As they are known now.
+    /// The sites as they are known now.
     pub(in crate::model) fn published(&self, stacks: &mut Interner) -> Vec<Site> {
         let site = |&(key, first): &(SiteKey, Ticks)| Site {
             heap: key.heap,
@@ -174,7 +176,7 @@ impl SiteTable {
     }
 }
 
-/// The sites for which it is true.
+/// The sites whose entry is true.
 fn sites_that(are: &[bool]) -> impl Iterator<Item = SiteId> + '_ {
     (0..).map(SiteId).zip(are).filter(|(_, are)| **are).map(|(site, _)| site)
 }

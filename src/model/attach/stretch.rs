@@ -1,9 +1,9 @@
-//! The stacks of a whole stretch: what its lists say is told to rows and frees, up to each aside (a stack
-//! that comes behind its event, a definition of a key, a sample), then that. Look-ups are begun by
-//! groups, before the first of them is needed.
+//! The stacks of a whole stretch. Rows and frees get the stacks in its lists up to each aside (a stack
+//! that comes behind its event, a definition of a key, a sample), then the aside is handled. Look-ups
+//! are started in groups, before the first result is needed.
 //!
-//! While a stretch is followed nothing else comes, so that nobody waits for what comes with
-//! it, but for keys that are given after what comes next of those.
+//! While a stretch is followed no other event comes, so nothing waits for stacks that come with it,
+//! except for keys that are given after the next aside.
 
 use std::ops::Range;
 
@@ -17,15 +17,15 @@ use crate::model::stretches::{BareBlock, FramedBlock, KeyedBlock, ListEnds, List
 use crate::model::{HeapId, RowId, SiteId};
 use crate::units::{Pid, Ticks, Tid};
 
-/// So many look-ups are begun together.
+/// Number of look-ups that are started together.
 const TOGETHER: usize = 64;
 
-/// Where keys or stacks were found that are needed next, by number in their list.
+/// Places of the keys or stacks that are needed next, by number in their list.
 struct Places<P> {
     list: [P; TOGETHER],
     first: u32,
     end: u32,
-    /// There are no more.
+    /// Length of the list.
     all: u32,
 }
 
@@ -34,8 +34,8 @@ impl<P: Copy + Default> Places<P> {
         Self { list: [P::default(); TOGETHER], first: 0, end: 0, all }
     }
 
-    /// The place of the one with a number, which grows from call to call. Where it was not looked for, it is
-    /// together with those behind it.
+    /// The place of the entry with a number, which grows from call to call. If it was not looked up
+    /// yet, it is, together with those behind it.
     #[inline(always)]
     fn get(&mut self, number: u32, look: impl FnMut(u32) -> P) -> P {
         if number >= self.end {
@@ -46,13 +46,13 @@ impl<P: Copy + Default> Places<P> {
     }
 }
 
-/// Both, of a stretch.
+/// The places of the keys and of the stacks of a stretch.
 struct Found {
     keys: Places<KeyPlace>,
     whole: Places<WholePlace>,
 }
 
-/// A stretch that is followed, and what its numbers stand for.
+/// A stretch that is followed, and the meaning of its numbers.
 #[derive(Clone, Copy)]
 struct Followed<'a> {
     slice: &'a Slice<SliceBlocks>,
@@ -85,7 +85,7 @@ impl Followed<'_> {
         self.slice.frames(self.place(framed.block), framed.frames)
     }
 
-    /// Raw time, thread, and what was ended.
+    /// Raw time, thread, and the row that was ended.
     fn recent(&self, bare: &BareBlock) -> RecentFree {
         (bare.time, bare.tid, self.ended(bare.ranked))
     }
@@ -96,15 +96,16 @@ fn begins(block: RankedBlock) -> bool {
 }
 
 impl Attach {
-    /// Whether no event waits for what an event of a stretch can bring.
+    /// Whether nothing waits for what an event of a stretch can bring.
     pub(in crate::model) fn waits_for_none(&self, stretch: &Stretch) -> bool {
-        // The kernel parts in it are those of samples, and of nothing else at the ticks of those.
+        // The kernel parts in it are those of samples, and no other event at the ticks of those has
+        // one.
         let is_of_row = stretch.has_kernel_parts
             && self.pending.latest_in_kernel().is_some_and(|raw| Ticks::from_raw(raw, self.trace_start) >= stretch.first);
         self.held.is_empty() && self.early.is_empty() && self.fragments.is_empty() && !is_of_row
     }
 
-    /// The blocks of a stretch have the stacks that came with them; others wait for theirs.
+    /// Gives the blocks of a stretch the stacks that came with them; the others wait for theirs.
     pub(in crate::model) fn follow_stretch(
         &mut self,
         rooms: &mut Rooms<'_>,
@@ -140,8 +141,8 @@ impl Attach {
         }
     }
 
-    /// Some of the lists: blocks whose stacks came with them, with keys given until a raw time, before any is
-    /// defined anew; the others wait.
+    /// Handles a part of the lists: blocks get the stacks that came with them, with keys given up to
+    /// the raw time `last`, before any key is defined anew; the others wait.
     #[inline(always)]
     fn give_stacks(
         &mut self,
@@ -191,7 +192,7 @@ impl Attach {
             let FramedBlock { digest, block, .. } = *framed;
             let (heap, is_new) = (followed.heap(block.ranked), begins(block.ranked));
             if !is_new && framed.frames.is_empty() {
-                continue; // it tells nothing
+                continue; // an empty stack tells nothing
             }
             let user = if is_new { SiteUser::allocating(heap) } else { SiteUser::freeing(heap) };
             let site = self.stacks.site_of_whole(place, digest, user).unwrap_or_else(|| {
@@ -204,7 +205,7 @@ impl Attach {
         }
     }
 
-    /// A stack may still come for blocks that began without one.
+    /// Makes blocks that began without a stack wait for one.
     fn await_bare(&mut self, rooms: &mut Rooms<'_>, blocks: &[BareBlock], followed: Followed<'_>) {
         let mut latest: Option<(HeapId, SiteId)> = None;
         for &BareBlock { ranked, time, tid, freed } in blocks {

@@ -1,23 +1,23 @@
-//! A trace that grows beyond its memory forgets what is over: the rows that ended first
-//! go, and those that stay have new numbers wherever somebody knows them.
+//! A trace that grows beyond its memory forgets rows that ended: those that ended first go, and the
+//! others get new numbers in all places that refer to rows.
 //!
-//! From the moment on before which all of them ended, every number is that of the whole
-//! capture. What was published before keeps its rows.
+//! From the moment before which all dropped rows ended, every number is that of the whole capture.
+//! Earlier publications keep their rows.
 //!
-//! Cost: a pass over all rows each time, which makes room for half of them, or an eighth
-//! at least; so a few steps for each row that comes.
+//! Cost: a pass over all rows each time, which frees half of the budget, or an eighth at least; so a
+//! few steps for each row that comes.
 
 use super::Builder;
 use super::limit::{BLOCKS_A_ROW, FREED_AT, SUMS_A_ROW};
 use crate::units::Ticks;
 
-/// Bytes of a row that ended, its slot in the order of deaths and what is prepared for it
-/// included.
+/// Bytes of a row that ended, including its slot in the order of deaths and the sums that are prepared
+/// for it.
 const ROW: u64 = 28 + (SUMS_A_ROW + BLOCKS_A_ROW) as u64;
 
 impl Builder {
-    /// Drops the rows that ended first until half of the budget is free, or all that
-    /// ended; `false` if that would not be worth it. After all was matched.
+    /// Drops the rows that ended first until half of the budget is free, or all that ended; `false` if
+    /// that would free too little. To be called after all was matched.
     pub(super) fn forget(&mut self, used: u64, budget: u64) -> bool {
         let row = ROW + if self.attach.frees.any { FREED_AT } else { 0 };
         let (wanted, least) = (used.saturating_sub(budget / 2) / row, used.saturating_sub(budget / 8 * 7) / row);
@@ -38,7 +38,7 @@ impl Builder {
         true
     }
 
-    /// All rows that ended before this moment were dropped for want of room.
+    /// The moment before which all ended rows were dropped for want of room, if any were.
     pub fn forgotten(&self) -> Option<Ticks> {
         self.limit.forgotten
     }

@@ -1,4 +1,4 @@
-//! What happens in heaps and trackers: blocks begin and end.
+//! The begin and end of blocks in heaps and trackers.
 
 use super::{Builder, Origin};
 use crate::events::{BlockEvent, CallStack, StackPart};
@@ -20,7 +20,7 @@ impl Builder {
         }
     }
 
-    /// A block begins; a stack that comes later is also that of what was `freed` for it.
+    /// Begins a block; a stack that comes later is also that of the block that was `freed` for it.
     #[inline(always)]
     fn begin_block(
         &mut self,
@@ -43,7 +43,7 @@ impl Builder {
         attach.began(&mut rooms, from, Begun { heap, row, freed }, stack);
     }
 
-    /// A block ends, its stack apart. `None` in a heap of which nothing is known.
+    /// Ends a block, without noting its stack. `None` in a heap of which nothing is known.
     #[inline(always)]
     fn end_block(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) -> Option<Ended> {
         let Some(heap) = self.world.find_heap(from.pid, layer, handle) else {
@@ -72,7 +72,7 @@ impl Builder {
         if layer == Layer::Heap && old != new && self.is_summary(from, handle, old, (new, size), stack) {
             return;
         }
-        // One stack for both. Address 0 is no block: then this is an allocation.
+        // Both blocks have one stack. Address 0 is no block: then this is an allocation.
         let freed = if old == 0 { None } else { self.end_block(from, layer, handle, old, stack) };
         let waits = if stack == CallStack::Nothing { freed } else { None };
         if let (Some(freed), None) = (freed, waits) {
@@ -81,9 +81,11 @@ impl Builder {
         self.begin_block(from, layer, handle, (new, size), stack, waits);
     }
 
-    /// A moving realloc is logged as an allocation, a copy that may take long, a free, and then this record, all by
-    /// one thread. So it sums these up if its block is what the thread allocated last in the heap and is alive.
-    /// What is alive where the block was is the old one, unless it was allocated since.
+    /// Whether a realloc record only sums up events before it. A moving realloc is logged as an
+    /// allocation, a copy that may take long, a free, and then this record, all by one thread. So the
+    /// record is a summary if its block is alive and is the last one that the thread allocated in the
+    /// heap. A block that is alive at the old address is the old one, whose free was lost, unless it
+    /// was allocated since.
     fn is_summary(&mut self, from: Origin, handle: u64, old: u64, (new, size): (u64, u64), stack: CallStack<'_>) -> bool {
         let Some(heap) = self.world.find_heap(from.pid, Layer::Heap, handle) else { return false };
         let Some(row) = self.lives.just_allocated(heap, from.tid, new, size) else { return false };
@@ -101,7 +103,7 @@ impl Builder {
         }
     }
 
-    /// A free of which neither its header nor a stack told the process.
+    /// Frees a block of which neither the header nor a stack gave the process.
     pub(super) fn free_unclaimed(&mut self, free: &BlockEvent) {
         self.attach.note(free.time, free.tid);
         let from = self.origin(free.time, free.pid, free.tid);

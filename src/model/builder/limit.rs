@@ -1,18 +1,16 @@
-//! What is read at all: the scope, and the room there is.
+//! Limits what is read: the scope, and the memory that may be used.
 //!
-//! A trace that outgrows its budget is cut: from one record on nothing of memory is
-//! replayed, neither allocations nor frees, so that all up to that moment is as exact
-//! as if the recording had ended there, and no free is unmatched because its block was
-//! refused. Names of processes, images and heaps and the meaning of stack keys, which
-//! mostly come last, are still read.
+//! A trace that outgrows its budget is cut: from one record on no event about memory is replayed,
+//! neither allocations nor frees, so that all up to that moment is as exact as if the recording had
+//! ended there, and no free is unmatched because its block was refused. Names of processes, images and
+//! heaps and the meaning of stack keys, which mostly come last, are still read.
 //!
-//! A trace that is followed forgets what is over before it is cut ([`WhenFull::Forget`]).
-//! It does so at three eighths of its budget already: what was published keeps the rows
-//! as they were, and so does who looks at it.
+//! A trace that is followed forgets rows that ended before it is cut ([`WhenFull::Forget`]). It does so
+//! at three eighths of its budget already, because publications, and whoever looks at them, keep the
+//! rows as they were.
 //!
-//! Sizes are reckoned from counts and capacities, not asked of the allocator, so the
-//! same files and the same budget give the same cut. Cost: a few additions for every
-//! [`EVERY`] records.
+//! Sizes are calculated from counts and capacities, not asked of the allocator, so the same files and
+//! the same budget give the same cut. Cost: a few additions for every [`EVERY`] records.
 
 use super::{Builder, Origin};
 use crate::events::{Event, Record};
@@ -20,30 +18,30 @@ use crate::model::Cut;
 use crate::model::scope::{CutReason, Scope, WhenFull};
 use crate::units::{Layer, Pid, Ticks};
 
-/// So many records lie between two looks at what is used.
+/// Number of records between two checks of the memory in use.
 const EVERY: u32 = 64;
 
-/// Bytes that what is prepared for questions may take for each row as soon as the trace is
-/// there: sums at checkpoints, and what heaps do in blocks of events (`query::Index`).
+/// Bytes a row that the sums of sites at checkpoints may take, which are prepared for queries as soon
+/// as the trace is there (`query::Index`).
 pub const SUMS_A_ROW: usize = 3;
-/// The second of them.
+/// Bytes a row that the sums of heaps over blocks of events may take, which are prepared likewise (`query::Index`).
 pub const BLOCKS_A_ROW: usize = 4;
 
-/// Bytes of a row that tell who freed it, where frees have stacks.
+/// Bytes of a row that tell who freed it, if frees have stacks.
 pub(super) const FREED_AT: u64 = 4;
 
 /// Bytes of a live block in the tables of the matching: 12.8 a place, 70 % full.
 const BLOCK: u64 = 19;
-/// Bytes that a block may take at most, all that is kept for it included.
+/// Most bytes that a block may take, all that is kept for it included.
 const MOST_A_BLOCK: u64 = 1 << 10;
-/// Bytes of a heap with its tables, about.
+/// Bytes of a heap with its tables, approximately.
 const HEAP: u64 = 448;
-/// Bytes of a process without its modules, about.
+/// Bytes of a process without its modules, approximately.
 const PROCESS: u64 = 256;
-/// Bytes of a committed range in the tables of pages, about.
+/// Bytes of a committed range in the tables of pages, approximately.
 const RANGE: u64 = 96;
 
-/// Stacks of what was read before the cut may take an eighth more, or at least this.
+/// Stacks of events before the cut may take an eighth more, or at least this.
 const MORE_STACKS: u64 = 1 << 18;
 
 /// Scope and budget of one load.
@@ -52,25 +50,25 @@ pub(super) struct Limit {
     scope: Scope,
     reads_all: bool,
     budget: u64,
-    /// Rows, and places in the order of deaths, that can be numbered.
+    /// Most rows, and places in the order of deaths, that can be numbered.
     numbers: u64,
-    /// Bytes that make it forget what is over.
+    /// Bytes in use at which rows that ended are forgotten.
     forget_at: u64,
-    /// Rows that ended before it are gone.
+    /// Rows that ended before this are gone.
     pub(super) forgotten: Option<Ticks>,
     countdown: u32,
     alive: Alive,
     cut: Option<Cut>,
 }
 
-/// What was alive when it was looked at.
+/// Numbers of what was alive at the latest check.
 #[derive(Clone, Copy, Debug, Default)]
 struct Alive {
-    /// Blocks, the most there were at any look: their tables do not shrink.
+    /// Blocks, the most at any check: their tables do not shrink.
     blocks: u64,
     /// Committed ranges.
     ranges: u64,
-    /// All rows there were, alive or not.
+    /// All rows at that time, alive or not.
     rows: usize,
 }
 
@@ -95,7 +93,8 @@ impl Limit {
         &self.scope
     }
 
-    /// Whether stacks are still read: of what was read before a cut they may take some more.
+    /// Whether stacks are still read: after a cut, stacks of events before it may take some more
+    /// memory.
     #[inline(always)]
     pub(super) fn has_room_for_stacks(&self) -> bool {
         self.cut.is_none_or(|cut| !cut.stacks_missing)
@@ -112,7 +111,7 @@ impl Builder {
         self
     }
 
-    /// What to do when the budget is used up.
+    /// Sets what to do when the budget is used up.
     #[must_use]
     pub fn when_full(mut self, when_full: WhenFull) -> Self {
         self.limit.forget_at = match when_full {
@@ -127,12 +126,12 @@ impl Builder {
         self.limit.cut
     }
 
-    /// No more rows from now on.
+    /// Adds no more rows from now on.
     pub(super) fn cut_now(&mut self, reason: CutReason) {
         self.limit.cut.get_or_insert(Cut { at: self.now, reason, stacks_missing: false });
     }
 
-    /// Whether everything is to be replayed for now; to be asked once for each record.
+    /// Whether everything is replayed for now; to be asked once for each record.
     #[inline(always)]
     pub(super) fn admits_all(&mut self) -> bool {
         self.limit.countdown -= 1;
@@ -149,8 +148,8 @@ impl Builder {
         self.look_at_budget();
     }
 
-    /// Whether so many blocks can be replayed at once, since no look at what is used would end
-    /// or forget anything before the last of them.
+    /// Whether `count` blocks can be replayed at once, because no check of the memory in use would cut
+    /// the trace or forget anything before the last of them.
     pub(super) fn admits_stretch(&self, count: u32) -> bool {
         // Lists that are full grow to twice their size.
         let most = self.used(self.limit.alive) + self.attach.bytes() + u64::from(count) * MOST_A_BLOCK;
@@ -160,7 +159,7 @@ impl Builder {
             && self.has_numbers_for(count, self.limit.alive)
     }
 
-    /// So many blocks were replayed at once.
+    /// Notes that `count` blocks were replayed at once.
     pub(super) fn admitted(&mut self, count: u32) {
         if count < self.limit.countdown {
             self.limit.countdown -= count;
@@ -171,7 +170,7 @@ impl Builder {
         self.limit.countdown = left;
     }
 
-    /// Whether a record is to be replayed where not everything is.
+    /// Whether a record is replayed when not everything is.
     #[inline(never)]
     pub(super) fn admits(&mut self, from: Origin, record: &Record) -> bool {
         match &record.event {
@@ -190,7 +189,7 @@ impl Builder {
         }
     }
 
-    /// What comes after the cut can still tell the name of a tracker.
+    /// Gives a tracker the name from an event after the cut.
     fn name_heap(&mut self, from: Origin, event: &Event) {
         let (Event::HeapOpen { layer, heap, name } | Event::HeapClose { layer, heap, name }) = event else { return };
         self.world.name_heap_late(from.pid, *layer, *heap, name.as_deref());
@@ -207,14 +206,14 @@ impl Builder {
             cut.stacks_missing |= is_over;
             return;
         }
-        // How many of the new blocks are still alive is known only now.
+        // Only now it is known how many of the new blocks are still alive.
         self.lives.matcher.settle();
         self.limit.alive = self.alive_now();
         let used = self.used(self.limit.alive);
         if used > self.limit.forget_at {
             match self.forget(used, self.limit.forget_at) {
                 true => self.limit.alive = self.alive_now(),
-                // Hardly anything is over yet: once more when there is more of it.
+                // Hardly anything has ended yet: tries again when there is more of it.
                 false => self.limit.forget_at = self.limit.forget_at.saturating_add(self.limit.budget / 8).min(self.limit.budget),
             }
         }
@@ -225,24 +224,24 @@ impl Builder {
         }
     }
 
-    /// Whether rows and deaths can be numbered until the next look, if all rows since a look
-    /// are still alive.
+    /// Whether rows and deaths can be numbered until the next check, if all rows since `alive` was
+    /// counted are still alive.
     fn has_numbers(&self, alive: Alive) -> bool {
         self.has_numbers_for(EVERY, alive)
     }
 
-    /// The same for so many blocks more.
+    /// Whether `count` more blocks can be numbered, likewise.
     fn has_numbers_for(&self, count: u32, Alive { ranges, rows, .. }: Alive) -> bool {
-        // One event can end all ranges of pages, or begin one in each gap between them; it makes
-        // one gap more at most. Any other event begins and ends one row.
+        // One event can end all ranges of pages, or begin one in each gap between them; it adds one gap
+        // at most. Any other event begins and ends one row.
         let ranges = ranges + (self.lives.rows.len() - rows) as u64;
         let needed = 2 * ranges + 8 * u64::from(count);
         let numbered = self.lives.matcher.numbered().max(self.lives.rows.len() as u64);
         numbered.saturating_add(needed) <= self.limit.numbers
     }
 
-    /// Bytes in use now, after all was matched. Where the
-    /// trace is cut does not depend on when this is asked.
+    /// Bytes in use now; to be called after all was matched. Where the trace is cut does not depend on
+    /// when this is called.
     pub(super) fn bytes(&self) -> u64 {
         self.used(self.alive_now())
     }
@@ -255,10 +254,11 @@ impl Builder {
         }
     }
 
-    /// Bytes in use, at most, and those that questions will need: as if all rows since a look were still alive.
+    /// Most bytes in use, and those that queries will need, as if all rows since `alive` was counted
+    /// were still alive.
     fn used(&self, Alive { blocks, ranges, rows }: Alive) -> u64 {
         let begun = self.lives.rows.len() - rows;
-        // Not where the columns are: when they are made depends on publications.
+        // Not the size of the columns: when they are made depends on publications.
         let freed = if self.attach.frees.any { self.lives.rows.len() as u64 * FREED_AT } else { 0 };
         self.lives.rows.bytes(self.now)
             + freed
@@ -275,13 +275,13 @@ impl Builder {
             + self.lives.owners_bytes()
     }
 
-    /// The end of what was read, where it is not the end of the files.
+    /// The end of what was read, if that is before the end of the files.
     pub(super) fn end_of_read(&self, from: Ticks, to: Ticks) -> Ticks {
         self.limit.cut.map_or(to, |cut| cut.at.max(from.next()).min(to))
     }
 }
 
-/// Whose memory in which layer an event is about; `None` for events of other kinds.
+/// Process and layer of the memory that an event is about; `None` for events of other kinds.
 fn place(pid: Pid, event: &Event) -> Option<(Pid, Layer)> {
     match event {
         Event::Alloc { layer, .. }

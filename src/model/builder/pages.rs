@@ -9,7 +9,7 @@ use crate::model::rows::Row;
 use crate::model::stack::StackRef;
 use crate::units::{Layer, Ticks, Tid};
 
-/// A release with one of these gives back no addresses: placeholders are split off, or joined.
+/// A release with one of these flags frees no addresses: placeholders are split off, or joined.
 const PLACEHOLDERS: u32 = mem::PRESERVE_PLACEHOLDER | mem::COALESCE_PLACEHOLDERS;
 
 impl Builder {
@@ -18,11 +18,11 @@ impl Builder {
         if range.flags & (mem::COMMIT | mem::RESERVE) == 0 || range.base >= end {
             return;
         }
-        // An event that does not say who wrote it may be a parent's.
+        // An event without a process may be written by a parent.
         let owner = self.world.processes.find_or_add(range.owner, from.time);
         let caller = if from.pid.is_known() { self.world.processes.acting(from.pid, from.time) } else { owner };
         if range.flags & mem::RESERVE != 0 {
-            // Only what is free can be reserved: the release of what lies there was lost.
+            // Only free addresses can be reserved: the release of the pages there was lost.
             for row in self.lives.pages.supersede(owner, range.base, end) {
                 self.lives.kill(row, from.time);
             }
@@ -34,10 +34,10 @@ impl Builder {
         }
     }
 
-    /// Pages from before the trace, and the region that they lie in.
+    /// Adds pages from before the trace, and the region that they lie in.
     pub(super) fn commit_rundown(&mut self, from: Origin, region: &CommittedRegion) {
         let &CommittedRegion { base, size, committed, owner } = region;
-        // It ran before the trace, so a start to come is that of another life.
+        // It ran before the trace, so a start that comes later is that of another process with its id.
         let process = self.world.processes.acting(owner, from.time);
         let nobody = Origin { tid: Tid::NONE, time: Ticks::BEFORE_TRACE, ..from };
         self.commit(nobody, process, process, base, base.saturating_add(committed));
@@ -45,7 +45,7 @@ impl Builder {
         self.lineage.past += 1;
     }
 
-    /// One row for each contiguous piece that was not committed yet.
+    /// Adds one row for each contiguous piece that was not committed yet.
     pub(super) fn commit(&mut self, from: Origin, owner: ProcessId, caller: ProcessId, base: u64, end: u64) {
         if base >= end {
             return;
@@ -82,7 +82,7 @@ impl Builder {
         let pages = self.lives.pages.of(owner);
         let mut end = range.base.saturating_add(range.size);
         if range.size == 0 {
-            // As the program's call has it: all of the region.
+            // Size 0 means all of the region, as in the program's call.
             end = pages.reservation_end(range.base).unwrap_or(end);
         }
         let cuts = pages.decommit(range.base, end);
@@ -109,8 +109,8 @@ impl Builder {
         attach.await_stack(&mut rooms, from, waiting);
     }
 
-    /// Ends a part of a committed range. The rest stays alive as rows of its own,
-    /// with the birth and site of the whole.
+    /// Ends a part of a committed range. The rest stays alive as rows of its own, with the birth and
+    /// site of the whole range.
     fn cut_range(&mut self, owner: ProcessId, TouchedRange { row, whole, part }: TouchedRange, at: Ticks) {
         let original = self.lives.rows.get(row);
         self.lives.rows.pass(at);

@@ -1,7 +1,7 @@
-//! What has been replayed, as a trace for others to look at.
+//! Publishes what has been replayed, as a trace for others to look at.
 //!
-//! Cost: rows and the order of deaths are shared with other publications, but for what
-//! came since and a chunk that is not full; sites, stacks and heaps are copied.
+//! Cost: rows and the order of deaths are shared with other publications, except for those that came
+//! since and a chunk that is not full; sites, stacks and heaps are copied.
 
 use super::{Builder, InputState};
 use crate::model::attach::Attach;
@@ -23,12 +23,12 @@ impl Builder {
         self.world.process_name(pid)
     }
 
-    /// What of the counters was left out, in one sentence.
+    /// A sentence about counters that were left out, if any were.
     pub fn counters_left_out(&self) -> Option<String> {
         self.counters.left_out()
     }
 
-    /// What of marks, frames, managed code and samples was left out, in one sentence each.
+    /// A sentence for each of marks, frames, managed code and samples of which some were left out.
     pub fn activity_left_out(&self) -> Vec<String> {
         self.activity.left_out()
     }

@@ -1,15 +1,16 @@
-//! Samples of processors: whose they are, and where they ran.
+//! CPU samples: their processes, and where they were.
 
 use super::{Builder, Origin};
 use crate::model::SiteId;
 
 impl Builder {
-    /// What is told of a thread: it is its process's from now on.
+    /// An event is about a thread: notes that the thread belongs to its process from now on.
     pub(super) fn thread_is_seen(&mut self, from: Origin) {
         self.activity.samples.thread_is_of(from.tid, from.pid);
     }
 
-    /// All was read: what has no stack gets none, and threads of which only the end told are known.
+    /// Called when all was read: samples without a stack get their address, and samples get the
+    /// processes of threads that only later events named.
     pub(super) fn settle_samples(&mut self) {
         let (attach, mut rooms) = self.attach();
         attach.settle_samples(&mut rooms);

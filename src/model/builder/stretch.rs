@@ -1,7 +1,7 @@
-//! Many blocks at once: what a worker made of a slice of the records is put in place.
+//! Applies many blocks at once: puts in place what a worker gathered from a slice of the records.
 //!
-//! That is done where nothing that waits or is limited would be touched by one of the blocks
-//! before the others; else they are replayed one by one, with the same result.
+//! That is done only if no block can touch anything that waits, or a limit, before the others; else
+//! they are replayed one by one, with the same result.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use crate::model::HeapId;
 use crate::model::stretches::{SliceBlocks, Stretch};
 use crate::units::Ticks;
 
-/// What a slice's numbers stand for, as far as it is known.
+/// The meaning of a slice's numbers, as far as it is known.
 #[derive(Debug)]
 struct SliceNames {
-    /// Of heaps, and when they were looked up; [`NO_HEAP`] for those that are not known.
+    /// Heaps by number, and when they were looked up; [`NO_HEAP`] for those that are not known.
     heaps: Arc<[HeapId]>,
     generation: u64,
-    /// Places of threads.
+    /// Places of threads, by number.
     threads: Vec<u16>,
 }
 
 const NO_HEAP: HeapId = HeapId(u32::MAX);
 
 impl Builder {
-    /// What workers make of slices of the records for [`Builder::apply_slice`].
+    /// Gathers in workers what [`Builder::apply_slice`] needs of slices of the records.
     pub fn gatherer(&self) -> SliceBlocks {
         SliceBlocks::new(self.trace_start, self.lives.spread())
     }
 
-    /// Applies the next records in time order.
+    /// Applies the records of the next slice in time order.
     pub fn apply_slice(&mut self, slice: &Slice<SliceBlocks>) {
         self.attach.owed.expect(slice.owed());
         let order = slice.order();
@@ -53,7 +53,7 @@ impl Builder {
         }
     }
 
-    /// Applies all blocks of a stretch, if it can be done at once.
+    /// Applies all blocks of a stretch, if that can be done at once; returns whether it was done.
     fn apply_stretch(&mut self, slice: &Slice<SliceBlocks>, stretch: &Stretch, names: &mut SliceNames) -> bool {
         let blocks = slice.made();
         let is_usual = stretch.first >= self.now
@@ -78,7 +78,8 @@ impl Builder {
         true
     }
 
-    /// Threads that write at the last tick of a stretch have written at it, stacks and definitions apart.
+    /// Notes that the threads of events at the last tick of a stretch have written at it, stacks and
+    /// definitions apart.
     fn note_last(&mut self, slice: &Slice<SliceBlocks>, stretch: &Stretch) {
         let places = &slice.order()[stretch.order()];
         let writer = |place: &Place| match slice.item(*place).0 {
@@ -94,8 +95,8 @@ impl Builder {
         }
     }
 
-    /// Finds what numbers of a stretch stand for that did not come before in its slice;
-    /// `false` if one is not known.
+    /// Finds the meaning of a stretch's numbers that did not occur before in its slice; `false` if one
+    /// is not known.
     fn find_names(&mut self, blocks: &SliceBlocks, stretch: &Stretch, names: &mut SliceNames) -> bool {
         let threads = &blocks.threads()[names.threads.len()..stretch.threads as usize];
         for thread in threads {

@@ -1,23 +1,23 @@
-//! Sites, of those who allocate and of those who free, that turned out to be one, the same stack
-//! under many keys or known late, and sites of which no row is left. Keys are defined again and
-//! again, each time for new sites: without this they would grow with the capture, and with them
-//! every publication and every question.
+//! Joins sites, of allocations and of frees, that turned out to be equal (the same stack under many
+//! keys or known late), and drops sites of which no row is left. Keys are defined again and again, each
+//! time for new sites: without this they would grow with the capture, and with them every publication
+//! and every query.
 //!
-//! Cost: a look at the sites and at the stacks, a hash operation or two for each of those that
-//! were not known; a pass over the rows if any two sites are the same, and another one at the end.
+//! Cost: a look at the sites and at the stacks, a hash operation or two for each site whose stack was
+//! not known; a pass over the rows if any two sites are equal, and another one at the end.
 
 use super::Builder;
 use crate::model::SiteId;
 use crate::model::attach::Attach;
 use crate::model::stack::StackRef;
 
-/// Fewer new sites than this are not worth the passes, and one is not worth more rows
-/// than that; in debug builds it is, so that every test goes through them.
+/// Least new sites that are worth the passes, and most rows a new site for which they are; both are low
+/// in debug builds, so that every test goes through the passes.
 const WORTH_WHILE: usize = if cfg!(debug_assertions) { 4 } else { 1 << 14 };
 const ROWS_A_SITE: usize = if cfg!(debug_assertions) { 256 } else { 8 };
 
 impl Builder {
-    /// Tidies up where so many sites have come that it costs little for each of them.
+    /// Tidies up once so many sites have come that it costs little for each of them.
     pub(super) fn tidy_now_and_then(&mut self) {
         let tables = [&self.attach.sites, &self.attach.frees.sites, &self.attach.samples.sites].map(|sites| sites.untidy());
         let (new, old) = tables.into_iter().fold((0, 0), |(all_new, all_old), (new, old)| (all_new + new, all_old + old));
@@ -28,8 +28,8 @@ impl Builder {
         }
     }
 
-    /// Joins sites with the same heap, stack and caller as far as stacks are known, and forgets
-    /// keys that nobody needs any more; once rows are forgotten, also sites of no row.
+    /// Joins sites with the same heap, stack and caller as far as stacks are known, and forgets keys
+    /// that are no longer needed; once rows were forgotten, also drops sites of no row.
     pub(super) fn tidy(&mut self) {
         self.settle_framed();
         self.lives.matcher.settle();
@@ -41,8 +41,7 @@ impl Builder {
         }
     }
 
-    /// The same at the end, where all stacks are what they are known to be by now. No row
-    /// may come afterwards.
+    /// Tidies up at the end, when no stack will become better known. No row may come afterwards.
     pub(super) fn tidy_at_end(&mut self) {
         let Attach { stacks, sites, frees, samples, .. } = &mut self.attach;
         sites.loosen();
@@ -53,8 +52,8 @@ impl Builder {
         self.join_sites(true);
     }
 
-    /// Joins sites that are the same by now, and drops those of no row if that is asked for. Returns
-    /// what their numbers are now, those of who frees apart, if any is another.
+    /// Joins sites that are equal by now, and drops those of no row if `drop_unused`. Returns the new
+    /// numbers of sites, those of frees apart, if any is another.
     fn join_sites(&mut self, drop_unused: bool) -> (Option<Vec<SiteId>>, Option<Vec<SiteId>>) {
         let Attach { sites, frees, samples, .. } = &mut self.attach;
         samples.sites.join(None).iter().for_each(|number| self.activity.samples.renumber(number));
@@ -69,7 +68,7 @@ impl Builder {
         (number, free_number)
     }
 
-    /// Tells rows that came with their frames their sites.
+    /// Sets the sites of rows whose frames came with them.
     pub(super) fn settle_framed(&mut self) {
         let (attach, mut rooms) = self.attach();
         attach.settle_framed(&mut rooms);

@@ -1,10 +1,9 @@
 //! The order of deaths: 4 bytes for each row that died.
 //!
-//! While a trace is loaded, every free that may end a row has a slot in order of
-//! time, to which the row is written by whoever finds it ([`DeathSlots`]). A publication
-//! takes what is over by then into a list that all later ones share ([`DeathLog`]), and
-//! puts those rows in between that ended without a free of their own (a heap is
-//! destroyed, an address is allocated again).
+//! While a trace is loaded, every free that may end a row has a slot in order of time, into which the
+//! thread that finds the row writes it ([`DeathSlots`]). A publication moves the deaths before its time
+//! into a list that all later ones share ([`DeathLog`]), and inserts the rows that ended without a free
+//! of their own (a heap is destroyed, an address is allocated again).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,10 +17,10 @@ use crate::units::Ticks;
 /// Slots of one part of the order.
 const PART: usize = 1 << 16;
 
-/// So many parts are put into order at a time, and let go.
+/// Number of parts that are put into order, and released, at a time.
 const TOGETHER: usize = 64;
 
-/// Nothing ended here.
+/// A slot at which no row ended.
 const NOBODY: u32 = u32::MAX;
 
 /// A free's place in the order of deaths.
@@ -54,7 +53,7 @@ impl SlotsView {
         self.0[part][at].store(row.0, Ordering::Relaxed);
     }
 
-    /// Who ended at a slot, as far as it is known; parts that were let go are not.
+    /// The row that ended at a slot, if it is known; rows in parts that were released are not.
     pub(super) fn get(&mut self, slots: &DeathSlots, slot: DeathSlot) -> Option<RowId> {
         let (part, at) = slot.split();
         if part >= self.0.len() {
@@ -71,7 +70,7 @@ impl SlotsView {
 }
 
 impl DeathSlots {
-    /// Makes room for a slot, all before it having room.
+    /// Makes room for a slot; all slots before it must have room.
     #[inline]
     pub(super) fn make_room(&self, slot: DeathSlot) {
         if (slot.0 as usize).is_multiple_of(PART) {
@@ -85,17 +84,18 @@ impl DeathSlots {
         self.parts.write().unwrap_or_else(PoisonError::into_inner).push(part);
     }
 
-    /// Some parts.
+    /// The parts in a range.
     fn parts(&self, range: Range<usize>) -> Vec<Arc<[AtomicU32]>> {
         self.parts.read().unwrap_or_else(PoisonError::into_inner)[range].to_vec()
     }
 
-    /// Nobody needs some parts any more.
+    /// Releases parts that are no longer needed.
     fn forget(&self, range: Range<usize>) {
         self.parts.write().unwrap_or_else(PoisonError::into_inner)[range].fill_with(Arc::default);
     }
 
-    /// Behind the last of some slots at which all is `over`. Where nothing ended, nothing will.
+    /// The slot behind the last whose row `is_over`, and behind empty ones after it: they will stay
+    /// empty.
     fn over_before(&self, slots: Range<u32>, is_over: impl Fn(RowId) -> bool) -> u32 {
         let parts = self.parts.read().unwrap_or_else(PoisonError::into_inner);
         let mut end = slots.end;
@@ -109,7 +109,7 @@ impl DeathSlots {
         end
     }
 
-    /// Rows have new numbers, or none.
+    /// Gives rows their new numbers; slots of rows without one become empty.
     fn renumber(&self, number: impl Fn(RowId) -> Option<RowId>) {
         let parts = self.parts.read().unwrap_or_else(PoisonError::into_inner);
         for slot in parts.iter().flat_map(|part| part.iter()) {
@@ -119,19 +119,19 @@ impl DeathSlots {
     }
 }
 
-/// A row that ended without a slot of its own, and when.
+/// Time and number of a row that ended without a slot of its own.
 pub(super) type Extra = (Ticks, RowId);
 
-/// The deaths that are in order for good, because all before a moment has been done:
-/// publications share them.
+/// Deaths in their final order, because everything before a moment has been done: publications share
+/// them.
 #[derive(Debug, Default)]
 pub(super) struct DeathLog {
     sealed: RowList,
-    /// Behind those, not enough for a block.
+    /// Rows behind those, not enough for a block.
     open: Vec<RowId>,
-    /// The first slot that may not have been looked at.
+    /// The first slot that may not have been taken over.
     next: u32,
-    /// Of rows that ended after that moment.
+    /// Rows without a slot that ended after that moment.
     extra: Vec<Extra>,
 }
 
@@ -143,9 +143,9 @@ impl DeathLog {
         list
     }
 
-    /// Takes over the deaths before `horizon`, when everything up to it has been done:
-    /// those at slots before `end`, and `extra` ones. Parts of slots that are done with
-    /// are let go. Cost: what came since.
+    /// Takes over the deaths before `horizon`, when everything up to it has been done: those at slots
+    /// before `end`, and the `extra` ones. Releases the parts of slots that are done with. Cost: what
+    /// came since.
     pub(super) fn take(
         &mut self,
         slots: &DeathSlots,
@@ -163,7 +163,7 @@ impl DeathLog {
         while self.next < end {
             let first = self.next as usize / PART;
             let to = u32::try_from((first + TOGETHER) * PART).unwrap_or(u32::MAX).min(end);
-            // No lock is held while workers are at it.
+            // No lock is held while workers run.
             let parts = slots.parts(first..(to as usize).div_ceil(PART));
             let (lists, later) = in_order(&slices(&parts, first, self.next..to), extra, &death);
             lists.into_iter().for_each(|rows| self.push(rows));
@@ -184,8 +184,8 @@ impl DeathLog {
         }
     }
 
-    /// Rows have new numbers, or none. Returns how many slots it has done with, and of how
-    /// many of these the row is left.
+    /// Gives rows their new numbers; those without one are dropped. Returns how many slots were taken
+    /// over, and how many rows of these are left.
     pub(super) fn renumber(&mut self, slots: &DeathSlots, number: impl Fn(RowId) -> Option<RowId>) -> (u32, usize) {
         self.sealed = self.sealed.renumbered(&number);
         self.open = self.open.iter().copied().filter_map(&number).collect();
@@ -195,7 +195,7 @@ impl DeathLog {
     }
 }
 
-/// What of each part is among some slots; `first` is the number of the first part.
+/// The entries of each part that lie in a range of slots; `first` is the number of the first part.
 fn slices(parts: &[Arc<[AtomicU32]>], first: usize, slots: Range<u32>) -> Vec<&[AtomicU32]> {
     let slice = |(part, list): (usize, _)| {
         let (start, list): (usize, &[AtomicU32]) = (part * PART, list);
@@ -204,14 +204,14 @@ fn slices(parts: &[Arc<[AtomicU32]>], first: usize, slots: Range<u32>) -> Vec<&[
     (first..).zip(parts.iter().map(|part| &**part)).map(slice).collect()
 }
 
-/// The rows of some slots one after the other, and those of `extra` put in by their
-/// deaths, but for the last of them, which come later.
+/// The rows of some slots one after the other, with those of `extra` inserted by their deaths. The last
+/// of `extra`, which come later, are returned.
 fn in_order<'e>(
     slices: &[&[AtomicU32]],
     extra: &'e [Extra],
     death: impl Fn(RowId) -> Ticks + Sync,
 ) -> (Vec<Vec<RowId>>, &'e [Extra]) {
-    // Before the last death of a slice belongs all that died earlier.
+    // Rows that died before the last death of a slice belong before that.
     let before = |slice: &[AtomicU32], extra: &[Extra]| {
         let last = slice.iter().rev().find_map(found).map(&death);
         last.map_or(0, |at| extra.partition_point(|(time, _)| *time < at))
@@ -224,14 +224,14 @@ fn in_order<'e>(
     }
     let merged = |&(slice, extra): &(&[AtomicU32], &[Extra])| merged(slice, extra, &death);
     let rows = match tasks.as_slice() {
-        // Little work: not worth to wait for workers that may be busy.
+        // Little work: not worth waiting for workers that may be busy.
         [task] => vec![merged(task)],
         tasks => tasks.par_iter().map(merged).collect(),
     };
     (rows, rest)
 }
 
-/// Who ended at a slot.
+/// The row that ended at a slot.
 fn found(slot: &AtomicU32) -> Option<RowId> {
     Some(slot.load(Ordering::Relaxed)).filter(|&row| row != NOBODY).map(RowId)
 }

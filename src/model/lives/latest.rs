@@ -1,9 +1,9 @@
-//! The block that each thread allocated last in each NT heap. By it the record that sums up a
-//! moving realloc is told from one that stands for itself: the thread has allocated nothing
-//! there since.
+//! The block that each thread allocated last in each NT heap. It tells a realloc record that only sums
+//! up a moving realloc from one that stands for itself: after the allocation that it sums up, the
+//! thread has allocated nothing in that heap.
 //!
-//! Cost: a comparison an allocation, where threads take turns some hash operations.
-//! Memory: an entry for each thread and heap in which it allocated.
+//! Cost: a comparison an allocation; some hash operations where threads take turns. Memory: an entry
+//! for each thread and heap in which it allocated.
 
 use crate::model::{HeapId, RowId};
 use crate::tables::KeyedMap;
@@ -12,15 +12,15 @@ use crate::units::Tid;
 const RECENT_BITS: u32 = 6;
 const RECENT: usize = 1 << RECENT_BITS;
 
-/// Bytes of an entry, about.
+/// Bytes of an entry, approximately.
 const ENTRY: u64 = 32;
 
 type Key = (HeapId, Tid);
 
-/// See the module.
+/// The latest block of each thread in each heap.
 #[derive(Debug)]
 pub(in crate::model) struct LatestBlocks {
-    /// What was allocated lately; where a thread stands here, `all` may have an earlier block of it.
+    /// Recent allocations; if a thread stands here, `all` may have an earlier block of it.
     recent: [Option<(Key, RowId)>; RECENT],
     all: KeyedMap<Key, RowId>,
 }
@@ -32,7 +32,7 @@ impl Default for LatestBlocks {
 }
 
 impl LatestBlocks {
-    /// A thread has allocated a block in a heap.
+    /// Notes that a thread has allocated a block in a heap.
     #[inline(always)]
     pub(in crate::model) fn set(&mut self, heap: HeapId, thread: Tid, row: RowId) {
         match &mut self.recent[place_of(heap, thread)] {
@@ -48,8 +48,8 @@ impl LatestBlocks {
         self.all.entry(key).or_insert(row);
     }
 
-    /// The block that a thread allocated last in a heap, whether it is alive or not; it may be
-    /// forgotten if it is not.
+    /// The block that a thread allocated last in a heap, whether it is alive or not; one that is not
+    /// may be forgotten.
     pub(super) fn of(&self, heap: HeapId, thread: Tid) -> Option<RowId> {
         match self.recent[place_of(heap, thread)] {
             Some((key, row)) if key == (heap, thread) => Some(row),
@@ -57,7 +57,7 @@ impl LatestBlocks {
         }
     }
 
-    /// Rows have new numbers, or none.
+    /// Gives rows their new numbers; those without one are dropped.
     pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
         let recent = std::mem::replace(&mut self.recent, [None; RECENT]);
         self.all.extend(recent.into_iter().flatten());

@@ -1,9 +1,8 @@
-//! Blocks that are alive in one heap, by address: a table of buckets that are a cache
-//! line each, so that a look-up costs one cache miss, mostly, and no branch that
-//! depends on which of the places in it is meant.
+//! Live blocks of one heap, by address: a table of buckets that are a cache line each, so that a
+//! look-up mostly costs one cache miss, and has no branch that depends on the place within the bucket.
 //!
-//! A block whose bucket is full stands in a later one, and all that it went past count
-//! it. Memory: 12.8 bytes a place, at most 70 % full.
+//! A block whose bucket is full stands in a later one, and all buckets that it went past count it.
+//! Memory: 12.8 bytes a place, at most 70 % full.
 
 use super::steps::SHARDS;
 use crate::model::RowId;
@@ -11,24 +10,24 @@ use crate::model::RowId;
 /// Places in a bucket.
 const PLACES: usize = 5;
 
-/// A bit for each of them.
+/// A bit for each place.
 const ALL: u32 = (1 << PLACES) - 1;
 
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Bucket {
-    /// Those of free places are what they were.
+    /// Addresses of free places keep their last values.
     addresses: [u64; PLACES],
     rows: [u32; PLACES],
-    /// A bit for each place that is taken; above these how many blocks went past this bucket
-    /// because it was full: never 2^27, which would stand side by side.
+    /// A bit for each place that is taken; above these the number of blocks that went past this bucket
+    /// because it was full: never 2^27, for so many would have to stand side by side.
     state: u32,
 }
 
 impl Bucket {
     const FREE: Self = Self { addresses: [0; PLACES], rows: [0; PLACES], state: 0 };
 
-    /// One block that went past.
+    /// One block that went past, in the state.
     const PAST: u32 = ALL + 1;
 
     /// The place of the block at an address.
@@ -75,8 +74,8 @@ impl Bucket {
     }
 }
 
-/// Spreads addresses over shards and slots. Odd and not known beforehand, so that
-/// no file can be made whose addresses all meet in one place.
+/// Spreads addresses over shards and buckets. Its factor is odd and not known beforehand, so that no
+/// file can be made whose addresses all meet in one place.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::model) struct Spread(u64);
 
@@ -104,7 +103,7 @@ impl Spread {
 pub(super) struct LiveBlocks {
     buckets: Vec<Bucket>,
     len: usize,
-    /// With more of them the table grows.
+    /// Number of blocks at which the table grows.
     most: usize,
 }
 
@@ -115,7 +114,7 @@ impl LiveBlocks {
         self.buckets.get(self.home(hash)).map_or(0, |bucket| bucket.state)
     }
 
-    /// How many there are.
+    /// Number of blocks.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -155,7 +154,7 @@ impl LiveBlocks {
         Some(RowId(row))
     }
 
-    /// Rows have new numbers.
+    /// Gives rows their new numbers.
     pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
         for bucket in &mut self.buckets {
             for place in bucket.places() {
@@ -165,7 +164,7 @@ impl LiveBlocks {
         }
     }
 
-    /// Where there are live blocks, in any order.
+    /// Addresses of live blocks, in any order.
     pub(super) fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
         self.buckets.iter().flat_map(Bucket::blocks).map(|(address, _)| address)
     }
@@ -184,7 +183,7 @@ impl LiveBlocks {
         self.find_from(self.home(hash), address)
     }
 
-    /// The same, its own bucket being known.
+    /// Bucket and place of an address whose own bucket is `home`.
     #[inline(always)]
     fn find_from(&self, home: usize, address: u64) -> Option<(usize, usize)> {
         let bucket = self.buckets.get(home)?;
@@ -195,7 +194,7 @@ impl LiveBlocks {
         }
     }
 
-    /// The same where it is not in its own bucket.
+    /// Bucket and place of an address that is not in its own bucket, if it is in a later one.
     #[inline(never)]
     fn find_past(&self, home: usize, address: u64) -> Option<(usize, usize)> {
         let mut at = self.after(home);
@@ -212,7 +211,7 @@ impl LiveBlocks {
         None
     }
 
-    /// Puts a block into the first bucket with a free place, from its own on; there is one.
+    /// Puts a block into the first bucket with a free place, from its own on; there always is one.
     #[inline]
     fn put(&mut self, home: usize, address: u64, row: u32) {
         let mut at = home;
@@ -233,7 +232,7 @@ impl LiveBlocks {
     }
 
     fn grow(&mut self, spread: Spread) {
-        // Of very many heaps most have a few blocks.
+        // In little steps: of very many heaps most have a few blocks.
         let room = (self.buckets.len() * 3 / 2).max(self.buckets.len() + 1);
         let old = std::mem::replace(&mut self.buckets, vec![Bucket::FREE; room]);
         self.most = room * PLACES * 7 / 10;

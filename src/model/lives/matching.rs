@@ -1,8 +1,8 @@
-//! Frees find their allocations: the blocks that are alive, in shards by address.
+//! Matches frees to their allocations: keeps the live blocks, in shards by address.
 //!
-//! One thread says in order of time what happens to which block ([`Matcher`]); the
-//! shards follow, each in its own order, on the workers of the thread pool or, if
-//! these are busy, on the thread that says. Results depend on neither.
+//! One thread gives the steps of all blocks in order of time ([`Matcher`]); the shards follow, each in
+//! its own order, on the workers of the thread pool or, if these are busy, on the thread that gives the
+//! steps. Results depend on neither.
 //!
 //! A shard writes deaths into the rows' shared columns and into the order of deaths.
 //! Cost: two cache misses for a free, one for an allocation, overlapped.
@@ -19,15 +19,14 @@ use crate::model::stack::StackRef;
 use crate::model::{HeapId, RowId, RowList};
 use crate::units::Ticks;
 
-/// Steps that are sent to a shard at a time: few at first, so that small captures
-/// go the same way.
+/// Steps that are sent to a shard at a time: few at first, so that small captures take the same path.
 const FIRST_SEND: usize = 16;
 const SEND: usize = 4096;
 
-/// A shard with so many steps to do is helped by the thread that makes them.
+/// A shard with this many steps to do is helped by the thread that sends them.
 const MAX_QUEUED: usize = 8 * SEND;
 
-/// Says what happens to blocks.
+/// Sends the steps of blocks to the shards.
 #[derive(Debug)]
 pub(in crate::model) struct Matcher {
     spread: Spread,
@@ -35,16 +34,16 @@ pub(in crate::model) struct Matcher {
     cells: Vec<Arc<ShardCell>>,
     /// Steps that were not sent yet, by shard.
     steps: Vec<Vec<BlockStep>>,
-    /// The same of stretches, of shards that have no other steps.
+    /// Steps of stretches that were not sent yet; only for shards without other unsent steps.
     stretches: [Option<StretchSteps>; SHARDS],
-    /// How many steps are sent next, by shard.
+    /// Number of steps at which they are sent next, by shard.
     send_at: [usize; SHARDS],
     next_slot: u32,
-    /// Bytes of slots that are not kept any more.
+    /// Bytes of slots that are no longer kept.
     forgotten: u64,
-    /// For deaths that need no matching.
+    /// Slots for deaths that need no matching.
     slots: SlotsView,
-    /// What is over.
+    /// The deaths that are in their final order.
     log: DeathLog,
 }
 
@@ -66,12 +65,12 @@ impl Matcher {
         }
     }
 
-    /// How blocks are dealt out to shards.
+    /// How blocks are distributed over shards.
     pub(super) fn spread(&self) -> Spread {
         self.spread
     }
 
-    /// Tells the column of deaths of the next chunk of rows.
+    /// Adds the column of deaths of the next chunk of rows.
     pub(super) fn add_column(&mut self, column: DeathColumn) {
         self.shared.deaths.write().unwrap_or_else(PoisonError::into_inner).push(column);
     }
@@ -89,7 +88,7 @@ impl Matcher {
         slot
     }
 
-    /// The same, but it is no unmatched free if the block is not alive.
+    /// Ends a block like [`Matcher::free`], but without an unmatched free if the block is not alive.
     pub(super) fn end(&mut self, time: Ticks, heap: HeapId, address: u64) -> DeathSlot {
         let slot = self.slot();
         self.step(BlockStep { address, time, heap, act: BlockAct::End(slot) });
@@ -110,13 +109,14 @@ impl Matcher {
         self.slots.set(slot, row);
     }
 
-    /// Who ended at a slot, after [`Matcher::settle`]; of slots before those that
-    /// [`Matcher::deaths_before`] took nothing is known any more.
+    /// The row that ended at a slot, after [`Matcher::settle`]. Nothing is known any more of slots that
+    /// [`Matcher::deaths_before`] has taken over.
     pub(in crate::model) fn ended_at(&mut self, slot: DeathSlot) -> Option<RowId> {
         self.slots.get(&self.shared.slots, slot)
     }
 
-    /// The stacks of frees that ended nothing, as far as these are kept; after [`Matcher::settle`].
+    /// Sets the stacks of frees that ended nothing, as far as these are kept; after
+    /// [`Matcher::settle`].
     pub(in crate::model) fn tell_unmatched(&self, stacks: &[(DeathSlot, StackRef)]) {
         for cell in &self.cells {
             let kept = &mut cell.lock().mismatches.kept;
@@ -147,7 +147,7 @@ impl Matcher {
         shard.heaps.get(heap.0 as usize)?.get(self.spread.hash(address), address)
     }
 
-    /// Waits until everything that was said has been done.
+    /// Waits until all steps have been done.
     pub(in crate::model) fn settle(&mut self) {
         for shard in 0..SHARDS {
             self.hand_on(shard);
@@ -157,12 +157,12 @@ impl Matcher {
         }
     }
 
-    /// Blocks that are alive, after [`Matcher::settle`].
+    /// Number of live blocks, after [`Matcher::settle`].
     pub(in crate::model) fn alive_count(&self) -> u64 {
         self.cells.iter().map(|cell| cell.lock().heaps.iter().map(|blocks| blocks.len() as u64).sum::<u64>()).sum()
     }
 
-    /// Calls `each` with all blocks that are alive, after [`Matcher::settle`].
+    /// Calls `each` with all live blocks, after [`Matcher::settle`].
     pub(super) fn each_alive(&self, mut each: impl FnMut(HeapId, u64)) {
         for cell in &self.cells {
             for (heap, blocks) in cell.lock().heaps.iter().enumerate() {
@@ -171,7 +171,7 @@ impl Matcher {
         }
     }
 
-    /// DeathSlots in the order of deaths that were given out.
+    /// Number of slots in the order of deaths that were given out.
     pub(in crate::model) fn numbered(&self) -> u64 {
         self.next_slot.into()
     }
@@ -181,8 +181,9 @@ impl Matcher {
         (u64::from(self.next_slot) * 4).saturating_sub(self.forgotten)
     }
 
-    /// Rows have new numbers, or none, and new columns of deaths; after
-    /// [`Matcher::deaths_before`] now, so that what is left does not depend on publications.
+    /// Gives rows their new numbers, if they have one, and new columns of deaths. To be called after
+    /// [`Matcher::deaths_before`] for the present time, so that what is left does not depend on
+    /// publications.
     pub(super) fn renumber(&mut self, columns: Vec<DeathColumn>, number: impl Fn(RowId) -> Option<RowId>) {
         *self.shared.deaths.write().unwrap_or_else(PoisonError::into_inner) = columns;
         let (done, left) = self.log.renumber(&self.shared.slots, &number);
@@ -196,7 +197,7 @@ impl Matcher {
         }
     }
 
-    /// Tells `each` all stacks.
+    /// Calls `each` with all stacks.
     pub(super) fn each_stack(&mut self, each: &mut dyn FnMut(&mut StackRef)) {
         self.settle();
         for cell in &self.cells {
@@ -204,7 +205,7 @@ impl Matcher {
         }
     }
 
-    /// What was found until now; complete after [`Matcher::settle`].
+    /// The mismatches found so far; complete after [`Matcher::settle`].
     pub(super) fn mismatches(&self) -> Mismatches {
         let mut all = Mismatches::default();
         for cell in &self.cells {
@@ -216,14 +217,14 @@ impl Matcher {
         all
     }
 
-    /// The order of all deaths, after [`Matcher::settle`]. Forgets what is alive.
+    /// The order of all deaths, after [`Matcher::settle`]. Forgets the live blocks.
     pub(super) fn finish(&mut self, death: impl Fn(RowId) -> Ticks + Sync) -> RowList {
         self.cells.iter().for_each(|cell| cell.lock().heaps = Vec::new());
         self.deaths_before(Ticks::NEVER, death)
     }
 
-    /// The order of the deaths before a moment, when everything up to it has been said and
-    /// done ([`Matcher::settle`]). A later one begins with the same rows.
+    /// The order of the deaths before a moment, when all steps up to it have been sent and done
+    /// ([`Matcher::settle`]). A later order begins with the same rows.
     pub(super) fn deaths_before(&mut self, horizon: Ticks, death: impl Fn(RowId) -> Ticks + Sync) -> RowList {
         let mut extra = Vec::new();
         self.slots = SlotsView::default();
@@ -236,8 +237,8 @@ impl Matcher {
         self.log.list()
     }
 
-    /// Begins and frees the blocks of a stretch, `numbering` telling which these are: some of
-    /// `steps` by shard, of which so many free.
+    /// Begins and frees the blocks of a stretch: `ranges` of `steps`, one for each shard; `numbering`
+    /// has the meaning of their numbers.
     pub(super) fn follow_stretch(&mut self, steps: &Arc<SliceSteps>, ranges: [Range<usize>; SHARDS], numbering: &Numbering) {
         for (shard, range) in ranges.into_iter().enumerate().filter(|(_, range)| !range.is_empty()) {
             if let Some(before) = &mut self.stretches[shard]
@@ -251,7 +252,7 @@ impl Matcher {
         }
     }
 
-    /// So many slots, one behind the other, as [`Matcher::free`] gives them; returns the first.
+    /// Gives out `count` slots, one behind the other, as [`Matcher::free`] does; returns the first.
     pub(super) fn slots(&mut self, count: u32) -> DeathSlot {
         let first = DeathSlot(self.next_slot);
         for slot in (first.0..).take(count as usize) {
@@ -261,7 +262,7 @@ impl Matcher {
         first
     }
 
-    /// The next slot; whoever replays ends the trace before there is none.
+    /// The next slot; the replay ends the trace before there is none.
     #[inline(always)]
     fn slot(&mut self) -> DeathSlot {
         let slot = DeathSlot(self.next_slot);
@@ -289,7 +290,7 @@ impl Matcher {
         }
     }
 
-    /// Hands the steps of a shard on, and calls a worker for them.
+    /// Queues the unsent steps of a shard, and calls a worker for them.
     #[inline(never)]
     fn send(&mut self, shard: usize) {
         let Some(queued) = self.hand_on(shard) else { return };
@@ -301,7 +302,7 @@ impl Matcher {
         }
     }
 
-    /// Hands the steps of a shard on, if there are any; returns how many it has to do then.
+    /// Queues the unsent steps of a shard, if there are any; returns how many it has to do then.
     fn hand_on(&mut self, shard: usize) -> Option<usize> {
         let cell = &self.cells[shard];
         if let Some(stretch) = self.stretches[shard].take() {

@@ -1,8 +1,8 @@
-//! What is alive, and what is over: rows of allocations begin and end.
+//! The rows of allocations: their begin, their end, and which are alive.
 //!
-//! Blocks of heaps are matched by address on other threads ([`Matcher`]); ranges of pages
-//! are split and ended here and now ([`PageTable`]). Both write into the columns of the
-//! same rows. Who allocated is told from elsewhere ([`attach`](super::attach)).
+//! Blocks of heaps are matched by address on other threads ([`Matcher`]); ranges of pages are split and
+//! ended at once ([`PageTable`]). Both write into the columns of the same rows. Who allocated is found
+//! elsewhere ([`attach`](super::attach)).
 
 mod deaths;
 mod latest;
@@ -40,15 +40,15 @@ use unmatched::UnmatchedFrees;
 /// The row that a free ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum EndedRow {
-    /// This one.
+    /// It is known.
     Known(RowId),
-    /// The one in this slot of the order of deaths, if there is one: known when the matching
-    /// gets to it.
+    /// The row in this slot of the order of deaths, if there is one: known when the matching gets to
+    /// it.
     In(DeathSlot),
 }
 
 impl EndedRow {
-    /// Rows have new numbers, or none. Whether there is anything left.
+    /// Gives the row its new number; `false` if it has none.
     pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) -> bool {
         match self {
             Self::In(_) => true,
@@ -57,7 +57,7 @@ impl EndedRow {
     }
 }
 
-/// The same, and in which heap.
+/// The row that a free ended, with its heap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub(super) heap: HeapId,
@@ -91,18 +91,19 @@ impl Lives {
         self.rows.push(row, |deaths| matcher.add_column(deaths))
     }
 
-    /// How blocks are dealt out to the shards of the matching.
+    /// How blocks are distributed over the shards of the matching.
     pub(super) fn spread(&self) -> Spread {
         self.matcher.spread()
     }
 
-    /// Whether all is as it is nearly always: what a stretch does need not be known block by block.
+    /// Whether a stretch can be followed at once: rows come in order, and no owner of a single block is
+    /// asked for.
     pub(super) fn takes_stretches(&self, first: Ticks) -> bool {
         self.rows.is_in_order(first) && !self.owners.are_asked()
     }
 
-    /// The blocks of a stretch begin and are freed: some of `rows`, whose threads have these
-    /// places, so many frees, and the `steps` of both.
+    /// Begins and frees the blocks of a stretch: the range `begun` of `rows`, whose threads have these
+    /// places, the range `freed` of its frees, and the `steps` of both.
     pub(super) fn follow_stretch(
         &mut self,
         (rows, begun): (&NewRows, Range<usize>),
@@ -123,21 +124,21 @@ impl Lives {
         numbering
     }
 
-    /// A row is a block from now on.
+    /// Makes a row a live block.
     #[inline(always)]
     pub(super) fn begin(&mut self, world: &World, at: Ticks, heap: HeapId, address: u64, row: RowId) {
         self.matcher.begin(at, heap, address, row);
         self.owners.begins(world.heaps(), heap, address);
     }
 
-    /// A block is freed.
+    /// Frees a block.
     #[inline(always)]
     pub(super) fn free(&mut self, world: &World, at: Ticks, heap: HeapId, address: u64) -> Ended {
         let slot = self.matcher.free(at, heap, address);
         self.ended(world, heap, address, slot)
     }
 
-    /// The same, but it is no unmatched free if the block is not alive.
+    /// Ends a block like [`Self::free`], but without an unmatched free if the block is not alive.
     pub(super) fn end(&mut self, world: &World, at: Ticks, heap: HeapId, address: u64) -> Ended {
         let slot = self.matcher.end(at, heap, address);
         self.ended(world, heap, address, slot)
@@ -159,13 +160,13 @@ impl Lives {
         self.matcher.alive(heap, address).filter(|&alive| alive == latest)
     }
 
-    /// A heap is destroyed with all its blocks.
+    /// Ends a heap with all its blocks.
     pub(super) fn close_heap(&mut self, world: &World, at: Ticks, heap: HeapId) {
         self.matcher.close(at, heap);
         self.owners.closes(world.heaps(), heap);
     }
 
-    /// A process is over, and its pages with it. Its blocks stay: nobody freed them.
+    /// Ends the pages of a process that is over. Its blocks stay alive: nobody freed them.
     pub(super) fn exit(&mut self, world: &World, at: Ticks, process: ProcessId) {
         self.owners.exits(world.heaps(), process);
         for row in self.pages.take_all(process) {
@@ -179,7 +180,7 @@ impl Lives {
         self.matcher.note_death(row);
     }
 
-    /// The row that a free ended, if it is known by now that it ended one; after
+    /// The row that a free ended, if it is known by now that it ended one; to be called after
     /// [`Matcher::settle`].
     pub(super) fn ended_row(&mut self, row: EndedRow) -> Option<RowId> {
         match row {
@@ -188,8 +189,8 @@ impl Lives {
         }
     }
 
-    /// A free of which neither its header nor a stack told the process. `is_read` tells
-    /// whether all processes are: where only some are, it may be that of another.
+    /// Frees a block of which neither the header nor a stack gave the process. `is_read` tells whether
+    /// all processes are read: if not, the free may be that of another process.
     pub(super) fn free_unclaimed(&mut self, world: &World, from: Origin, free: &BlockEvent, is_read: bool) {
         let Self { owners, matcher, .. } = self;
         if let Some(heap) = owners.claim(world, matcher, free.heap, free.address) {
@@ -199,7 +200,7 @@ impl Lives {
         }
     }
 
-    /// A free of something of which nothing is known: layer, heap and address.
+    /// Notes a free of something unknown: layer, heap and address.
     pub(super) fn free_unknown(&mut self, from: Origin, block: (Layer, u64, u64), stack: StackRef) {
         self.unmatched.add(from, block, stack);
     }
@@ -209,21 +210,21 @@ impl Lives {
         self.unmatched.all(&self.matcher.mismatches().kept, world, stacks)
     }
 
-    /// How many frees matched nothing, allocations and ranges of pages took the place of others
-    /// that were not freed, and frees were told their process by the address alone.
+    /// Numbers of frees that matched nothing, of allocations and ranges of pages that replaced others
+    /// that were not freed, and of frees whose process was found by the address alone.
     pub(super) fn mismatches(&self) -> (u64, u64, u64) {
         let found = self.matcher.mismatches();
         (self.unmatched.count + found.unmatched, found.superseded + self.pages.superseded, self.owners.inferred)
     }
 
-    /// Tells `each` the stacks of all frees that matched nothing.
+    /// Calls `each` with the stacks of all frees that matched nothing.
     pub(super) fn each_stack(&mut self, mut each: impl FnMut(&mut StackRef)) {
         self.unmatched.stacks().for_each(&mut each);
         self.matcher.each_stack(&mut each);
     }
 
-    /// Drops all rows that died before a moment; those that stay have new numbers. After
-    /// [`Matcher::settle`], and when nobody knows a slot any more.
+    /// Drops all rows that died before a moment, and gives the others new numbers. To be called after
+    /// [`Matcher::settle`], and when nothing refers to a slot any more.
     pub(super) fn forget(&mut self, until: Ticks, now: Ticks) -> Renumbering {
         let Self { rows, matcher, pages, latest, .. } = self;
         matcher.deaths_before(now, |row| rows.death(row));
@@ -235,8 +236,8 @@ impl Lives {
         numbers
     }
 
-    /// The rows as they are: all of them if the trace is `complete`, else with what is over
-    /// before `now`. After [`Matcher::settle`].
+    /// The rows as they are: with all deaths if the trace is `complete`, else with those before `now`.
+    /// To be called after [`Matcher::settle`].
     pub(super) fn publish(&mut self, now: Ticks, complete: bool) -> Rows {
         let Self { rows, matcher, .. } = self;
         let death = |row| rows.death(row);
@@ -247,7 +248,7 @@ impl Lives {
         rows.publish(horizon, by_death)
     }
 
-    /// Bytes of what is kept about owners of blocks, and of who allocated them.
+    /// Bytes of the tables of the owners of blocks, and of the latest blocks of threads.
     pub(super) fn owners_bytes(&self) -> u64 {
         self.owners.bytes() + self.latest.bytes()
     }

@@ -1,11 +1,11 @@
-//! Frees that tell no process and have no stack: each ends the block of a process that
-//! runs at its heap and address, if exactly one process has one there.
+//! Frees without process and stack: each ends the block at its heap and address, if exactly one running
+//! process has a block there.
 //!
-//! (Kernel-style headers without process and thread, in sessions that record stacks of
-//! allocations only.) Which blocks lie where is known from the first such free on; a
-//! capture without any pays one comparison for each block that begins or ends.
+//! (Such frees have kernel-style headers without process and thread, in sessions that record stacks of
+//! allocations only.) The owners of blocks are known from the first such free on; a capture without any
+//! pays one comparison for each block that begins or ends.
 //!
-//! Cost: at the first a visit of each live block; then a few hash operations for each block
+//! Cost: at the first such free a visit of each live block; then a few hash operations for each block
 //! that begins or ends.
 
 use super::matching::Matcher;
@@ -14,10 +14,10 @@ use crate::model::{Heap, HeapId, ProcessId};
 use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::Layer;
 
-/// Bytes of a live block in the tables here, about.
+/// Bytes of a live block in the tables here, approximately.
 const BLOCK: u64 = 80;
 
-/// Who has live blocks where, from the first free on that asks for it.
+/// The owners of live blocks by address, from the first free on that asks for one.
 #[derive(Debug, Default)]
 pub(super) struct BlockOwners {
     live: Option<Box<OwnedBlocks>>,
@@ -28,25 +28,25 @@ pub(super) struct BlockOwners {
 /// Live blocks in the NT heaps of running processes.
 #[derive(Debug, Default)]
 struct OwnedBlocks {
-    /// By heap.
+    /// Addresses of live blocks, by heap.
     addresses: KeyedMap<HeapId, KeyedSet<u64>>,
-    /// Heaps that ever had one, by process.
+    /// Heaps that ever had a block, by process.
     heaps: KeyedMap<ProcessId, Vec<HeapId>>,
-    /// By handle and address.
+    /// Heaps with a live block, by handle and address.
     holders: KeyedMap<(u64, u64), HeapsAt>,
     len: u64,
 }
 
-/// The heaps that have a live block at one address; of one process each.
+/// The heaps that have a live block at one address; each is of another process.
 #[derive(Clone, Copy, Debug, Default)]
 struct HeapsAt {
     count: u32,
-    /// All their ids by exclusive or: where there is one, it is this.
+    /// Exclusive or of their ids: the id itself if there is one heap.
     mixed: u32,
 }
 
 impl BlockOwners {
-    /// Whether any free has asked for it.
+    /// Whether any free has asked for an owner.
     pub(super) fn are_asked(&self) -> bool {
         self.live.is_some()
     }
@@ -65,14 +65,14 @@ impl BlockOwners {
         }
     }
 
-    /// All blocks of a heap end.
+    /// Notes that all blocks of a heap end.
     pub(super) fn closes(&mut self, heaps: &[Heap], id: HeapId) {
         if let Some(live) = &mut self.live {
             live.remove_all(&heaps[id.0 as usize], id);
         }
     }
 
-    /// A process is over: its blocks stay alive, but it frees nothing any more.
+    /// Notes that a process is over: its blocks stay alive, but it frees nothing any more.
     pub(super) fn exits(&mut self, heaps: &[Heap], process: ProcessId) {
         let Some(live) = &mut self.live else { return };
         for id in live.heaps.remove(&process).unwrap_or_default() {
@@ -80,7 +80,7 @@ impl BlockOwners {
         }
     }
 
-    /// The heap of the only live block at an address, which a free ends that tells nothing else.
+    /// The heap of the only live block at an address, for a free without a process, which ends it.
     pub(super) fn claim(&mut self, world: &World, matcher: &mut Matcher, handle: u64, address: u64) -> Option<HeapId> {
         let live = self.live.get_or_insert_with(|| Box::new(OwnedBlocks::of(world, matcher)));
         let heap = live.only(handle, address)?;
@@ -96,7 +96,7 @@ impl BlockOwners {
 }
 
 impl OwnedBlocks {
-    /// Those of now.
+    /// The blocks that are alive now.
     fn of(world: &World, matcher: &mut Matcher) -> Self {
         let mut live = Self::default();
         matcher.settle();

@@ -1,8 +1,8 @@
 //! Committed pages of each process: which row owns which range now, and which
 //! ranges are known to be reserved.
 //!
-//! Cost: a search for each event, and a step for each range that it makes or takes away; ranges that it
-//! finds as they are to be cost nothing, however many there are.
+//! Cost: a search for each event, and a step for each range that it adds or removes; ranges that are
+//! already as the event wants them cost nothing, however many there are.
 
 use crate::model::ranges::RangeMap;
 use crate::model::{ProcessId, RowId};
@@ -12,7 +12,7 @@ use crate::tables::KeyedMap;
 #[derive(Debug, Default)]
 pub(in crate::model) struct Pages {
     committed: RangeMap<RowId>,
-    /// The same without owners, ranges that touch being one: what gaps are found in.
+    /// Committed ranges without owners, joined where they touch, to find gaps.
     covered: RangeMap<()>,
     /// Reserved or committed at some time and not released since.
     reserved: RangeMap<()>,
@@ -32,7 +32,7 @@ impl Pages {
         self.covered.gaps(from, to)
     }
 
-    /// `row` owns `[from, to)`, which nobody owned.
+    /// Notes that `row` owns `[from, to)`, which no row owned.
     pub(in crate::model) fn own(&mut self, (from, to): (u64, u64), row: RowId) {
         self.committed.insert(from, to, row);
         self.covered.merge(from, to);
@@ -65,7 +65,7 @@ impl Pages {
         self.reserved.touches(from, to)
     }
 
-    /// Forgets a reservation and tells whether there was one.
+    /// Forgets a reservation, and returns whether there was one.
     pub(in crate::model) fn release(&mut self, from: u64, to: u64) -> bool {
         self.reserved.uncover(from, to)
     }
@@ -85,12 +85,12 @@ pub(in crate::model) struct PageTable {
 }
 
 impl PageTable {
-    /// Committed ranges of all processes. Cost: a step a process.
+    /// Number of committed ranges of all processes. Cost: a step a process.
     pub(in crate::model) fn ranges(&self) -> u64 {
         self.processes.values().map(|pages| pages.committed.len() as u64).sum()
     }
 
-    /// Rows have new numbers; those that own pages have one.
+    /// Gives rows their new numbers; those that own pages have one.
     pub(in crate::model) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
         let rows = self.processes.values_mut().flat_map(|pages| pages.committed.values_mut());
         rows.for_each(|row| *row = number(*row).unwrap_or(*row));
@@ -100,7 +100,7 @@ impl PageTable {
         self.processes.entry(process).or_default()
     }
 
-    /// Takes away all rows that have pages in `[from, to)`, whole, since it is reserved anew.
+    /// Takes out all rows that have pages in `[from, to)`, as a whole, because it is reserved anew.
     pub(in crate::model) fn supersede(&mut self, process: ProcessId, from: u64, to: u64) -> Vec<RowId> {
         let Some(pages) = self.processes.get_mut(&process) else { return Vec::new() };
         let rows: Vec<RowId> = pages.decommit(from, to).into_iter().map(|cut| cut.row).collect();
@@ -108,7 +108,7 @@ impl PageTable {
         rows
     }
 
-    /// The process is gone, its memory with it: the rows that were alive.
+    /// Removes a process that is over, with its memory; returns the rows that were alive.
     pub(in crate::model) fn take_all(&mut self, process: ProcessId) -> Vec<RowId> {
         self.processes.remove(&process).map(|pages| pages.committed.values().collect()).unwrap_or_default()
     }

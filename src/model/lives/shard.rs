@@ -1,4 +1,4 @@
-//! One shard of the matching: the live blocks of some addresses, and what it has to do.
+//! One shard of the matching: the live blocks of some addresses, and its queue of steps.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,17 +13,17 @@ use crate::model::stack::StackRef;
 use crate::model::{HeapId, RowId};
 use crate::units::Ticks;
 
-/// Unmatched frees that are kept with their stacks, of each shard; all are counted.
+/// Most unmatched frees that each shard keeps with their stacks; all are counted.
 const MAX_KEPT: usize = 1 << 14;
 
-/// What happens to the block at an address.
+/// A change of the block at an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BlockAct {
     /// It begins, as this row.
     Begin(RowId),
-    /// It is freed; the slot in the order of deaths.
+    /// It is freed; with its slot in the order of deaths.
     Free(DeathSlot),
-    /// It ends if it is alive; the slot in the order of deaths.
+    /// It ends if it is alive; with its slot in the order of deaths.
     End(DeathSlot),
     /// All blocks of the heap end.
     Close,
@@ -53,13 +53,13 @@ pub(super) struct StretchSteps {
 }
 
 impl StretchSteps {
-    /// Whether some steps come right behind these, and mean the same by their numbers.
+    /// Whether some steps come right behind these, and their numbers have the same meaning.
     pub(super) fn goes_on(&self, steps: &Arc<SliceSteps>, range: &Range<usize>, numbering: &Numbering) -> bool {
         Arc::ptr_eq(&self.steps, steps) && self.range.end == range.start && self.numbering == *numbering
     }
 }
 
-/// What a shard has still to do, and how many steps that are.
+/// The work that a shard has still to do, and its number of steps.
 #[derive(Debug, Default)]
 struct Queue {
     work: Vec<Work>,
@@ -82,16 +82,17 @@ pub(super) struct Unmatched {
     pub(super) heap: HeapId,
     pub(super) address: u64,
     pub(super) stack: StackRef,
-    /// Its slot in the order of deaths, where nobody died. They stand in its order.
+    /// Its slot in the order of deaths, at which no row ended. The unmatched frees of a shard are in
+    /// the order of their slots.
     pub(super) slot: DeathSlot,
 }
 
-/// What did not match.
+/// Frees and allocations that did not match.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mismatches {
     pub(super) unmatched: u64,
     pub(super) superseded: u64,
-    /// The first of each shard.
+    /// The first unmatched frees of each shard.
     pub(super) kept: Vec<Unmatched>,
 }
 
@@ -109,12 +110,12 @@ pub(super) struct Shard {
     pub(super) heaps: Vec<LiveBlocks>,
     pub(super) deaths: Vec<DeathColumn>,
     pub(super) slots: SlotsView,
-    /// Since they were asked for.
+    /// Rows that ended without a slot, since they were asked for.
     pub(super) extra: Vec<Extra>,
     pub(super) mismatches: Mismatches,
 }
 
-/// A shard and what it has still to do.
+/// A shard and the work that it has still to do.
 #[derive(Debug)]
 pub(super) struct ShardCell {
     number: usize,
@@ -123,7 +124,7 @@ pub(super) struct ShardCell {
     queue: Mutex<Queue>,
     /// Memory for steps to come.
     spare: Mutex<Vec<Vec<BlockStep>>>,
-    /// Whether a worker is on its way.
+    /// Whether a worker was called and has not begun yet.
     called: AtomicBool,
 }
 
@@ -152,7 +153,7 @@ impl ShardCell {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Puts work behind what there is to do; returns how many steps that are then.
+    /// Puts work at the end of the queue; returns how many steps there are to do then.
     pub(super) fn queue(&self, work: Work) -> usize {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.steps += work.len();
@@ -160,7 +161,7 @@ impl ShardCell {
         queue.steps
     }
 
-    /// Calls a worker, unless one is on its way.
+    /// Calls a worker, unless one was called already.
     pub(super) fn call(self: &Arc<Self>) {
         if self.called.swap(true, Ordering::AcqRel) {
             return;
@@ -177,7 +178,7 @@ impl ShardCell {
         });
     }
 
-    /// Waits for a worker that is at it. A worker's panic goes on here.
+    /// The shard, once no other thread has it. Panics if a worker has panicked.
     pub(super) fn lock(&self) -> MutexGuard<'_, Shard> {
         match self.shard.lock() {
             Ok(shard) => shard,
@@ -185,7 +186,8 @@ impl ShardCell {
         }
     }
 
-    /// Does all that was sent. Whoever holds the shard takes the steps, so their order stays.
+    /// Does all work that was sent. The thread that holds the shard takes the steps, so their order
+    /// stays.
     pub(super) fn work_off(&self, shard: &mut Shard) {
         loop {
             let queue = std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner));
@@ -216,7 +218,7 @@ impl Shard {
         self.slots.refresh(&shared.slots);
     }
 
-    /// What happens to the blocks of a stretch.
+    /// Does the steps of a stretch.
     fn follow_stretch(&mut self, steps: &[StretchStep], numbering: &Numbering) {
         self.follow(
             steps,
@@ -233,10 +235,10 @@ impl Shard {
         );
     }
 
-    /// `place` says where a step happens, and `step` what happens there.
+    /// Does some steps: `place` gives the address and heap of one, and `step` what it does.
     #[inline(always)]
     fn follow<S>(&mut self, steps: &[S], place: impl Fn(&S) -> (u64, HeapId), step: impl Fn(&S, HeapId) -> BlockStep) {
-        /// So many look-ups are started before the first is needed.
+        /// Number of look-ups that are started before the first result is needed.
         const TOGETHER: usize = 16;
         for steps in steps.chunks(TOGETHER) {
             let mut places = [(0, HeapId(0)); TOGETHER];

@@ -1,5 +1,5 @@
-//! What happens to the blocks of a slice, dealt out to the shards of the matching before any
-//! row has a number: by rank among those that begin, or that are freed, in the slice.
+//! Steps of the blocks of a slice, sorted into the shards of the matching before any row has a number:
+//! a block is known by its rank among those that begin, or those that are freed, in the slice.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub(super) const SHARD_BITS: u32 = 2;
 /// Shards of the matching.
 pub(in crate::model) const SHARDS: usize = 1 << SHARD_BITS;
 
-/// What happens to a block.
+/// A change of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::model) enum BlockChange {
     Begins,
@@ -22,17 +22,17 @@ pub(in crate::model) enum BlockChange {
     Ends,
 }
 
-/// Which block of a slice.
+/// Identity of a block within a slice.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::model) struct RankedBlock {
-    /// How many that begin, or are freed, were before it in the slice.
+    /// Number of blocks that begin, or that are freed, before it in the slice.
     pub(in crate::model) rank: u32,
-    /// Number of who acts.
+    /// Number of its actor in the slice.
     pub(in crate::model) actor: u16,
     pub(in crate::model) change: BlockChange,
 }
 
-/// What happens to the block at an address.
+/// A change of the block at an address.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::model) struct StretchStep {
     pub(in crate::model) address: u64,
@@ -44,14 +44,14 @@ pub(in crate::model) struct StretchStep {
 #[derive(Clone, Debug, Default)]
 pub(in crate::model) struct SliceSteps([Vec<StretchStep>; SHARDS]);
 
-/// What numbers count from in a stretch, and who acts in it.
+/// The meaning of the ranks and actors of a stretch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::model) struct Numbering {
     /// Row of rank 0, modulo 2^32.
     pub(in crate::model) first_row: u32,
     /// Slot of rank 0, modulo 2^32.
     pub(in crate::model) first_slot: u32,
-    /// By number of who acts.
+    /// Heaps, by number of the actor.
     pub(in crate::model) heaps: Arc<[HeapId]>,
 }
 
@@ -61,7 +61,7 @@ impl SliceSteps {
         self.0[spread.shard(step.address)].push(step);
     }
 
-    /// How many there are, by shard.
+    /// Number of steps, by shard.
     pub(in crate::model) fn lens(&self) -> [u32; SHARDS] {
         self.0.each_ref().map(|steps| steps.len() as u32)
     }

@@ -1,8 +1,8 @@
-//! Frees of blocks that were not alive, and their stacks: what to look at when a
-//! trace began too late or lost events.
+//! Frees of blocks that were not alive, and their stacks: helpful when a trace began too late or lost
+//! events.
 //!
-//! All are counted; so many are kept as have room ([`MOST`] in heaps of which
-//! nothing is known, as many again for each shard of the matching).
+//! All are counted. Details are kept of at most [`MOST`] in heaps of which nothing is known, and of as
+//! many for each shard of the matching.
 
 use super::shard::Unmatched;
 use crate::model::origin::Origin;
@@ -11,10 +11,10 @@ use crate::model::trace::UnmatchedFree;
 use crate::model::world::World;
 use crate::units::Layer;
 
-/// Kept with their details.
+/// Most frees that are kept with their details.
 const MOST: usize = 1 << 14;
 
-/// What is known apart from the matching.
+/// Unmatched frees that are not those of the matching.
 #[derive(Debug, Default)]
 pub(super) struct UnmatchedFrees {
     /// Frees in heaps of which nothing is known.
@@ -23,7 +23,7 @@ pub(super) struct UnmatchedFrees {
 }
 
 impl UnmatchedFrees {
-    /// A free in a heap of which nothing is known.
+    /// Adds a free in a heap of which nothing is known.
     pub(super) fn add(&mut self, from: Origin, (layer, handle, address): (Layer, u64, u64), stack: StackRef) {
         self.count += 1;
         if self.kept.len() < MOST {
@@ -37,7 +37,7 @@ impl UnmatchedFrees {
         self.kept.iter_mut().map(|(_, stack)| stack)
     }
 
-    /// These and those that the matching kept, by time.
+    /// These frees and those that the matching kept, by time.
     pub(super) fn all(&self, found: &[Unmatched], world: &World, stacks: &mut Interner) -> Vec<UnmatchedFree> {
         let mut all = self.kept.clone();
         for found in found {

@@ -1,4 +1,4 @@
-//! Many rows at once, in columns that somebody else has made.
+//! Appends many rows at once, from columns that a worker has made.
 
 use std::ops::Range;
 
@@ -18,12 +18,12 @@ struct NewRow {
     birth: Ticks,
     address: u64,
     size: u32,
-    /// A number that whoever appends the rows knows.
+    /// Number of a thread; the code that appends the rows knows its meaning.
     thread: u16,
 }
 
-/// New rows in the order of their births, all of them [plain](is_plain): put in one by one, and
-/// in columns from [`NewRows::finish`] on.
+/// New rows in the order of their births, all of them [plain](is_plain). They are added one by one, and
+/// are in columns after [`NewRows::finish`].
 #[derive(Clone, Debug, Default)]
 pub(in crate::model) struct NewRows {
     list: Vec<NewRow>,
@@ -35,7 +35,7 @@ pub(in crate::model) struct NewRows {
 }
 
 impl NewRows {
-    /// One more; returns its number.
+    /// Adds a row; returns its number.
     #[inline(always)]
     pub(in crate::model) fn push(&mut self, birth: Ticks, (address, size): (u64, u32), thread: u16) -> u32 {
         let number = self.list.len() as u32;
@@ -43,7 +43,7 @@ impl NewRows {
         number
     }
 
-    /// Of the one with a number.
+    /// Address and size of the row with a number.
     pub(in crate::model) fn address_and_size(&self, number: u32) -> (u64, u32) {
         let row = &self.list[number as usize];
         (row.address, row.size)
@@ -57,7 +57,7 @@ impl NewRows {
         self.list.truncate(len);
     }
 
-    /// These were all of them.
+    /// Makes the columns; called after the last row.
     pub(in crate::model) fn finish(&mut self) {
         let Self { list, birth, size, address, address_high, thread } = self;
         fill(birth, list, |row| row.birth);
@@ -74,19 +74,19 @@ fn fill<T>(column: &mut Vec<T>, rows: &[NewRow], value: impl Fn(&NewRow) -> T) {
 }
 
 impl RowWriter {
-    /// The place of a thread among those of all rows; `None` if there are too many.
+    /// The index of a thread among those of all rows; `None` if there are too many threads.
     pub(in crate::model) fn place_of_thread(&mut self, thread: Tid) -> Option<u16> {
         Some(self.find_or_add_thread(thread)).filter(|&place| place != MORE)
     }
 
-    /// Whether rows born from a moment on stand in order.
+    /// Whether rows born from this moment on are in order.
     pub(in crate::model) fn is_in_order(&self, birth: Ticks) -> bool {
         birth >= self.passed
     }
 
-    /// Appends some of `rows`, which are alive, in order and have no site yet; `threads` says
-    /// the places of theirs. The caller knows that they can be numbered. Columns of deaths of
-    /// new chunks go to `opened`. Returns the number of the first.
+    /// Appends a range of `rows`, which are alive, in order and have no site yet; `threads` has the
+    /// indices of their threads. The caller knows that they can be numbered. Columns of deaths of new
+    /// chunks go to `opened`. Returns the number of the first row.
     pub(in crate::model) fn append(
         &mut self,
         rows: &NewRows,
@@ -116,7 +116,7 @@ impl RowWriter {
         self.passed = last;
         let columns = &mut self.open;
         let (base, span) = (columns.base, last.0.wrapping_sub(columns.base.0) as u64);
-        // Those before it are closer to the base, which is not later than any.
+        // Earlier births are closer to the base, which is not later than any.
         if span <= u64::from(u32::MAX) && columns.birth_high.is_empty() {
             columns.birth.extend(births.iter().map(|birth| birth.0.wrapping_sub(base.0) as u32));
         } else {

@@ -1,11 +1,11 @@
-//! When the rows of a chunk ended: 4 bytes a row, counted from when its first row came.
+//! Deaths of the rows of a chunk: 4 bytes a row, counted from when its first row came.
 //!
-//! Whoever finds a free writes, any thread, and everybody reads. What is too far away for 32 bits
-//! (seven minutes with the usual clock) has its upper half in a column that the first such death of
-//! the chunk brings, and what no real trace has stands aside. The part that says that a row ended
-//! is written last, so that nobody sees half of a time.
+//! Any thread that finds a free writes, and all threads read. A death that is too far away for 32 bits
+//! (seven minutes with the usual clock) has its upper half in a second column, which the first such
+//! death of the chunk adds; one that no real trace has is kept aside. The part that says that a row
+//! ended is written last, so that no reader sees half of a time.
 //!
-//! Cost: a look whether there is a second column. Memory: 4 bytes a row, 6 in chunks with far deaths.
+//! Cost: a check for the second column. Memory: 4 bytes a row, 6 in chunks with far deaths.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
@@ -17,16 +17,16 @@ use crate::units::Ticks;
 /// Lower half of a row that is alive.
 const ALIVE: u32 = u32::MAX;
 
-/// Ticks for each step of an upper half: as many as a lower half that is not [`ALIVE`] can tell.
+/// Ticks for each step of an upper half: as many as lower halves other than [`ALIVE`] can express.
 const STEP: u64 = ALIVE as u64;
 
-/// Upper half of a time that stands aside.
+/// Upper half of a time that is kept aside.
 const ASIDE: u16 = u16::MAX;
 
 /// Bytes of a row, besides the lower half, in a chunk with far deaths.
 pub(super) const FAR_BYTES: u64 = 2;
 
-/// Bytes of a time that stands aside, about.
+/// Bytes of a time that is kept aside, approximately.
 pub(super) const ASIDE_BYTES: u64 = 48;
 
 /// The deaths of one chunk. Copies share them.
@@ -35,7 +35,7 @@ pub(in crate::model) struct DeathColumn(Arc<Deaths>);
 
 #[derive(Debug)]
 struct Deaths {
-    /// Not before the trace start.
+    /// Time from which deaths count, not before the trace start.
     base: Ticks,
     low: Box<[AtomicU32]>,
     high: OnceLock<Box<[AtomicU16]>>,
@@ -43,12 +43,12 @@ struct Deaths {
 }
 
 impl DeathColumn {
-    /// Of rows that are alive, the first of which came at a moment.
+    /// A column for rows that are alive, the first of which came at a moment.
     pub(super) fn new(first: Ticks) -> Self {
         Self::of(first, CHUNK)
     }
 
-    /// Of no rows.
+    /// A column for no rows.
     pub(super) fn empty() -> Self {
         Self::of(Ticks(0), 0)
     }
@@ -59,7 +59,7 @@ impl DeathColumn {
         Self(Arc::new(Deaths { base: first.max(Ticks(0)), low, high, aside }))
     }
 
-    /// When a row ended, by place; [`Ticks::NEVER`] if it did not.
+    /// Death of a row, by place; [`Ticks::NEVER`] if it is alive.
     #[inline(always)]
     pub(super) fn get(&self, at: usize) -> Ticks {
         let Deaths { base, low, high, .. } = &*self.0;
@@ -82,7 +82,7 @@ impl DeathColumn {
         Ticks(self.0.base.0.wrapping_add((u64::from(high) * STEP + u64::from(low)) as i64))
     }
 
-    /// A row ended, by place.
+    /// Sets the death of a row, by place.
     #[inline(always)]
     pub(in crate::model) fn set(&self, at: usize, death: Ticks) {
         let offset = death.0.wrapping_sub(self.0.base.0) as u64;
@@ -119,7 +119,7 @@ impl DeathColumn {
         low.len() * 4 + high.get().map_or(0, |high| high.len() * 2) + aside * ASIDE_BYTES as usize
     }
 
-    /// Whether a row may be so far away at a moment that it needs an upper half, or stands aside.
+    /// Whether a death at `now` may be so far away that it needs an upper half, or is kept aside.
     pub(super) fn may_be_far(&self, now: Ticks) -> (bool, bool) {
         let offset = now.0.wrapping_sub(self.0.base.0) as u64;
         (offset >= STEP, offset >= STEP * u64::from(ASIDE))

@@ -1,16 +1,16 @@
-//! Who freed the rows of a chunk: a column apart, which is only there where the trace has
-//! the stack of any free.
+//! Who freed the rows of a chunk: a separate column, which exists only if the stack of any free in the
+//! chunk is known.
 
 use std::sync::Arc;
 
 use super::CHUNK;
 use crate::model::SiteId;
 
-/// Nobody, among sites.
+/// No site, among sites of frees.
 const NOBODY: SiteId = SiteId(u32::MAX);
 
-/// By row a place in [`Trace::free_sites`](crate::model::Trace::free_sites). Publications
-/// share it: it is copied when it changes after one.
+/// A site in [`Trace::free_sites`](crate::model::Trace::free_sites) by row. Publications share the
+/// column: it is copied when it changes after one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FreedColumn(Option<Arc<Vec<SiteId>>>);
 
@@ -27,17 +27,17 @@ impl FreedColumn {
         }
     }
 
-    /// Whether any row has one.
+    /// Whether the site of any row's free is known.
     pub(super) fn is_there(&self) -> bool {
         self.0.is_some()
     }
 
-    /// All that there are.
+    /// All sites of the column.
     pub(super) fn sites(&self) -> impl Iterator<Item = SiteId> + '_ {
         self.0.iter().flat_map(|sites| sites.iter().copied()).filter(|&site| site != NOBODY)
     }
 
-    /// Other numbers for the sites.
+    /// Gives the sites their new numbers.
     pub(super) fn renumber(&mut self, number: impl Fn(SiteId) -> SiteId) {
         let changes = |site: &SiteId| *site != NOBODY && number(*site) != *site;
         if let Some(sites) = self.0.as_mut().filter(|sites| sites.iter().any(changes)) {

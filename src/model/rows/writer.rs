@@ -1,5 +1,5 @@
-//! Appending rows, one thread's work; deaths apart, which anybody may write who has
-//! the column.
+//! Appends rows, on a single thread. Deaths are different: any thread that has the column may write
+//! them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,25 +18,25 @@ use crate::units::{Ticks, Tid};
 pub(in crate::model) struct RowWriter {
     pub(super) sealed: Vec<Arc<Columns>>,
     sites: Vec<SiteColumn>,
-    /// By chunk, up to the last that has any.
+    /// Sites of frees, by chunk, up to the last that has any.
     freed: Vec<FreedColumn>,
     /// The chunk that is being filled.
     pub(super) open: Columns,
     pub(super) open_sites: Vec<SiteId>,
     threads: Arc<Vec<Tid>>,
-    /// Values of all chunks that are kept aside.
+    /// Number of values that are kept aside, in all chunks.
     aside: u64,
-    /// Bytes of all sizes that are kept aside.
+    /// Sum of all sizes that are kept aside.
     large: u128,
     /// Rows born before this are out of order.
     pub(super) passed: Ticks,
     /// Rows of sealed chunks with births of 64 bits.
     wide_births: u64,
-    /// By birth, and those that came since the last publication.
+    /// Rows out of order by birth, and those that came since the last publication.
     out_of_order: RowList,
     late: Vec<RowId>,
     thread_index: KeyedMap<Tid, u16>,
-    /// The latest threads, in front of the index.
+    /// A cache of the latest threads, in front of the index.
     latest_threads: [(Tid, u16); LATEST],
 }
 
@@ -74,8 +74,8 @@ impl RowWriter {
         deaths.filter(|&death| death < until).collect()
     }
 
-    /// Drops all rows that died before a moment; the others have new numbers, and their
-    /// deaths are in new columns.
+    /// Drops all rows that died before a moment; the others get new numbers, and their deaths go into
+    /// new columns.
     pub(in crate::model) fn forget(&mut self, until: Ticks, columns: &mut Vec<DeathColumn>) -> Renumbering {
         let (new, first) = Self::new();
         let mut old = std::mem::replace(self, new);
@@ -93,7 +93,7 @@ impl RowWriter {
                     self.set_freed_at(new, site);
                 }
             }
-            // Chunks that nobody else has are let go one by one.
+            // Chunks that nobody else holds are freed one by one.
             let (chunk, at) = split(id);
             if let (Some(sealed), true) = (old.sealed.get_mut(chunk), at + 1 == CHUNK) {
                 *sealed = Arc::clone(&nothing);
@@ -113,18 +113,18 @@ impl RowWriter {
         self.large + self.len() as u128 * u128::from(LARGE) > i64::MAX as u128
     }
 
-    /// Bytes that the rows take, chunks that are not full counted as far as they are. What deaths may
-    /// take by `now` is counted, wherever they are known already.
+    /// Bytes that the rows take; a chunk that is not full counts as far as it is filled. Deaths count
+    /// with the most that they may take by `now`, whether they are written yet or not.
     pub(in crate::model) fn bytes(&self, now: Ticks) -> u64 {
-        /// Bytes of an entry of a tree, about.
+        /// Bytes of an entry of a tree, approximately.
         const ENTRY: u64 = 32;
         let late = self.out_of_order.len() + self.late.len();
         let others = self.threads.len() as u64 * 32 + late as u64 * 4;
         self.len() as u64 * 24 + self.far_deaths(now) + self.wide_births * 4 + self.aside * ENTRY + others
     }
 
-    /// Bytes of deaths that are too far away from where those of their chunk begin. Cost: a search through
-    /// the chunks, which begin one after the other.
+    /// Bytes of deaths that are too far away from the time from which those of their chunk count. Cost:
+    /// a search through the chunks, whose times are in order.
     fn far_deaths(&self, now: Ticks) -> u64 {
         let rows = |is_so: fn((bool, bool)) -> bool| {
             let full = self.sealed.partition_point(|columns| is_so(columns.death.may_be_far(now)));
@@ -134,13 +134,13 @@ impl RowWriter {
         rows(|(is_far, _)| is_far) * FAR_BYTES + rows(|(_, is_aside)| is_aside) * ASIDE_BYTES
     }
 
-    /// Rows that come from now on with an earlier birth are out of order.
+    /// Makes rows out of order that come from now on with an earlier birth.
     pub(in crate::model) fn pass(&mut self, now: Ticks) {
         self.passed = self.passed.max(now);
     }
 
-    /// Appends a row that is alive, whatever it says of its end; `None` when no more rows can be numbered. A new
-    /// chunk's column of deaths goes to `opened`.
+    /// Appends a row as alive, whatever its `death` says; `None` when no more rows can be numbered. A
+    /// new chunk's column of deaths goes to `opened`.
     #[inline(always)]
     pub(in crate::model) fn push(&mut self, row: &Row, opened: impl FnOnce(DeathColumn)) -> Option<RowId> {
         let id = u32::try_from(self.len()).ok().filter(|&id| id != u32::MAX)?;
@@ -175,7 +175,8 @@ impl RowWriter {
         self.open.late[at / 64] |= 1 << (at % 64);
     }
 
-    /// The open chunk is full: the next begins with a birth. Returns its column of deaths.
+    /// Seals the open chunk, which is full; births of the next count from `base`. Returns the next
+    /// one's column of deaths.
     #[inline(never)]
     pub(super) fn seal(&mut self, base: Ticks) -> DeathColumn {
         self.wide_births += self.open.birth_high.len() as u64;
@@ -185,7 +186,7 @@ impl RowWriter {
         self.open.death.clone()
     }
 
-    /// One row as it is now, its death apart.
+    /// One row as it is now, without its death.
     pub(in crate::model) fn get(&self, id: RowId) -> Row {
         let (columns, at) = self.columns(id);
         Row {
@@ -199,7 +200,7 @@ impl RowWriter {
         }
     }
 
-    /// Death of one row, as far as it was written.
+    /// Death of one row, if it was written already.
     pub(in crate::model) fn death(&self, id: RowId) -> Ticks {
         let (columns, at) = self.columns(id);
         columns.death.get(at)
@@ -229,7 +230,7 @@ impl RowWriter {
         self.freed.get(chunk)?.get(at)
     }
 
-    /// Who freed a row.
+    /// Sets the site of a row's free.
     pub(in crate::model) fn set_freed_at(&mut self, id: RowId, site: SiteId) {
         let (chunk, at) = split(id);
         if self.freed.len() <= chunk {
@@ -238,7 +239,7 @@ impl RowWriter {
         self.freed[chunk].set(at, site);
     }
 
-    /// Which of so many sites freed any row.
+    /// For each of the sites of frees, whether any row has it.
     pub(in crate::model) fn free_sites_in_use(&self, sites: usize) -> Vec<bool> {
         let mut is_used = vec![false; sites];
         for site in self.freed.iter().flat_map(FreedColumn::sites) {
@@ -247,13 +248,13 @@ impl RowWriter {
         is_used
     }
 
-    /// Gives all rows that somebody freed the sites that `number` says for theirs.
+    /// Gives all freed rows the new numbers of their sites of frees.
     pub(in crate::model) fn renumber_free_sites(&mut self, number: &[SiteId]) {
         let new = |site: SiteId| number.get(site.0 as usize).copied().unwrap_or(site);
         self.freed.par_iter_mut().for_each(|freed| freed.renumber(new));
     }
 
-    /// Which of so many sites any row has.
+    /// For each of the sites, whether any row has it.
     pub(in crate::model) fn sites_in_use(&self, sites: usize) -> Vec<bool> {
         let is_used: Vec<AtomicBool> = (0..sites).map(|_| AtomicBool::new(false)).collect();
         let note = |site: &SiteId| {
@@ -268,8 +269,7 @@ impl RowWriter {
         is_used.into_iter().map(AtomicBool::into_inner).collect()
     }
 
-    /// Gives all rows the sites that `number` says for theirs; rows without one go on
-    /// having none.
+    /// Gives all rows the new numbers of their sites; rows without one stay without.
     pub(in crate::model) fn renumber_sites(&mut self, number: &[SiteId]) {
         let new = |site: SiteId| number.get(site.0 as usize).copied().unwrap_or(site);
         self.sites.par_iter_mut().for_each(|sites| {
@@ -301,8 +301,8 @@ impl RowWriter {
         columns.size[at] = size;
     }
 
-    /// The rows as they are now, for a publication that sees deaths before `horizon`, and
-    /// the order in which those came.
+    /// The rows as they are now, for a publication that sees deaths before `horizon`; `by_death` is the
+    /// order of these.
     pub(in crate::model) fn publish(&mut self, horizon: Ticks, by_death: RowList) -> Rows {
         let mut late = std::mem::take(&mut self.late);
         late.sort_by_key(|&id| self.birth(id));
@@ -393,7 +393,7 @@ impl RowWriter {
         index
     }
 
-    /// The place of a thread in the index, [`MORE`] if there is no room for it.
+    /// The index of a thread, [`MORE`] if there is no room for it.
     pub(super) fn find_or_add_thread(&mut self, thread: Tid) -> u16 {
         match self.thread_index.get(&thread) {
             Some(&index) => index,

@@ -1,14 +1,14 @@
-//! What is kept beside a stack, or a key that is to be defined, so that whoever comes next with it
-//! finds its site by the look-up of the stack alone.
+//! Sites that are kept beside a stack, or beside a key that is not defined yet, so that the next event
+//! with it finds its site by the look-up of the stack alone.
 
 use crate::model::{HeapId, SiteId};
 
-/// Those who allocate with a stack in a heap, or who free there: each have sites of their own.
+/// Allocations, or frees, in a heap: each have sites of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::model) struct SiteUser(u32);
 
 impl SiteUser {
-    /// Set for those who free: no trace has half as many heaps as ids.
+    /// Set for frees: no trace has half as many heaps as there are ids.
     const FREES: u32 = 1 << 31;
     const NOBODY: Self = Self(u32::MAX);
 
@@ -29,8 +29,8 @@ impl SiteUser {
     }
 }
 
-/// The latest sites of a stack, beside the stack itself: the look-up of the stack
-/// brought them into the cache.
+/// The latest sites of a stack, beside the stack itself: the look-up of the stack brings them into the
+/// cache.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::model) struct KnownSites {
     sites: [(SiteUser, SiteId); 6],
@@ -44,24 +44,25 @@ impl Default for KnownSites {
 }
 
 impl KnownSites {
-    /// The site of those who allocate or free in a heap, as its own process.
+    /// The site of allocations or frees in a heap by the heap's own process.
     pub(in crate::model) fn of(&self, user: SiteUser) -> Option<SiteId> {
         self.sites.iter().find(|(one, _)| *one == user).map(|(_, site)| *site)
     }
 
-    /// Whether there is no room for another.
+    /// Whether there is no room for another site.
     pub(in crate::model) fn is_full(&self) -> bool {
         usize::from(self.turn) >= self.sites.len()
     }
 
-    /// Remembers one, in place of the oldest.
+    /// Remembers a site, in place of the oldest.
     pub(in crate::model) fn add(&mut self, user: SiteUser, site: SiteId) {
         self.sites[usize::from(self.turn) % self.sites.len()] = (user, site);
         let after = usize::from(self.turn) + 1;
         self.turn = if after < 2 * self.sites.len() { after } else { self.sites.len() } as u8;
     }
 
-    /// Sites of those who allocate, or of those who free, have new numbers, or none.
+    /// Gives the sites of allocations, or those of frees, their new numbers; sites without one are
+    /// dropped.
     pub(super) fn renumber(&mut self, number: &[SiteId], frees: bool) {
         let old = std::mem::take(self);
         for (user, site) in old.sites.into_iter().take(old.turn.into()) {
@@ -74,15 +75,16 @@ impl KnownSites {
     }
 }
 
-/// Where a user's key that is to be defined was found: looked up again where it is not there any more.
+/// Where a user-mode key that is not defined yet was found; it is looked up again if it is not there
+/// any more.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::model) struct KeyPlace(pub(super) u32);
 
-/// The same of a whole stack.
+/// Where a whole stack was found; it is looked up again if it is not there any more.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::model) struct WholePlace(pub(super) u32);
 
-/// No table has so many buckets, and if it had, what stands in one is compared.
+/// No place: no table has so many buckets, and if one had, the entry in it would be compared.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
 impl Default for KeyPlace {

@@ -1,5 +1,5 @@
-//! References to stacks become what they stand for as that is known, so that keys and
-//! pairs, of which there is no end in a long capture, can be forgotten.
+//! Replaces references by the stacks that are known by now, so that keys and pairs, of which there is
+//! no end in a long capture, can be forgotten.
 
 use super::{Interner, NodeId, StackRef, Target};
 use crate::tables::KeyedMap;
@@ -7,7 +7,7 @@ use crate::tables::KeyedMap;
 /// The keys and pairs that are not known yet, with new numbers by their old ones.
 #[derive(Debug)]
 struct Unsettled {
-    /// [`KNOWN`] for keys that are known, or that nobody needs.
+    /// [`KNOWN`] for keys that are defined, or no longer needed.
     key_numbers: Vec<u32>,
     keys: u32,
     pair_numbers: KeyedMap<u32, u32>,
@@ -28,9 +28,9 @@ impl Unsettled {
 }
 
 impl Interner {
-    /// Puts what is known by now in the place of references, and forgets the keys and
-    /// pairs that none of them needs any more; `each` is to tell all references there are.
-    /// Cost: a look at each reference and each open key, whatever was defined before.
+    /// Replaces references by the stacks that are known by now, and forgets the keys and pairs that no
+    /// reference needs any more; `each` must give it all references there are. Cost: a look at each
+    /// reference and each open key, whatever was defined before.
     pub(in crate::model) fn settle(&mut self, each: impl FnOnce(&mut dyn FnMut(&mut StackRef))) {
         let key_numbers = vec![KNOWN; self.keys.len()];
         let mut left = Unsettled { key_numbers, keys: 0, pair_numbers: KeyedMap::default(), pairs: Vec::new() };
@@ -71,7 +71,7 @@ impl Interner {
         }
     }
 
-    /// Whether no definition to come changes what `stack` stands for.
+    /// Whether no later definition changes the stack for which `stack` stands.
     fn is_known(&self, stack: StackRef) -> bool {
         match stack.target() {
             Target::Node(_) => true,
@@ -96,7 +96,7 @@ mod tests {
             interner.define(StackPart::User, key, Frames::new(&[10 + key, 1]), 2 + key as i64);
         }
         let pairs = [interner.join(kernel, keys[1]), interner.join(kernel, keys[3]), interner.join(kernel, keys[2])];
-        // What 0 stands for and the last pair are nobody's any more.
+        // The stack of key 0 and the last pair are no longer referred to.
         let mut refs = [keys[1], keys[3], pairs[0], pairs[1], keys[3]];
         interner.settle(|settle| refs.iter_mut().for_each(settle));
         assert_eq!((interner.keys.len(), interner.pairs.len(), interner.open_keys[StackPart::User as usize].len()), (1, 1, 1));

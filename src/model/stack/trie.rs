@@ -1,8 +1,7 @@
 //! The trie while it grows: from a frame to those that it called.
 //!
-//! Most frames of a program call one other frame only, so the first child of a node
-//! stands in an array and only further ones are hashed, by number: whose they are
-//! is known from the nodes themselves.
+//! Most frames of a program call one other frame only, so the first child of a node is in an array and
+//! only further ones are hashed, by number: their parents are known from the nodes themselves.
 //!
 //! Memory: 16 bytes a node, 5 to 11 more for each further child, and the room that
 //! arrays keep for more. Cost: a chain that was never seen costs no hashing at all.
@@ -16,7 +15,7 @@ use crate::tables::Hashing;
 #[derive(Debug)]
 pub(super) struct Trie {
     pub(super) stacks: Stacks,
-    /// By node the child that came first, [`NodeId::ROOT`] if there is none.
+    /// By node its first child, [`NodeId::ROOT`] if it has none.
     first: Vec<NodeId>,
     /// All other children.
     further: HashTable<NodeId>,
@@ -63,8 +62,8 @@ impl Trie {
         next
     }
 
-    /// The child of `parent` at `address` among those that are not its first; `next`
-    /// is put in its place if there is none.
+    /// The child of `parent` at `address` among those that are not its first; `next` is added if there
+    /// is none.
     fn further(&mut self, parent: NodeId, address: u64, next: NodeId) -> Option<NodeId> {
         let Self { stacks, further, hashing, .. } = self;
         let is_it = |&child: &NodeId| stacks.address(child) == address && stacks.parent(child) == parent;

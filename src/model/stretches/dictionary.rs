@@ -1,6 +1,6 @@
-//! Numbers for the few values that many events of a slice name: whoever acts in a heap, threads.
+//! Numbers for the few values that many events of a slice have in common: actors and threads.
 //!
-//! Cost: a comparison where the value was met lately, else a hash operation.
+//! Cost: a comparison if the value occurred lately, else a hash operation.
 
 use std::hash::Hash;
 
@@ -9,16 +9,16 @@ use crate::tables::KeyedMap;
 const LATEST_BITS: u32 = 6;
 const LATEST: usize = 1 << LATEST_BITS;
 
-/// So many values have a number.
+/// Most values that get a number.
 const MOST: usize = 1 << 12;
 
-/// What has a number.
+/// A value that gets a number.
 pub(super) trait Numbered: Copy + Eq + Hash {
-    /// Bits that tell most of them apart.
+    /// Bits that distinguish most values.
     fn bits(self) -> u64;
 }
 
-/// Values in the order in which they were met.
+/// Values in the order in which they first occurred.
 #[derive(Clone, Debug)]
 pub(super) struct Dictionary<K> {
     list: Vec<K>,
@@ -37,12 +37,12 @@ impl<K: Numbered> Dictionary<K> {
         self.latest = [None; LATEST];
     }
 
-    /// All of them, by number.
+    /// All values, by number.
     pub(super) fn list(&self) -> &[K] {
         &self.list
     }
 
-    /// The number of a value; `None` if there are too many.
+    /// The number of a value; `None` if there are too many values.
     #[inline(always)]
     pub(super) fn number(&mut self, value: K) -> Option<u16> {
         let place = (value.bits().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - LATEST_BITS)) as usize;

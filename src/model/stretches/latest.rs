@@ -1,13 +1,13 @@
-//! The block that each thread allocated last in each NT heap, of one stretch.
+//! The block that each thread allocated last in each NT heap, within one stretch.
 //!
-//! Cost: a comparison and a store an allocation. Where threads share a place, those that leave
-//! it stand in a list, and the latest of them counts.
+//! Cost: a comparison and a store an allocation. If threads share a place, a block that leaves it goes
+//! to a list, in which the latest of a thread counts.
 
 use super::LOOK_BACK;
 
 const PLACES_BITS: u32 = 6;
 
-/// A block that begins in a stretch: numbers of who acts in the slice, of the thread, and its rank.
+/// A block that begins in a stretch: numbers of its actor and its thread in the slice, and its rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::model) struct LatestBlock {
     pub(in crate::model) actor: u16,
@@ -15,10 +15,10 @@ pub(in crate::model) struct LatestBlock {
     pub(in crate::model) rank: u32,
 }
 
-/// The blocks of a slice; those of the stretch that goes on stand in `places`.
+/// The latest blocks of a slice; the latest of the open stretch are in `places`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LatestOfSlice {
-    /// In the order in which they are to be told: where there are several of a thread and heap, the last one counts.
+    /// Blocks in their order: if there are several of a thread and heap, the last one counts.
     list: Vec<LatestBlock>,
     places: Places,
 }
@@ -37,7 +37,7 @@ impl Default for Places {
 }
 
 impl LatestOfSlice {
-    /// A block begins.
+    /// Notes that a block begins.
     #[inline(always)]
     pub(super) fn set(&mut self, block: LatestBlock) {
         let place = place_of(block.actor, block.thread);
@@ -50,8 +50,8 @@ impl LatestOfSlice {
         self.places.taken |= 1 << place;
     }
 
-    /// Rank of the latest block of a thread in the stretch that goes on, whose blocks stand behind
-    /// `first` in the list; `None` if it is not known.
+    /// Rank of the latest block of a thread in the open stretch, whose blocks stand behind `first` in
+    /// the list; `None` if it is not known.
     pub(super) fn of(&self, first: u32, actor: u16, thread: u16) -> Option<u32> {
         let place = place_of(actor, thread);
         let placed = (self.places.taken >> place & 1 != 0).then_some(&self.places.blocks[place]);
@@ -60,7 +60,7 @@ impl LatestOfSlice {
         known.find(|block| (block.actor, block.thread) == (actor, thread)).map(|block| block.rank)
     }
 
-    /// The stretch ends: its blocks are in the list.
+    /// Ends the stretch: moves its blocks to the list.
     pub(super) fn end_stretch(&mut self) {
         let mut taken = std::mem::take(&mut self.places.taken);
         while taken != 0 {

@@ -1,5 +1,5 @@
-//! The lists of a slice's blocks, one for each way in which their stacks come, and of what stands
-//! in between.
+//! The lists of a slice's blocks, one for each way in which their stacks come, and of the asides
+//! between blocks.
 
 use crate::events::{Digest, FrameRange};
 use crate::model::lives::RankedBlock;
@@ -29,29 +29,29 @@ pub(in crate::model) struct BareBlock {
     /// Raw time and thread of the record.
     pub(in crate::model) time: i64,
     pub(in crate::model) tid: Tid,
-    /// Rank of what was freed for it by the same event, if anything was.
+    /// Rank of the block that the same event freed for it, if any.
     pub(in crate::model) freed: Option<u32>,
 }
 
-/// Which block, and by which record.
+/// A block, with the place of its record.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::model) struct ListedBlock {
     pub(in crate::model) ranked: RankedBlock,
-    /// So many records were before it in the slice.
+    /// Number of records before it in the slice.
     pub(in crate::model) order: u32,
 }
 
-/// What stands between blocks: a stack comes behind its event, or what a key stands for, or a processor was
-/// found running something.
+/// A record between blocks: a stack that comes behind its event, the definition of a key, or a CPU
+/// sample.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::model) struct Aside {
-    /// So many records were before it in the slice, ...
+    /// Number of records before it in the slice.
     pub(in crate::model) order: u32,
-    /// ... and so much in the lists.
+    /// Lengths of the lists before it.
     pub(in crate::model) before: ListEnds,
 }
 
-/// So much is in the lists of blocks by the way their stack comes.
+/// Lengths of the lists of blocks, by the way in which their stacks come.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::model) struct ListEnds {
     pub(in crate::model) keyed: u32,

@@ -1,21 +1,20 @@
-//! What is made of the blocks of a slice while it is put into order, on whatever thread does
-//! that, so that the replay has little left to do for each of them.
+//! Data gathered from the blocks of a slice while it is put into order, on the thread that does that,
+//! so that the replay has little left to do for each block.
 //!
-//! A *stretch* is many records about blocks, and *asides*: stacks of users behind their events, definitions of
-//! stack keys, samples of processors with their stacks; without anything else in between. Nothing that a stretch
-//! does depends on its events one by one but for what [`Lives`] and [`Attach`] do with them, and neither needs to be told in one order: rows are
-//! numbered as they come, blocks are matched by address, stacks are looked up by what stands
-//! for them. So here are columns of new rows, the steps of the matching by shard, and lists of
-//! those whose stack came with them in one way or another; numbers of rows and death slots
-//! count from the first of the slice. The replay adds where these begin now.
+//! A *stretch* is many records about blocks, and *asides*: stacks behind their events, definitions of
+//! stack keys, CPU samples with their stacks; without anything else in between. The single events of a
+//! stretch matter only to [`Lives`] and [`Attach`], and neither needs them in one order: rows are
+//! numbered as they come, blocks are matched by address, stacks are looked up by digest or key. So this
+//! room makes columns of new rows, the steps of the matching by shard, and lists of blocks by the way
+//! in which their stacks came; numbers of rows and death slots count from the first of the slice. The
+//! replay adds where these begin now.
 //!
-//! What is not ordinary (sizes and addresses that do not fit into columns, blocks of nobody)
-//! is no part of a stretch and is replayed by itself, and so is what stands between two such
-//! records in groups of fewer than [`LEAST`]. A stretch in which somebody acts of whom nothing
-//! is known is replayed one by one, too.
+//! A record that is not ordinary (sizes and addresses that do not fit into columns, blocks without a
+//! process) is no part of a stretch and is replayed by itself, and so are records between two such in
+//! groups of fewer than [`LEAST`]. A stretch with an unknown actor is replayed one by one, too.
 //!
-//! Cost: some 100 instructions a block. Memory: 60 to 90 bytes a block while a few slices are
-//! on their way.
+//! Cost: some 100 instructions a block. Memory: 60 to 90 bytes a block of the few slices that are in
+//! work.
 //!
 //! [`Lives`]: super::lives::Lives
 //! [`Attach`]: super::attach::Attach
@@ -37,13 +36,13 @@ pub(super) use latest::LatestBlock;
 use latest::LatestOfSlice;
 pub(super) use lists::{Aside, BareBlock, FramedBlock, KeyedBlock, ListEnds, ListedBlock};
 
-/// A stretch has so many records at least.
+/// Least records of a stretch.
 const LEAST: usize = 4;
 
-/// So many steps, or blocks, are looked at for what happened before a realloc.
+/// Most steps, or blocks, that are searched for what happened before a realloc.
 const LOOK_BACK: usize = 64;
 
-/// So many samples are looked at for that of a stack.
+/// Most samples that are searched for the owner of a stack.
 const LATEST_SAMPLES: usize = 64;
 
 /// Process, layer and handle of a heap, as events name it.
@@ -64,13 +63,13 @@ impl Numbered for Tid {
     }
 }
 
-/// What came with a record, at a raw time by a thread.
+/// The stack that came with a record, and the record's raw time and thread.
 #[derive(Clone, Copy)]
 struct StackOf<'a> {
     time: i64,
     tid: Tid,
     stack: Attached,
-    /// Where its frames are.
+    /// The batch that has its frames.
     batch: &'a Batch,
 }
 
@@ -86,7 +85,7 @@ pub(super) struct Ends {
     latest: u32,
 }
 
-/// See the module.
+/// A run of records that the replay can apply at once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
     pub(super) from: Ends,
@@ -94,12 +93,12 @@ pub(super) struct Stretch {
     pub(super) first: Ticks,
     /// Raw time of the last record.
     pub(super) last: i64,
-    /// So many actors and threads were known when it ended.
+    /// Numbers of actors and threads that were known when it ended.
     pub(super) actors: u32,
     pub(super) threads: u32,
     /// Whether kernel parts of stacks are among its asides.
     pub(super) has_kernel_parts: bool,
-    /// A bit for each of the first actors that acts in it; the last one stands for all others.
+    /// A bit for each of the first actors that acts in it; the last bit stands for all other actors.
     acting: u64,
 }
 
@@ -109,7 +108,7 @@ impl Stretch {
         self.acting >> actor.min(63) & 1 != 0
     }
 
-    /// How many records it has.
+    /// Number of its records.
     pub(super) fn len(&self) -> u32 {
         self.to.order - self.from.order
     }
@@ -142,7 +141,7 @@ pub struct SliceBlocks {
     stretches: Vec<Stretch>,
     pub(super) rows: NewRows,
     freed: u32,
-    /// While they are put in, and from then on.
+    /// The steps while they are added; then they are in `shared_steps`.
     steps: SliceSteps,
     shared_steps: Arc<SliceSteps>,
     keyed: Vec<KeyedBlock>,
@@ -151,18 +150,18 @@ pub struct SliceBlocks {
     freed_bare: Vec<BareBlock>,
     asides: Vec<Aside>,
     latest: LatestOfSlice,
-    /// Raw times and threads of samples in the stretch that goes on.
+    /// Raw times and threads of samples in the open stretch.
     sampled: Vec<(i64, Tid)>,
-    /// Whether all times of the slice are ordinary ones: nothing is a stretch if not.
+    /// Whether all times of the slice are ordinary ones; if not, it has no stretches.
     is_ordinary: bool,
-    /// Entries so far.
+    /// Number of entries so far.
     seen: u32,
-    /// The stretch that goes on, if one does.
+    /// The open stretch, if there is one.
     open: Option<Stretch>,
 }
 
 impl SliceBlocks {
-    /// Of no slice yet, in a trace that starts at a raw time; `spread` deals blocks out to shards.
+    /// For no slice yet, in a trace that starts at a raw time; `spread` distributes blocks over shards.
     pub(super) fn new(trace_start: i64, spread: Spread) -> Self {
         Self {
             trace_start,
@@ -187,12 +186,12 @@ impl SliceBlocks {
         }
     }
 
-    /// In their order.
+    /// The stretches in their order.
     pub(super) fn stretches(&self) -> &[Stretch] {
         &self.stretches
     }
 
-    /// Who acts, by number.
+    /// Actors, by number.
     pub(super) fn actors(&self) -> &[ActorKey] {
         self.actors.list()
     }
@@ -202,17 +201,17 @@ impl SliceBlocks {
         self.threads.list()
     }
 
-    /// What happens to blocks, by shard.
+    /// Steps of the matching, by shard.
     pub(super) fn steps(&self) -> &Arc<SliceSteps> {
         &self.shared_steps
     }
 
-    /// In their order.
+    /// The asides of a stretch in their order.
     pub(super) fn asides(&self, stretch: &Stretch) -> &[Aside] {
         &self.asides[stretch.from.asides as usize..stretch.to.asides as usize]
     }
 
-    /// The blocks that threads allocated last, once or several times for each thread and heap: the last one counts.
+    /// The latest blocks of threads, one or several for each thread and heap: the last one counts.
     pub(super) fn latest(&self, stretch: &Stretch) -> &[LatestBlock] {
         &self.latest.list()[stretch.from.latest as usize..stretch.to.latest as usize]
     }
@@ -233,12 +232,12 @@ impl SliceBlocks {
         &self.framed[range.start as usize..range.end as usize]
     }
 
-    /// Those that begin.
+    /// Blocks that begin.
     pub(super) fn bare(&self, range: Range<u32>) -> &[BareBlock] {
         &self.bare[range.start as usize..range.end as usize]
     }
 
-    /// Those that are freed.
+    /// Blocks that are freed.
     pub(super) fn freed_bare(&self, range: Range<u32>) -> &[BareBlock] {
         &self.freed_bare[range.start as usize..range.end as usize]
     }
@@ -264,7 +263,7 @@ impl SliceBlocks {
         }
     }
 
-    /// Adds a block to the stretch that goes on, if it is an ordinary one.
+    /// Adds a block to the open stretch, if it is an ordinary one; returns whether it is.
     #[inline(always)]
     fn add(&mut self, block: &BlockEvent, stack: StackOf<'_>) -> bool {
         let &BlockEvent { time: raw, pid, tid, layer, heap, address, size } = block;
@@ -288,7 +287,7 @@ impl SliceBlocks {
         true
     }
 
-    /// A record of somebody who acts is the next of a stretch.
+    /// Continues a stretch with a record of an actor.
     #[inline(always)]
     fn go_on(&mut self, raw: i64, actor: u16) -> Ticks {
         let time = self.time(raw);
@@ -322,7 +321,7 @@ impl SliceBlocks {
         block
     }
 
-    /// A block that begins, or ends, is told its stack from one of the lists.
+    /// Puts a block that begins, or ends, into the list for its stack.
     #[inline(always)]
     fn list(&mut self, StackOf { time, tid, stack, batch }: StackOf<'_>, ranked: RankedBlock, freed: Option<u32>) {
         let block = ListedBlock { ranked, order: self.seen };
@@ -342,7 +341,7 @@ impl SliceBlocks {
     fn add_record(&mut self, record: &Record, stack: StackOf<'_>) -> bool {
         match &record.event {
             Event::StackDefinition { .. } => self.add_aside(record.time),
-            // Such a stack is nobody's that comes later.
+            // No event that comes later can own such a stack.
             &(Event::Stack { owner, part, .. } | Event::StackRef { owner, part, .. }) if owner < record.time => match part {
                 StackPart::User => self.add_aside(record.time),
                 StackPart::Kernel => self.add_kernel_part(record.time, (owner, record.tid)),
@@ -363,7 +362,8 @@ impl SliceBlocks {
         true
     }
 
-    /// That of a sample has nothing to do with blocks; of all others blocks are told.
+    /// Adds the kernel part of a stack if it is a sample's, which has nothing to do with rows as others
+    /// have.
     fn add_kernel_part(&mut self, raw: i64, owner: (i64, Tid)) -> bool {
         let is_of_sample = self.open.is_some() && self.sampled.iter().rev().take(LATEST_SAMPLES).any(|sample| *sample == owner);
         if is_of_sample {
@@ -373,7 +373,7 @@ impl SliceBlocks {
         is_of_sample
     }
 
-    /// The stretch that goes on, begun now if need be.
+    /// The open stretch, begun now if there is none.
     #[inline(always)]
     fn open(&mut self, first: Ticks) -> &mut Stretch {
         if self.open.is_none() {
@@ -390,7 +390,7 @@ impl SliceBlocks {
             Some(Stretch { from: ends, to: ends, first, last: 0, actors: 0, threads: 0, has_kernel_parts: false, acting: 0 });
     }
 
-    /// Something else comes: the stretch ends.
+    /// Ends the stretch, because something else comes.
     #[inline(always)]
     fn end(&mut self) {
         if let Some(open) = self.open.take() {
@@ -410,7 +410,7 @@ impl SliceBlocks {
         }
     }
 
-    /// Forgets all blocks behind an end.
+    /// Removes all blocks behind an end.
     fn take_back(&mut self, to: &Ends) {
         self.rows.truncate(to.begun as usize);
         self.freed = to.freed;

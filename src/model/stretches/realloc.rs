@@ -1,9 +1,9 @@
-//! Blocks that are resized, in stretches: what there was ends, and what there is begins.
+//! Resized blocks in stretches: the old one ends, and the new one begins.
 //!
-//! A realloc that moves its block may be the summary of an allocation and a free that were
-//! told before ([`Builder`](crate::model::Builder) has the rule). Whether it is depends on what
-//! its thread allocated last and on what is alive where it came from and went, which only the
-//! stretch can tell here. If it does not, the realloc is left to the replay.
+//! A realloc that moves its block may only sum up an allocation and a free before it
+//! ([`Builder`](crate::model::Builder) has the rule). Whether it does depends on what its thread
+//! allocated last and on what is alive at its old and new address. Here only the stretch can answer
+//! that; if it does not, the realloc is left to the replay.
 
 use super::{LOOK_BACK, SliceBlocks, StackOf};
 use crate::events::{Attached, Record};
@@ -49,8 +49,8 @@ impl SliceBlocks {
         true
     }
 
-    /// Whether a realloc by a thread sums up what was told before, and whatever is alive where its block was is the
-    /// old one; `None` if that is not known.
+    /// Whether a realloc by a thread only sums up earlier events, and a block that is alive at its old
+    /// address is the old one; `None` if that is not known.
     fn is_summary(&self, (layer, actor): (Layer, u16), old: u64, (new, size): (u64, u32), thread: u16) -> Option<bool> {
         if layer != Layer::Heap || old == new {
             return Some(false);
@@ -66,7 +66,7 @@ impl SliceBlocks {
         (old != 0 && !self.latest_step(actor, old)?.is_some_and(is_newer)).then_some(true)
     }
 
-    /// What happened last at an address in the stretch that goes on, if anything did; `None` if that is not known.
+    /// The last step at an address in the open stretch, if there is one; `None` if that is not known.
     fn latest_step(&self, actor: u16, address: u64) -> Option<Option<&StretchStep>> {
         let shard = self.spread.shard(address);
         let steps = self.steps.behind(shard, self.open.as_ref()?.from.steps[shard]);

@@ -1,5 +1,5 @@
-//! Who acts in which heap, remembered from one event to the next: a small table in
-//! front of two others.
+//! The heap and process that an event's ids stand for, remembered from one event to the next: a small
+//! table in front of two others.
 
 use super::{HeapId, ProcessId};
 use crate::units::{Layer, Pid};
@@ -13,7 +13,7 @@ type Known = (Pid, Layer, u64, (HeapId, ProcessId));
 #[derive(Debug, Default)]
 pub(super) struct Actors {
     entries: Vec<Option<Known>>,
-    /// How often they were forgotten.
+    /// How often the entries were dropped.
     generation: u64,
 }
 
@@ -33,12 +33,12 @@ impl Actors {
         self.entries[entry_of(pid, handle)] = Some((pid, layer, handle, known));
     }
 
-    /// Another number where ids may stand for others.
+    /// A number that changes whenever ids may stand for something else.
     pub(super) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// A process or a heap began or ended: ids may stand for others now.
+    /// Called when a process or a heap began or ended: ids may stand for something else now.
     pub(super) fn forget(&mut self) {
         self.entries.clear();
         self.generation += 1;

@@ -16,24 +16,24 @@ pub struct HeapId(pub u32);
 /// name is another.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Heap {
-    /// Whose it is.
+    /// Its process.
     pub process: ProcessId,
-    /// Which layer.
+    /// Its layer.
     pub layer: Layer,
     /// Handle; 0 for commit.
     pub handle: u64,
     /// Name of a tracker, if an event gave one.
     pub name: Option<Arc<str>>,
-    /// Whether it is the NT heap that its process created first, the one that malloc usually
-    /// uses. Of a process whose start was not seen nobody knows.
+    /// Whether it is the NT heap that its process created first, the one that malloc usually uses. Not
+    /// known of a process whose start was not seen.
     pub is_default: bool,
-    /// Whether an event told of its creation before it was used.
+    /// Whether an event reported its creation before it was used.
     pub is_created: bool,
     closed: bool,
 }
 
 impl Heap {
-    /// How the machine interface calls it: a tracker's name, a handle in hex, or nothing for commit.
+    /// Its name in the machine interface: a tracker's name, a handle in hex, or nothing for commit.
     pub fn key(&self) -> Option<String> {
         match (self.layer, &self.name) {
             (Layer::Commit, _) => None,
@@ -94,7 +94,7 @@ impl HeapTable {
         self.list[id.0 as usize].is_created = true;
     }
 
-    /// A heap was created or a tracker opened.
+    /// Creates a heap or opens a tracker.
     pub(super) fn open(&mut self, processes: &ProcessTable, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) {
         let Some(id) = self.find(process, layer, handle) else {
             self.create(processes, process, layer, handle, name);
@@ -112,7 +112,7 @@ impl HeapTable {
         self.list[id.0 as usize].closed = false;
     }
 
-    /// What is told of a heap later than its events are read: the name of one that has none.
+    /// Names a heap that has no name yet, from an event after the last that is replayed.
     pub(super) fn name_late(&mut self, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) {
         if let Some(id) = self.find(process, layer, handle) {
             let heap = &self.list[id.0 as usize];
@@ -122,7 +122,7 @@ impl HeapTable {
         }
     }
 
-    /// A heap was destroyed or a tracker closed; `None` if nothing was known of it.
+    /// Closes a heap that was destroyed, or a tracker; `None` if nothing was known of it.
     pub(super) fn close(&mut self, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) -> Option<HeapId> {
         let id = self.find(process, layer, handle)?;
         if self.list[id.0 as usize].name.is_none() {

@@ -1,7 +1,7 @@
-//! What there is at the present moment of the replay: processes, their images, heaps and
-//! threads with names. Nothing here knows of allocations.
+//! The present moment of the replay: processes, their images, heaps and threads with names. Nothing
+//! here knows of allocations.
 //!
-//! Cost: a hash operation or two for what an event names; who allocates in which heap is
+//! Cost: a hash operation or two for the ids in an event; the heap and process of an allocation are
 //! mostly known from the event before ([`Actors`]).
 
 mod actors;
@@ -24,10 +24,10 @@ pub use process::{Process, ProcessId, is_process_name};
 use heap::HeapTable;
 use module::ModuleTable;
 
-/// Names of threads, where events told them.
+/// Names of threads, if events give them.
 pub(super) type ThreadNames = KeyedMap<(ProcessId, Tid), Arc<str>>;
 
-/// All that there is.
+/// Everything that exists at the present moment.
 #[derive(Debug, Default)]
 pub(super) struct World {
     pub(super) processes: ProcessTable,
@@ -36,13 +36,13 @@ pub(super) struct World {
     actors: Actors,
     thread_names: Arc<ThreadNames>,
     volumes: Vec<(String, String)>,
-    /// The same to look them up.
+    /// The volumes, to look them up.
     known_volumes: KeyedSet<(String, String)>,
-    /// Bytes of the names of threads and the paths of volumes, with what they stand in.
+    /// Bytes of the names of threads and the paths of volumes, with their entries in tables.
     text: u64,
 }
 
-/// Bytes of a thread with a name, or of a volume, beside its text, about.
+/// Bytes of a thread with a name, or of a volume, beside its text, approximately.
 const ENTRY: u64 = 64;
 
 /// Heaps, as events name and open them.
@@ -66,7 +66,8 @@ impl World {
         }
     }
 
-    /// As long as this number stays, a heap that was found for a handle is the one that it stands for.
+    /// While this number stays the same, a heap that was found for a handle is still the one for which
+    /// the handle stands.
     pub(super) fn generation(&self) -> u64 {
         self.actors.generation()
     }
@@ -88,7 +89,7 @@ impl World {
         (heap, process)
     }
 
-    /// All pages of a process are those of one heap.
+    /// The heap that has all pages of a process.
     pub(super) fn commit_heap(&mut self, process: ProcessId) -> HeapId {
         self.heaps.find_or_add(&self.processes, process, Layer::Commit, 0)
     }
@@ -99,13 +100,13 @@ impl World {
         self.heaps.open(&self.processes, process, layer, handle, name);
     }
 
-    /// `None` if nothing was known of the heap.
+    /// Closes a heap; `None` if nothing was known of it.
     pub(super) fn close_heap(&mut self, pid: Pid, layer: Layer, handle: u64, name: Option<&str>) -> Option<HeapId> {
         self.actors.forget();
         self.heaps.close(self.processes.find(pid)?, layer, handle, name)
     }
 
-    /// What comes after the last event that is replayed can still tell the name of a tracker.
+    /// Names a tracker from an event after the last that is replayed.
     pub(super) fn name_heap_late(&mut self, pid: Pid, layer: Layer, handle: u64, name: Option<&str>) {
         if let Some(process) = self.processes.find(pid) {
             self.actors.forget();
@@ -120,7 +121,7 @@ impl World {
         &self.processes.list[self.heap(heap).process.0 as usize]
     }
 
-    /// An event of a process. Returns the life that it ends or shows to have ended, if any.
+    /// Applies an event of a process. Returns the life that it ends or shows to have ended, if any.
     pub(super) fn change_process(
         &mut self,
         pid: Pid,
@@ -133,7 +134,7 @@ impl World {
         match change {
             ProcessChange::Start => {
                 let ended = self.processes.start(pid, info, at, frequency);
-                // Its first heap can have been told of just before its start.
+                // Its first heap can have been reported just before its start.
                 if let Some(process) = self.processes.find(pid) {
                     self.heaps.find_default(&self.processes, process);
                 }
@@ -186,7 +187,7 @@ impl World {
         &self.volumes
     }
 
-    /// Bytes that names, modules and volumes take: what events tell beside memory.
+    /// Bytes of names, modules and volumes, which events report beside memory.
     pub(super) fn told_bytes(&self) -> u64 {
         self.processes.text + self.heaps.text + self.modules.bytes() + self.text
     }

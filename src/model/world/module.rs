@@ -14,7 +14,7 @@ use crate::units::Ticks;
 pub struct Module {
     /// First byte.
     pub base: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// When it was mapped; [`Ticks::BEFORE_TRACE`] if only a rundown or its unload names it.
     pub load: Ticks,
@@ -22,7 +22,7 @@ pub struct Module {
     pub unload: Ticks,
     /// Path as the kernel names it.
     pub path: Arc<str>,
-    /// What tells its build from others.
+    /// Identity of its build.
     pub build: Build,
     /// Identity of its program database, if the trace has it.
     pub pdb: Option<Arc<PdbId>>,
@@ -57,9 +57,8 @@ impl PdbId {
     }
 }
 
-/// Whether a path that says which volume it is in names the same file as one that does not.
-/// Windows 7 tells the volume in rundowns, and often not where an image is loaded or unloaded;
-/// its own folder then is `\SystemRoot`.
+/// Whether a path with its volume names the same file as one without. Windows 7 gives the volume in
+/// rundowns, but often not when an image is loaded or unloaded; its own folder then is `\SystemRoot`.
 fn is_full_path_of(full: &str, short: &str) -> bool {
     let Some((_, in_volume)) = full.strip_prefix(r"\Device\").and_then(|path| path.split_once('\\')) else { return false };
     match short.strip_prefix(r"\SystemRoot\") {
@@ -72,22 +71,23 @@ fn is_same_file(a: &str, b: &str) -> bool {
     a == b || is_full_path_of(a, b) || is_full_path_of(b, a)
 }
 
-/// Which modules are mapped now, and identities that came before their image.
+/// Modules that are mapped now, and identities that came before their image.
 #[derive(Debug, Default)]
 pub(super) struct ModuleTable {
     mapped: KeyedMap<(ProcessId, u64), usize>,
     early_ids: KeyedMap<(ProcessId, u64), Arc<PdbId>>,
-    /// Stamp and size of the file.
+    /// Time stamp and size of the file.
     early_files: KeyedMap<(ProcessId, u64), (u32, u64)>,
-    /// Modules that there ever were, ...
+    /// Number of modules that there ever were.
     count: u64,
-    /// ... and bytes of their paths and identities.
+    /// Bytes of their paths and identities.
     text: u64,
 }
 
-/// Bytes of a module in its list and in the trees that are made for questions ([`crate::model::mapped`]), about.
+/// Bytes of a module in its list and in the trees that are made for queries ([`crate::model::mapped`]),
+/// approximately.
 const MODULE: u64 = 256;
-/// Bytes of an entry of a table here, about.
+/// Bytes of an entry of a table here, approximately.
 const ENTRY: u64 = 64;
 /// Bytes of an identity beside its path.
 const IDENTITY: u64 = 64;
@@ -142,7 +142,7 @@ impl ModuleTable {
         }
     }
 
-    /// A new mapping; one that was still at its place must have gone unseen.
+    /// Adds a mapping; the unload of one that was still at its place was not seen.
     fn map(&mut self, key: (ProcessId, u64), modules: &mut Vec<Module>, info: &ImageInfo, load: Ticks) -> usize {
         let module = Module {
             base: info.base,
@@ -162,7 +162,7 @@ impl ModuleTable {
         modules.len() - 1
     }
 
-    /// Which file an image is; it comes just before the event of the image, or any time after.
+    /// Notes which file an image is; this comes just before the event of the image, or any time after.
     pub(super) fn identify_file(&mut self, process: ProcessId, modules: &mut [Module], file: &ImageFile) {
         let key = (process, file.base);
         match self.mapped.get(&key).and_then(|&i| modules.get_mut(i)) {
@@ -175,10 +175,10 @@ impl ModuleTable {
         }
     }
 
-    /// An identity; it comes just before the event of its image, or any time after.
+    /// Notes the PDB of an image; this comes just before the event of the image, or any time after.
     pub(super) fn identify(&mut self, process: ProcessId, modules: &mut [Module], id: &ImageId) {
         let key = (process, id.base);
-        // Told again, as by each rundown.
+        // It is reported again, as by each rundown.
         if self.early_ids.get(&key).is_some_and(|known| known.is(id)) {
             return;
         }

@@ -28,17 +28,17 @@ pub struct Process {
     pub end: Option<Ticks>,
     /// Images, in the order in which they were met.
     pub modules: Vec<Module>,
-    /// What events call it, where that is not plain ASCII and no image of its name was met.
+    /// Its name in events, if that is not plain ASCII and no image of its name was met.
     told_name: Option<String>,
     key: u64,
     first_seen: Ticks,
-    /// Whether the kernel told of something that it did itself, or that it ran before the trace.
+    /// Whether the kernel reported something that it did itself, or that it ran before the trace.
     has_acted: bool,
     /// When it wrote its first event of heaps or trackers.
     first_wrote: Option<Ticks>,
 }
 
-/// Whether a process with this name is meant: in any case, `.exe` may be left out.
+/// Whether a process name is the wanted one, in any case; `.exe` may be left out.
 pub fn is_process_name(name: &str, wanted: &str) -> bool {
     let (name, wanted) = (name.to_lowercase(), wanted.to_lowercase());
     name == wanted || name.strip_suffix(".exe") == Some(&wanted)
@@ -55,7 +55,7 @@ impl Process {
         is_process_name(&self.label(), wanted) || wanted.parse() == Ok(self.pid.0)
     }
 
-    /// Returns how many bytes of text came.
+    /// Takes details that were not known. Returns how many bytes of text were added.
     fn describe(&mut self, info: &ProcessInfo) -> u64 {
         let before = self.name.len() + self.command_line.len();
         let set = |field: &mut String, value: &String| {
@@ -77,7 +77,7 @@ impl Process {
         came as u64
     }
 
-    /// Takes the name that an event tells, or what it was before it was put into a code page.
+    /// Takes the name from an event, or the original name if that may be garbled by a code page.
     fn call(&mut self, told: &str, command_line: &str) {
         told.clone_into(&mut self.name);
         if program_name::is_doubtful(told) {
@@ -88,7 +88,7 @@ impl Process {
         }
     }
 
-    /// An image that is mapped may be that of the process, and tell its name.
+    /// Takes the process's name from a mapped image, if the image may be its own.
     pub(super) fn has_image(&mut self, path: &str) {
         if let Some(name) = self.told_name.as_deref().and_then(|told| program_name::of_image(told, path)) {
             name.clone_into(&mut self.name);
@@ -115,8 +115,8 @@ pub(in crate::model) struct ProcessTable {
 /// A parent commits pages in its child shortly before the child's start is logged.
 const BEFORE_START_SECONDS: i64 = 1;
 
-/// What a process writes itself comes through other buffers than its start, by another processor, whose clock may be
-/// behind a little: this part of a second at most.
+/// Events that a process writes itself come through other buffers than its start, from another
+/// processor, whose clock may be behind a little: this part of a second at most.
 const WRITTEN_BEFORE_START: i64 = 1_000;
 
 impl ProcessTable {
@@ -128,22 +128,22 @@ impl ProcessTable {
         self.text += self.get_mut(id).describe(info);
     }
 
-    /// The life that is going on, if any event spoke of it.
+    /// The present life, if any event named it.
     pub(in crate::model) fn find(&self, pid: Pid) -> Option<ProcessId> {
         self.alive.get(&pid).copied()
     }
 
-    /// Whether anything is known of a process id, also of lives that are over.
+    /// Whether anything is known of a process id, including lives that are over.
     pub(in crate::model) fn has_been(&self, pid: Pid) -> bool {
         self.latest.contains_key(&pid)
     }
 
-    /// The life that is going on, begun unseen if need be.
+    /// The present life; one that began unseen is added if there is none.
     pub(in crate::model) fn find_or_add(&mut self, pid: Pid, at: Ticks) -> ProcessId {
         self.find(pid).unwrap_or_else(|| self.add(pid, None, at))
     }
 
-    /// The same for an event that the process wrote itself, not the kernel.
+    /// The present life, for an event that the process wrote itself, not the kernel.
     pub(in crate::model) fn writing(&mut self, pid: Pid, at: Ticks) -> ProcessId {
         let id = self.find_or_add(pid, at);
         if self.list[id.0 as usize].first_wrote.is_none() {
@@ -152,7 +152,7 @@ impl ProcessTable {
         id
     }
 
-    /// The same for an event of the kernel about what the process did.
+    /// The present life, for an event of the kernel about what the process did.
     pub(in crate::model) fn acting(&mut self, pid: Pid, at: Ticks) -> ProcessId {
         let id = self.find_or_add(pid, at);
         if !self.list[id.0 as usize].has_acted {
@@ -161,7 +161,7 @@ impl ProcessTable {
         id
     }
 
-    /// The life that is going on, or else the latest, for what may come after its end.
+    /// The present life, or else the latest, for events that may come after its end.
     pub(in crate::model) fn latest_or_add(&mut self, pid: Pid, at: Ticks) -> ProcessId {
         let latest = self.find(pid).or_else(|| self.latest.get(&pid).copied());
         latest.unwrap_or_else(|| self.add(pid, None, at))
@@ -188,7 +188,7 @@ impl ProcessTable {
         id
     }
 
-    /// A start event. Returns the life that it ends unseen, if any.
+    /// Applies a start event. Returns the life that it ends unseen, if any.
     pub(in crate::model) fn start(&mut self, pid: Pid, info: &ProcessInfo, at: Ticks, frequency: i64) -> Option<ProcessId> {
         let before = self.find(pid);
         if let Some(id) = before {
@@ -213,7 +213,7 @@ impl ProcessTable {
         before
     }
 
-    /// A rundown event. Returns the life that it shows to have ended unseen, if any.
+    /// Applies a rundown event. Returns the life that it shows to have ended unseen, if any.
     pub(in crate::model) fn rundown(&mut self, pid: Pid, info: &ProcessInfo, at: Ticks) -> Option<ProcessId> {
         let latest = self.latest.get(&pid).copied();
         match latest {
@@ -233,7 +233,7 @@ impl ProcessTable {
         }
     }
 
-    /// An end event. Returns the life that it ends.
+    /// Applies an end event. Returns the life that it ends.
     pub(in crate::model) fn end_of(&mut self, pid: Pid, info: &ProcessInfo, at: Ticks) -> Option<ProcessId> {
         let again = self.latest.get(&pid).is_some_and(|id| {
             let process = &self.list[id.0 as usize];

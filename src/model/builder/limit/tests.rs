@@ -1,4 +1,4 @@
-//! Traces with more rows or deaths than can be numbered, with a limit that is low.
+//! Tests of traces with more rows or deaths than can be numbered, with a low limit.
 
 use super::*;
 use crate::events::{PageRange, mem};
@@ -35,7 +35,7 @@ fn outstanding(trace: &Trace, at: Ticks) -> u64 {
     rows.filter(|row: &Row| row.birth < at && row.death >= at).map(|row| row.size).sum()
 }
 
-/// The trace ends before its numbers do, and all of it up to there is as it should be.
+/// Checks that the trace ends before its numbers do, and is right up to there.
 fn ends_in_time(events: &Events) {
     let whole = replayed(events, u32::MAX.into());
     assert_eq!(whole.cut, None);
