@@ -1,5 +1,6 @@
-//! Findings that the user knows and accepts: they are not told again until they hold more. They stand in a file that a team
-//! can share, which `highwater findings` and `check` take with `--baseline`.
+//! Findings that the user has accepted: they are not reported again until they hold more. They are
+//! stored in a file that a team can share, which `highwater findings` and `check` read with
+//! `--baseline`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,37 +12,37 @@ use super::HighwaterApp;
 use super::aside::Aside;
 use crate::limits::{Accepted, Baseline};
 
-/// What is accepted, and what is being accepted.
+/// The accepted findings, and the one that the user is about to accept.
 #[derive(Default)]
 pub struct AcceptedFindings {
     now: Arc<Baseline>,
     file: Option<PathBuf>,
-    /// What the user is about to accept, and the file as it is typed.
+    /// The finding in the open dialog, and the path of the file as it is typed.
     pub draft: Option<(Accepted, String)>,
     at_work: Aside<Result<Baseline, String>>,
 }
 
-/// Something that happens to what is accepted.
+/// A change to the accepted findings.
 #[derive(Clone, Debug)]
 pub enum AcceptChange {
-    /// One more, in this file.
+    /// Accept one more finding, in this file.
     Accept(Box<Accepted>, PathBuf),
-    /// Not any more.
+    /// Accept it no longer.
     Forget(Box<Accepted>),
 }
 
 impl AcceptedFindings {
-    /// Those of a file, which need not be there yet.
+    /// Starts from a file, which does not have to exist yet.
     pub fn of(file: Option<PathBuf>) -> Self {
         Self { file, ..Self::default() }
     }
 
-    /// What is accepted.
+    /// The findings accepted at present.
     pub fn now(&self) -> &Arc<Baseline> {
         &self.now
     }
 
-    /// Whether a file is read or written.
+    /// Whether a file is being read or written.
     pub fn is_at_work(&self) -> bool {
         self.at_work.is_at_work()
     }
@@ -54,7 +55,7 @@ impl AcceptedFindings {
     }
 }
 
-/// What a file accepts; nothing if it is not there.
+/// Reads the findings that a file accepts; none if the file does not exist.
 fn read(file: &Path) -> Result<Baseline, String> {
     match file.symlink_metadata() {
         Err(reason) if reason.kind() == io::ErrorKind::NotFound => Ok(Baseline::default()),
@@ -63,13 +64,13 @@ fn read(file: &Path) -> Result<Baseline, String> {
 }
 
 impl HighwaterApp {
-    /// Lets the user say why a finding is accepted, or closes the dialog.
+    /// Asks the user why a finding is accepted, or closes the dialog.
     pub(super) fn offer_to_accept(&mut self, finding: Option<Accepted>) {
         let file = self.accepted.file.as_ref().map_or_else(String::new, |file| file.display().to_string());
         self.accepted.draft = finding.map(|finding| (finding, file));
     }
 
-    /// Changes the file, as it is by now: others may have written it meanwhile.
+    /// Changes the file as it is on disk now: others may have written it meanwhile.
     pub(super) fn change_accepted(&mut self, ctx: &egui::Context, change: AcceptChange) {
         if let AcceptChange::Accept(_, file) = &change
             && self.accepted.file.as_ref() != Some(file)
@@ -89,7 +90,7 @@ impl HighwaterApp {
         });
     }
 
-    /// Takes what was read.
+    /// Takes the results of finished reads and writes.
     pub(super) fn drain_accepted(&mut self) {
         for read in self.accepted.at_work.done() {
             match read {

@@ -1,5 +1,5 @@
-//! What the query worker has answered so far about the open trace. Answers can be older
-//! than the state that the window shows, so each knows what it is about.
+//! The query worker's answers about the open trace so far. An answer can be older than the state that
+//! the window shows, so each says which state it is about.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::units::{Interval, Layer};
 /// The latest answers.
 #[derive(Default)]
 pub struct Answers {
-    /// Of all rows: what the trace has.
+    /// Of all rows of the trace.
     pub overview: Arc<Overview>,
-    /// Of the rows that filters leave, and which filters.
+    /// Of the rows that the filters leave, with those filters.
     pub(super) left: Option<(Filters, Arc<Overview>)>,
     pub(super) unmatched: Option<(Vec<UnmatchedGroup>, usize)>,
     pub graph: Option<Graph>,
-    /// Whether the worker broke over the latest query; the window says why.
+    /// Whether the worker panicked over the latest query; the window shows why.
     pub failed: bool,
     pub lives: Option<Lives>,
     pub pins: Option<(Interval, Vec<ByClass>)>,
@@ -29,16 +29,16 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// What the filters leave of a heap; `None` as long as nobody has added it up.
+    /// The numbers of a heap after filtering; `None` until they have been computed.
     pub fn numbers(&self, heap: HeapId) -> Option<SourceNumbers> {
         self.numbers.get(heap.0 as usize).copied()
     }
 }
 
-/// What the filters leave of a source in the interval of the tables.
+/// The numbers of a source after filtering, in the interval of the tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SourceNumbers {
-    /// Outstanding at its right edge.
+    /// Outstanding size at the interval's right edge.
     pub at_end: u64,
     /// Impacting Size.
     pub change: i64,
@@ -52,7 +52,7 @@ impl From<&ByClass> for SourceNumbers {
 }
 
 impl SourceNumbers {
-    /// Of two sources of one layer.
+    /// The sum for two sources of one layer.
     pub fn plus(self, other: Self) -> Self {
         Self { at_end: self.at_end.saturating_add(other.at_end), change: self.change.saturating_add(other.change) }
     }
@@ -61,14 +61,14 @@ impl SourceNumbers {
 /// A layer of a process.
 pub type LayerOf = (ProcessId, Layer);
 
-/// Small lines over the whole trace.
+/// Small lines over the whole trace, for the overview and the list of sources.
 #[derive(Debug, Default)]
 pub struct Overview {
     /// By heap.
     pub heaps: Vec<Series>,
-    /// Of all heaps of a layer, where it has several.
+    /// Of all heaps of a layer, if it has several.
     pub layers: KeyedMap<LayerOf, Series>,
-    /// The only heap of a layer, where it has one.
+    /// The only heap of a layer, if it has just one.
     pub only: KeyedMap<LayerOf, HeapId>,
 }
 
@@ -81,39 +81,39 @@ impl Overview {
         self.layers.get(&of).or_else(|| self.heap(*self.only.get(&of)?))
     }
 
-    /// Largest size of a heap, as far as it is known.
+    /// The largest size of a heap, as far as it is known.
     pub fn peak(&self, heap: usize) -> u64 {
         self.heaps.get(heap).map_or(0, |line| line.peak)
     }
 
-    /// The same of a layer.
+    /// The largest size of a layer, as far as it is known.
     pub fn peak_of(&self, of: LayerOf) -> u64 {
         self.layer(of).map_or(0, |line| line.peak)
     }
 
-    /// The layer of a process with the largest peak, and its line; of equal ones the first.
+    /// The layer of a process with the largest peak, and its line; the first of equal ones.
     pub fn largest_layer(&self) -> Option<(LayerOf, &Series)> {
         let all: BTreeSet<LayerOf> = self.layers.keys().chain(self.only.keys()).copied().collect();
         let lines = all.into_iter().filter_map(|of| Some((of, self.layer(of)?)));
         lines.rev().max_by_key(|(_, line)| line.peak)
     }
 
-    /// Whether there is anything at all.
+    /// Whether any heap has any memory.
     pub fn has_any(&self) -> bool {
         self.heaps.iter().any(|line| line.peak > 0)
     }
 
-    /// Whether there may be something of a heap: it is not known to be empty throughout.
+    /// Whether a heap may have memory: it is not known to be empty throughout.
     pub fn may_have(&self, heap: usize) -> bool {
         heap >= self.heaps.len() || self.peak(heap) > 0
     }
 }
 
-/// The lives of what is selected in a table.
+/// The lifetimes of the row selected in a table.
 #[derive(Debug)]
 pub struct Lives {
-    /// When any of it was alive.
+    /// When any of its allocations was alive.
     pub spans: Vec<Interval>,
-    /// Its outstanding size, and the layer in which it is; nothing where there are several.
+    /// Its outstanding size and its layer; `None` if it spans several layers.
     pub line: Option<(LayerOf, GraphLine)>,
 }

@@ -1,7 +1,8 @@
-//! Files of several captures that were given together (by the command line, the open dialog or a drop): each capture
-//! opens behind a tab of its own, and the window says why they are not one trace and offers to compare them.
+//! Files of several captures that were given together (on the command line, in the open dialog or by a
+//! drop). Each capture opens in a tab of its own; the window says why they are not one trace and offers
+//! to compare them.
 //!
-//! They are loaded one after the other, so that each knows what memory the ones before have left.
+//! They are loaded one after the other, so that each load knows how much memory the earlier ones have left.
 
 use std::collections::VecDeque;
 
@@ -17,16 +18,16 @@ use crate::load::{Input, Opened};
 #[derive(Clone, Debug)]
 pub struct Part {
     pub inputs: Vec<Input>,
-    /// Why it is not the first one, as the end of a sentence about its files.
+    /// Why it does not belong to the first capture, as the end of a sentence about its files.
     pub why: Option<String>,
 }
 
-/// What was given together and is of several captures.
+/// The captures among files that were given together.
 #[derive(Debug, Default)]
 pub struct Apart {
-    /// Those whose turn has not come; the first of all goes to the front.
+    /// Captures still to be loaded; the very first one goes to the front.
     waiting: VecDeque<(Vec<Input>, Pace, bool)>,
-    /// What the window says of them, until the user closes it.
+    /// The message that the window shows about them, until the user closes it.
     pub told: Option<Told>,
 }
 
@@ -34,20 +35,21 @@ pub struct Apart {
 #[derive(Debug)]
 pub struct Told {
     parts: Vec<Part>,
-    /// How many found no room for a tab.
+    /// How many were left out because there was no room for another tab.
     left_out: usize,
 }
 
-/// One that can be compared with the first.
+/// A capture that can be compared with the first one.
 #[derive(Debug)]
 pub struct Offered {
     pub words: String,
-    /// `None` as long as one of the two is still loaded, or is not open any more.
+    /// `None` while one of the two is still loading, or once it has been closed.
     pub commands: Option<[Command; 2]>,
 }
 
-/// Says of files that were opened together which inputs make each capture. What could not be read is the first one's:
-/// its problems tell that. Of an archive that has traces of several, each is named by itself.
+/// Groups the inputs that were opened together by capture. An unreadable file goes to the first
+/// capture, whose problems report it. An archive with traces of several captures is named in each of
+/// them.
 pub fn parts(inputs: &[Input], opened: &[Opened]) -> Vec<Part> {
     let names = |of: &Opened| of.capture.files.iter().map(|file| file.name.clone()).collect::<Vec<_>>();
     let all: Vec<Vec<String>> = opened.iter().map(names).collect();
@@ -72,7 +74,7 @@ pub fn parts(inputs: &[Input], opened: &[Opened]) -> Vec<Part> {
 }
 
 impl Told {
-    /// What they are, and why they are apart.
+    /// A sentence that says which captures there are, and why they are separate.
     pub fn sentence(&self) -> String {
         let names = |part: &Part| short_name(&part.inputs);
         let why = self.parts.iter().filter_map(|part| Some(format!("{} {}", names(part), part.why.as_ref()?)));
@@ -97,14 +99,14 @@ impl Apart {
 }
 
 impl HighwaterApp {
-    /// Files that were given together are of several captures.
+    /// Takes note that files given together belong to several captures.
     pub(super) fn set_apart(&mut self, parts: Vec<Part>, pace: Pace) {
         let first = parts.iter().map(|part| part.inputs.clone()).zip(std::iter::once(true).chain(std::iter::repeat(false)));
         self.apart.waiting.extend(first.map(|(inputs, is_first)| (inputs, pace, is_first)));
         self.apart.told = Some(Told { parts, left_out: 0 });
     }
 
-    /// Opens the next of them when nothing else is being loaded.
+    /// Opens the next capture when nothing else is being loaded.
     pub(super) fn drain_apart(&mut self, ctx: &egui::Context) {
         while let Some(&(_, pace, is_first)) = self.apart.waiting.front() {
             if !is_first && self.is_reading() {
@@ -123,7 +125,7 @@ impl HighwaterApp {
         }
     }
 
-    /// What can be compared: each with the first of them.
+    /// The comparisons to offer: each capture with the first one.
     pub(super) fn offered_comparisons(&self) -> Vec<Offered> {
         let Some(Told { parts, .. }) = &self.apart.told else { return Vec::new() };
         let Some((first, others)) = parts.split_first() else { return Vec::new() };

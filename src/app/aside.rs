@@ -1,11 +1,11 @@
-//! Work that nobody waits for: small files that are read, written or looked for, each on a thread of its own, which tells the
-//! window when it is done.
+//! Background work that nothing waits for: small files that are read, written or searched for, each on
+//! a thread of its own that notifies the window when it is done.
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use eframe::egui;
 
-/// What is being done.
+/// The jobs in progress, one receiver each.
 #[derive(Debug)]
 pub struct Aside<T>(Vec<Receiver<T>>);
 
@@ -16,7 +16,7 @@ impl<T> Default for Aside<T> {
 }
 
 impl<T: Send + 'static> Aside<T> {
-    /// Does something without waiting for it.
+    /// Starts a job without waiting for it.
     pub fn start(&mut self, ctx: &egui::Context, work: impl FnOnce() -> T + Send + 'static) {
         let (send, done) = channel();
         self.0.push(done);
@@ -27,12 +27,12 @@ impl<T: Send + 'static> Aside<T> {
         });
     }
 
-    /// Whether something is being done.
+    /// Whether a job is in progress.
     pub fn is_at_work(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// What was done since somebody asked.
+    /// Takes the results of the jobs that have finished since the last call.
     pub fn done(&mut self) -> Vec<T> {
         let mut all = Vec::new();
         self.0.retain(|done| match done.try_recv() {

@@ -1,4 +1,4 @@
-//! What the user chooses to record: of whom, what, and how much of it. Pure state: the
+//! The user's choice of what to record: which programs, which data, and how much of it. Pure state: the
 //! dialog is `panels::attach`.
 
 use std::cmp::Reverse;
@@ -12,18 +12,18 @@ use super::settings::BesideMemory;
 use crate::capture::providers::provider_of;
 use crate::capture::{CaptureError, Children, Measure, Program, Recorder, Request, StopWhen, Target};
 
-/// How the user names what is to be recorded.
+/// How the user specifies the programs to record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// Programs that run.
+    /// Running programs.
     Running,
-    /// One that is started for it.
+    /// A program started for the recording.
     Launch,
-    /// All that start later, by name.
+    /// All programs with this name that start later.
     ByName,
 }
 
-/// A condition that ends the recording, as it is filled in.
+/// A stop condition as it is filled in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StopField {
     pub measure: Measure,
@@ -31,31 +31,31 @@ pub struct StopField {
 }
 
 impl StopField {
-    /// With a value that suits it.
+    /// With an example value that suits the measure.
     pub fn new(measure: Measure) -> Self {
         Self { measure, value: measure.example().to_owned() }
     }
 
-    /// The condition, or what is wanted.
+    /// The condition, or what is missing in it.
     pub fn condition(&self) -> Result<StopWhen, String> {
         self.measure.than(&self.value)
     }
 }
 
-/// What is filled in.
+/// The contents of the form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Form {
     pub way: Way,
     pub search: String,
     pub pids: Vec<u32>,
     pub command: String,
-    /// Name of what that starts, if it is a launcher and its game's heaps are wanted.
+    /// Name of the child process whose heaps are wanted, if the program is a launcher (of a game, say).
     pub child: String,
     pub image: String,
     pub stops: Vec<StopField>,
-    /// Providers whose events are marks, with commas.
+    /// Providers whose events become marks, separated by commas.
     pub marks: String,
-    /// What of it, and how much is kept; whose and until when follow from the rest.
+    /// The kinds of data and how much is kept; target and stop conditions follow from the other fields.
     pub what: Request,
 }
 
@@ -76,25 +76,25 @@ impl Default for Form {
 }
 
 impl Form {
-    /// With what was recorded beside memory before.
+    /// With the last choice of data to record beside memory.
     pub fn with(beside: &BesideMemory) -> Self {
         let BesideMemory { frames, managed, samples, marks } = beside.clone();
         let form = Self::default();
         Self { marks, what: Request { frames, managed, samples, ..form.what.clone() }, ..form }
     }
 
-    /// What of it is recorded beside memory.
+    /// The chosen data to record beside memory.
     pub fn beside_memory(&self) -> BesideMemory {
         let Request { frames, managed, samples, .. } = self.what;
         BesideMemory { frames, managed, samples, marks: self.marks.clone() }
     }
 
-    /// Providers of marks, as they are filled in.
+    /// The providers of marks, one by one.
     pub fn mark_words(&self) -> impl Iterator<Item = &str> {
         self.marks.split(',').map(str::trim).filter(|word| !word.is_empty())
     }
 
-    /// What it asks for, or why it cannot be done.
+    /// The request that the form makes, or why it is not possible.
     pub fn request(&self) -> Result<Request, CaptureError> {
         let target = match self.way {
             Way::Running => Target::Pids(self.pids.clone()),
@@ -113,13 +113,13 @@ impl Form {
     }
 }
 
-/// The dialog.
+/// The dialog for recording.
 #[derive(Debug)]
 pub struct Attach {
     pub form: Form,
-    /// What runs, as it is listed: the one in front first, then the largest.
+    /// The running programs as listed: the one in the foreground first, then by size.
     pub programs: Vec<Program>,
-    /// Why that is not known.
+    /// Why they could not be listed.
     pub problem: Option<String>,
     listing: Option<Receiver<Listing>>,
     listed: Option<Instant>,
@@ -127,17 +127,17 @@ pub struct Attach {
 
 type Listing = Result<Vec<Program>, CaptureError>;
 
-/// The list is made anew so often.
+/// Interval between two refreshes of the list.
 const REFRESH: Duration = Duration::from_secs(2);
 
 impl Attach {
-    /// With what was filled in before.
+    /// Opens with the values filled in last.
     pub fn new(form: Form) -> Self {
         let form = Form { search: String::new(), pids: Vec::new(), ..form };
         Self { form, programs: Vec::new(), problem: None, listing: None, listed: None }
     }
 
-    /// Keeps the list up to date.
+    /// Keeps the list of programs up to date.
     pub fn refresh(&mut self, ctx: &egui::Context, recorder: &Arc<dyn Recorder>) {
         match self.listing.as_ref().map(Receiver::try_recv) {
             Some(Ok(listing)) => self.take(listing),
@@ -165,7 +165,7 @@ impl Attach {
                 programs.retain(|program| program.pid != std::process::id());
                 let is_first = self.programs.is_empty();
                 programs.sort_by_key(|program| (!program.is_in_front, Reverse(program.private_bytes), program.pid));
-                // What ended can be chosen no more.
+                // A program that has ended can no longer be chosen.
                 self.form.pids.retain(|pid| programs.iter().any(|program| program.pid == *pid));
                 if let Some(front) = programs.first().filter(|program| is_first && program.is_in_front) {
                     self.form.pids = vec![front.pid];
@@ -176,12 +176,12 @@ impl Attach {
         }
     }
 
-    /// Whether the list is not there yet.
+    /// Whether the first list has not arrived yet.
     pub fn is_listing(&self) -> bool {
         self.programs.is_empty() && self.problem.is_none()
     }
 
-    /// Places of the programs that the search finds.
+    /// Indices of the programs that match the search.
     pub fn found(&self) -> Vec<usize> {
         let wanted = self.form.search.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&wanted);
@@ -189,7 +189,7 @@ impl Attach {
         (0..self.programs.len()).filter(|&i| is_found(&self.programs[i])).collect()
     }
 
-    /// How the recording will be called.
+    /// The name of the recording to come.
     pub fn name(&self) -> String {
         let of_pid = |pid: &u32| self.programs.iter().find(|program| program.pid == *pid);
         let name = match self.form.way {
@@ -201,7 +201,7 @@ impl Attach {
     }
 }
 
-/// File name of the program of a command line.
+/// The file name of the program in a command line.
 fn image_of(command: &str) -> Option<&str> {
     let command = command.trim();
     let path = match command.strip_prefix('"') {

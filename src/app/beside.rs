@@ -1,5 +1,5 @@
-//! Another trace beside the open one, to compare with: loaded on a thread of its own, with
-//! half of the memory that is left; named like the open one.
+//! A second trace to compare the open one with. It is loaded on a thread of its own, with half of the
+//! memory that is left, and its names are resolved like those of the open trace.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,7 +22,7 @@ use crate::query::{Cancel, Cancelled, Fold, Forest, Functions, Index, Totals, to
 use crate::stack_rules::StackRules;
 use crate::symbols;
 
-/// What there is to compare with.
+/// The trace to compare with.
 #[derive(Debug, Default)]
 pub enum Beside {
     #[default]
@@ -41,7 +41,7 @@ pub struct Opened {
     _files: Arc<Reading>,
 }
 
-/// The other trace as workers use it: what is prepared for it is made once.
+/// The other trace as workers use it: each prepared result is made once.
 #[derive(Debug)]
 pub struct Ready {
     pub trace: Arc<Trace>,
@@ -54,7 +54,7 @@ pub struct Ready {
 pub struct Joined {
     pub functions: Arc<Functions>,
     pub forest: Arc<Forest>,
-    /// What they follow from: those of the open trace, and what is called how in the other.
+    /// Their sources: the functions of the open trace, and the names of the other one.
     ours: Arc<Functions>,
     names: Arc<symbols::Names>,
 }
@@ -65,12 +65,12 @@ impl Beside {
         if let Self::Open(opened) = self { Some(opened) } else { None }
     }
 
-    /// The same, to change it.
+    /// The other trace, mutably.
     pub fn opened_mut(&mut self) -> Option<&mut Opened> {
         if let Self::Open(opened) = self { Some(opened) } else { None }
     }
 
-    /// Whether it is still loaded, or its names are looked for.
+    /// Whether it is still loading, or its names are still being looked up.
     pub fn is_busy(&self) -> bool {
         match self {
             Self::Nothing => false,
@@ -85,12 +85,12 @@ impl Opened {
         Self { name, ready: Arc::new(Ready::new(trace)), names, _files: files }
     }
 
-    /// From now on these rules hold for it too.
+    /// Applies these rules to the other trace too.
     pub fn set_rules(&mut self, rules: &Arc<StackRules>) {
         self.names.set_rules(rules);
     }
 
-    /// What is known of its names by now.
+    /// Its names known so far.
     pub fn names(&self) -> &Arc<symbols::Names> {
         self.names.known()
     }
@@ -101,7 +101,7 @@ impl Ready {
         Self { trace, whole: Mutex::default(), joined: Mutex::default() }
     }
 
-    /// What its questions are asked of, and the sums of all of it.
+    /// The index that answers its queries, and the totals of the whole trace.
     pub fn whole(&self, cancel: &Cancel) -> Result<(Arc<Index>, Arc<Totals>), Cancelled> {
         let mut known = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*known {
@@ -112,7 +112,7 @@ impl Ready {
         Ok(known.insert((index, sums)).clone())
     }
 
-    /// What the code of this trace, folded as `ours` is, and that of the open one have in common.
+    /// The functions of this trace, folded as `ours` is, joined with those of the open one.
     pub fn joined(
         &self,
         names: &Arc<symbols::Names>,
@@ -134,7 +134,7 @@ impl Ready {
 }
 
 impl HighwaterApp {
-    /// Loads another trace to compare with, in place of the one before.
+    /// Loads another trace to compare with, replacing the previous one.
     pub fn open_beside(&mut self, ctx: &egui::Context, inputs: Vec<Input>) {
         let budget = self.budget();
         let Some(document) = &mut self.document else { return };
@@ -149,7 +149,7 @@ impl HighwaterApp {
         self.look();
     }
 
-    /// Compares with a trace that is open behind another tab.
+    /// Compares with a trace that is open in another tab.
     pub(super) fn compare_with_open(&mut self, ctx: &egui::Context, at: usize) {
         let other = self.traces.comparable().find(|(tab, _)| *tab == at);
         let other = other.map(|(_, other)| (other.name(), Arc::clone(&other.trace), Arc::clone(&other.files)));
@@ -163,7 +163,7 @@ impl HighwaterApp {
         self.look();
     }
 
-    /// Nothing to compare with any more.
+    /// Stops comparing.
     pub(super) fn close_beside(&mut self) {
         if let Some(document) = &mut self.document {
             super::jobs::drop_aside(std::mem::take(&mut document.beside));
@@ -171,7 +171,7 @@ impl HighwaterApp {
         }
     }
 
-    /// Takes what the load tells, and new names.
+    /// Takes the load's events, and new names.
     pub(super) fn drain_beside(&mut self, ctx: &egui::Context) {
         let is_busy = self.queries.is_busy();
         let Some(document) = &mut self.document else { return };

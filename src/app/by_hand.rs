@@ -1,5 +1,5 @@
-//! What the user switched on or off by hand, apart from what follows from the data, so
-//! that this can be decided anew whenever more of the trace is known.
+//! The user's own switches, kept apart from what is derived from the data, so that the rest can be
+//! decided again whenever more of the trace is known.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +14,22 @@ impl<K> Default for ByHand<K> {
 }
 
 impl<K: Ord + Copy> ByHand<K> {
-    /// The user switches it.
+    /// Records that the user switched it.
     pub fn switch(&mut self, id: K, is_on: bool) {
         self.0.insert(id, is_on);
     }
 
-    /// How the user switched it, if so.
+    /// How the user switched it; `None` if they did not.
     pub fn get(&self, id: K) -> Option<bool> {
         self.0.get(&id).copied()
     }
 
-    /// All that were switched, in order.
+    /// All that the user switched, in order.
     pub fn all(&self) -> impl Iterator<Item = (K, bool)> {
         self.0.iter().map(|(&id, &is_on)| (id, is_on))
     }
 
-    /// They have other numbers from now on, or are gone.
+    /// Renumbers the entries; those without a new number are dropped.
     pub fn renumber(&mut self, number: impl Fn(K) -> Option<K>) {
         self.0 = self.all().filter_map(|(id, is_on)| Some((number(id)?, is_on))).collect();
     }

@@ -1,4 +1,4 @@
-//! What each [`Command`] does: the one place where the window's state changes because of the user.
+//! Carries out each [`Command`]: the one place where the window's state changes because of the user.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::app::state::ids::Tab;
 use crate::load::Input;
 
 impl HighwaterApp {
-    /// Says what went wrong, unless it is on the screen already.
+    /// Shows an error, unless it is on the screen already.
     pub(super) fn tell_once(&mut self, text: String) {
         if self.errors.iter().all(|shown| shown.text != text) {
             self.errors.push(Failure::expected(text));
@@ -152,7 +152,7 @@ impl HighwaterApp {
         }
     }
 
-    /// Changes a setting, keeps it, and has it seen.
+    /// Changes a setting, saves it, and applies it to the window.
     fn set(&mut self, ctx: &egui::Context, setting: &Setting) {
         match setting {
             Setting::Theme(theme) => self.settings.theme = *theme,

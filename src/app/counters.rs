@@ -1,5 +1,5 @@
-//! Which counters are drawn, and their lines: the commit charge where nothing else is
-//! drawn, but for what the user switched on or off by hand.
+//! Which counters are drawn, and their lines. Without any other line it is the commit charge; the
+//! user's own switches take precedence.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::units::Interval;
 #[derive(Default)]
 pub struct Counters {
     by_hand: ByHand<CounterId>,
-    /// What is drawn.
+    /// The counters drawn now.
     shown: Vec<CounterId>,
     /// All of them, by owner.
     pub groups: Vec<CounterGroup>,
-    /// Whether those of processes without allocations are listed too.
+    /// Whether counters of processes without allocations are listed too.
     pub list_all: bool,
-    /// The latest answer: interval, and the lines that were asked for.
+    /// The latest answer: the interval, and the requested lines.
     pub answer: Option<(Interval, Vec<CounterLine>)>,
 }
 
@@ -35,7 +35,7 @@ pub struct CounterLine {
 }
 
 impl Counters {
-    /// The trace has grown, or other lines are drawn; whether others are drawn now.
+    /// Chooses again after the trace has grown or other lines are drawn; returns whether the choice changed.
     pub fn update(&mut self, trace: &Trace, other_lines: bool) -> bool {
         let listed: usize = self.groups.iter().map(|group| group.counters.len()).sum();
         if listed != trace.counters.len() || trace.complete {
@@ -53,12 +53,12 @@ impl Counters {
         before != self.shown
     }
 
-    /// Shows a counter's line or not, whatever else is drawn.
+    /// Shows or hides a counter's line, whatever else is drawn.
     pub fn show(&mut self, id: CounterId, shown: bool) {
         self.by_hand.switch(id, shown);
     }
 
-    /// The counters have other numbers from now on, or are gone.
+    /// Renumbers the counters; those without a new number are dropped.
     pub fn renumber(&mut self, number: impl Fn(CounterId) -> Option<CounterId>) {
         self.by_hand.renumber(number);
         (self.groups, self.answer) = (Vec::new(), None);

@@ -1,5 +1,5 @@
-//! The system's own windows: its dialogs for files, on a thread of its own so that ours
-//! goes on; its page of default programs; a message where there is no window.
+//! The system's own windows: file dialogs, on a thread of their own so that the window stays
+//! responsive; the settings page for default programs; and a message box for when there is no window.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,29 +13,29 @@ use super::export::Export;
 use super::picture::Picture;
 use crate::symbols::ModuleKey;
 
-/// What the files are wanted for.
+/// The purpose of the files that a dialog asks for.
 #[derive(Clone, Debug)]
 pub enum Purpose {
-    /// To be opened as traces.
+    /// Traces to open.
     Traces,
-    /// To be compared with the open trace.
+    /// A trace to compare with the open one.
     Compared,
-    /// Their rules for stacks are added.
+    /// Files with stack rules to add.
     Rules,
-    /// As the place for the rules for stacks.
+    /// The file to save the stack rules to.
     SaveRules,
-    /// As the place for a table.
+    /// The file to export a table to.
     Export(Export),
-    /// As the place for a picture.
+    /// The file to save a picture to.
     Picture(Arc<Picture>),
-    /// As the PDB of a module.
+    /// The PDB of a module.
     Pdb(ModuleKey),
-    /// As the place for this trace.
+    /// The file to save this trace to.
     Save(PathBuf),
 }
 
 impl Purpose {
-    /// What the dialog is called.
+    /// The title of the dialog.
     pub fn title(&self) -> &'static str {
         match self {
             Self::Traces => "Open a memory trace",
@@ -49,7 +49,7 @@ impl Purpose {
         }
     }
 
-    /// What a file is called that is saved, and the end of its name; `None` for files that are read.
+    /// Suggested name and extension of the file to save; `None` for files that are read.
     pub fn saved_as(&self) -> Option<(String, &'static str)> {
         match self {
             Self::SaveRules => Some(("stack-rules".to_owned(), "toml")),
@@ -60,7 +60,7 @@ impl Purpose {
         }
     }
 
-    /// What is done with the files.
+    /// The label of the button that confirms the choice.
     pub fn verb(&self) -> &'static str {
         match self {
             Self::Traces | Self::Compared => "Open",
@@ -70,14 +70,14 @@ impl Purpose {
     }
 }
 
-/// A path that the user types.
+/// A path that the user types instead of choosing it in a dialog.
 #[derive(Clone, Debug)]
 pub struct TypedPath {
     pub purpose: Purpose,
     pub text: String,
-    /// Whether that is so because the system shows no dialog.
+    /// Whether it is typed because the system shows no dialog.
     pub is_instead: bool,
-    /// Why the path before was of no use.
+    /// Why the previous path did not work.
     pub complaint: Option<String>,
 }
 
@@ -87,16 +87,16 @@ impl TypedPath {
     }
 }
 
-/// What has come of a dialog.
+/// The outcome of a dialog.
 #[derive(Debug)]
 pub enum Chosen {
     Files(Purpose, Vec<PathBuf>),
-    /// The system could not show it.
+    /// The system could not show the dialog.
     NoDialog(Purpose),
 }
 
-/// Nobody closes a dialog within this time: where there is no desktop portal it comes back
-/// at once, and says no more than when the user cancels it.
+/// No user closes a dialog this fast. Without a desktop portal it returns at once, and its result looks
+/// the same as after a cancel.
 const TOO_FAST: Duration = Duration::from_millis(400);
 
 /// A dialog for files that may be showing.
@@ -134,13 +134,13 @@ impl FileDialog {
             };
             let can_be_missing = cfg!(all(unix, not(target_os = "macos")));
             let is_missing = can_be_missing && chosen.is_none() && asked.elapsed() < TOO_FAST;
-            // The window may be gone by now; then nobody wants the answer.
+            // The window may be gone by now; then nobody needs the answer.
             let _ = send.send((!is_missing).then(|| chosen.unwrap_or_default()));
             ctx.request_repaint();
         });
     }
 
-    /// What the user chose, once; nothing if the dialog was cancelled.
+    /// Takes the user's choice, once; nothing if the dialog was cancelled.
     pub fn take_chosen(&mut self) -> Option<Chosen> {
         let chosen = match self.0.as_ref()?.1.try_recv() {
             Ok(chosen) => chosen,
@@ -155,22 +155,22 @@ impl FileDialog {
     }
 }
 
-/// Lets the user name a file of a kind.
+/// Asks the user for the name of a file of this kind.
 fn save_as(dialog: rfd::FileDialog, kind: &str, name: &str) -> Option<Vec<PathBuf>> {
     let dialog = dialog.add_filter(kind.to_uppercase(), &[kind]).set_file_name(format!("{name}.{kind}"));
     dialog.save_file().map(|file| vec![file])
 }
 
-/// Shows the page of Windows' settings on which the user says what opens a type of
-/// file. No program may decide that by itself.
+/// Opens the page of Windows' settings on which the user chooses the program for a file type. No
+/// program may decide that by itself.
 pub fn show_default_programs() -> io::Result<()> {
     let page = "ms-settings:defaultapps?registeredAppUser=highwater";
     let (program, first) = crate::platform::opener();
     Command::new(program).args(first.into_iter().chain([page])).spawn().map(drop)
 }
 
-/// Tells why there is no window to somebody who would see no text: on Windows, a
-/// program started from Explorer has nowhere to print.
+/// Shows why there is no window to users who would see no text: on Windows, a program started from
+/// Explorer has no console.
 pub fn tell_without_window(reason: &str) {
     if crate::platform::has_stderr() {
         return; // whoever called prints it

@@ -1,6 +1,6 @@
-//! What panels show in every frame and what changes seldom: made once for each
-//! change of trace, overview or sums, so that a frame does not go through all
-//! heaps. Cost: a sort of the heaps for each change.
+//! Data that panels show in every frame and that rarely changes. It is computed once for each change of
+//! trace, overview or sums, so that a frame does not go through all heaps. Cost: a sort of the heaps
+//! for each change.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -16,21 +16,21 @@ use crate::units::{Layer, Ticks};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
     Process(ProcessId),
-    /// How much of what a process has is known, which ran before the trace began.
+    /// How much of a process that was already running when the trace began is known.
     Earlier(ProcessId, Earlier),
     Layer(ProcessId, Layer),
     Heap(HeapId),
     /// The heading of the counters.
     Counters,
-    /// The name of an owner of counters, by its group.
+    /// The owner of some counters, by its group.
     CounterOwner(usize),
     Counter(CounterId),
-    /// The switch for the counters of other processes, and how many these are.
+    /// The switch for the counters of other processes, and how many of these there are.
     OtherCounters(usize),
 }
 
 impl Source {
-    /// Points that its line takes.
+    /// Height of its row in points.
     pub fn height(self) -> f32 {
         match self {
             Self::Process(_) => 26.0,
@@ -42,31 +42,31 @@ impl Source {
     }
 }
 
-/// What the user wants to see of the sources.
+/// The user's choices for the list of sources.
 #[derive(Debug, Default)]
 pub struct SourceChoice {
-    /// Only what has this in its name, and what it is in.
+    /// List only sources with this text in their name, and their parents.
     pub search: String,
-    /// Processes and layers that are closed.
+    /// Collapsed processes and layers.
     pub closed: BTreeSet<(ProcessId, Option<Layer>)>,
 }
 
-/// The summaries.
+/// The summaries that panels show.
 #[derive(Debug, Default)]
 pub struct Digest {
-    /// Processes by their largest heap, in them layers and heaps; then the counters.
+    /// Processes ordered by their largest heap, with their layers and heaps; then the counters.
     pub sources: Vec<Source>,
-    /// What the filters leave of each layer of a process in the interval of the tables.
+    /// The filtered numbers of each layer of a process, in the interval of the tables.
     pub numbers: KeyedMap<LayerOf, SourceNumbers>,
-    /// Where each of them begins, in points from the top, and where the last ends.
+    /// The top of each row in points, and finally the bottom of the last one.
     pub tops: Vec<f32>,
     /// Whether more than one process has heaps, so that names need the process.
     pub has_many_processes: bool,
-    /// Sums of each layer in which anything took part.
+    /// Sums of each layer that has any rows in the interval.
     pub layers: Vec<LayerSum>,
 }
 
-/// What a layer has in the interval of the tables.
+/// The sums of one layer in the interval of the tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LayerSum {
     pub layer: Layer,
@@ -77,7 +77,7 @@ pub struct LayerSum {
 }
 
 impl Digest {
-    /// The trace, its overview, the list of counters or what the user wants to see has changed.
+    /// Rebuilds the list of sources after a change of the trace, its overview, the counters or the user's choices.
     pub fn sources(&mut self, trace: &Trace, overview: &Overview, counters: &Counters, choice: &SourceChoice) {
         self.sources = heaps(trace, overview, choice);
         self.sources.extend(counter_sources(trace, counters));
@@ -92,7 +92,7 @@ impl Digest {
         self.has_many_processes = processes.any(|process| Some(process) != first);
     }
 
-    /// Something else is added up: what the filters leave by heap.
+    /// Rebuilds the sums from the filtered numbers by heap.
     pub fn layers(&mut self, trace: &Trace, by_heap: &[ByClass]) {
         self.numbers.clear();
         for (heap, sums) in trace.heaps.iter().zip(by_heap) {
@@ -110,7 +110,7 @@ impl Digest {
         self.layers = Layer::ALL.into_iter().filter_map(sum).collect();
     }
 
-    /// The layer that changed most; where none did, as at an instant, the one that has most.
+    /// The layer that changed most; if none did, as at an instant, the one with the most outstanding.
     pub fn leading_layer(&self) -> Option<LayerSum> {
         self.layers.iter().copied().max_by_key(|sum| (sum.impacting.unsigned_abs(), sum.outstanding))
     }
@@ -132,7 +132,7 @@ fn heaps(trace: &Trace, overview: &Overview, choice: &SourceChoice) -> Vec<Sourc
         let heap = &trace.heaps[h];
         (Reverse(largest[heap.process.0 as usize]), heap.process, heap.layer, Reverse(peak(h)))
     });
-    // What is searched for is shown wherever it is.
+    // A search shows its matches even in collapsed parents.
     let is_closed = |of: (ProcessId, Option<Layer>)| search.is_empty() && choice.closed.contains(&of);
     let mut sources = Vec::new();
     let (mut process, mut layer) = (None, None);
@@ -151,7 +151,7 @@ fn heaps(trace: &Trace, overview: &Overview, choice: &SourceChoice) -> Vec<Sourc
         if layer.replace(heap.layer) != Some(heap.layer) {
             sources.push(Source::Layer(heap.process, heap.layer));
         }
-        // Commit is a layer and its only heap in one.
+        // Commit has one heap, which is the layer itself.
         if heap.layer != Layer::Commit && !is_closed((heap.process, Some(heap.layer))) {
             sources.push(Source::Heap(HeapId(h as u32)));
         }
@@ -159,8 +159,8 @@ fn heaps(trace: &Trace, overview: &Overview, choice: &SourceChoice) -> Vec<Sourc
     sources
 }
 
-/// Bytes outstanding in the largest layer of a process, as far as the overview tells; `None` if it
-/// had pages when the trace began.
+/// Bytes outstanding in the largest layer of a process, as far as the overview knows; `None` if it had
+/// pages when the trace began.
 fn outstanding(trace: &Trace, overview: &Overview, process: ProcessId, at: Ticks) -> Option<u64> {
     let line = |layer| overview.layer((process, layer));
     let at_start = |line: &Series| line.points.first().is_some_and(|&(t, bytes)| t <= trace.span.from && bytes > 0);
@@ -170,7 +170,7 @@ fn outstanding(trace: &Trace, overview: &Overview, process: ProcessId, at: Ticks
     }
 }
 
-/// What a heap is found by.
+/// The names under which the search finds a heap.
 fn names(trace: &Trace, heap: usize) -> [String; 3] {
     let heap = &trace.heaps[heap];
     [trace.process(heap.process).label(), layer_label(heap.layer).to_owned(), heap_label(heap)]

@@ -1,5 +1,5 @@
-//! The open trace as the user sees it: view, selection, filter, open nodes, pins,
-//! and the latest answers to all that. Pure state: no drawing, no computing.
+//! The open trace as the user sees it: view, selection, filters, pins, marks, and the latest answers
+//! for them. Pure state: no drawing, no computing.
 
 mod commands;
 mod finding;
@@ -35,51 +35,51 @@ use crate::units::{Interval, Ticks};
 pub use finding::source_of;
 pub use steps::lasting;
 
-/// Bins of all lines together: many lines are drawn more coarsely, each without
-/// losing a peak, so that a frame costs the same.
+/// Bins of all lines together: many lines are drawn more coarsely, each without losing a peak, so that
+/// the cost of a frame stays the same.
 const ALL_BINS: usize = 8000;
 
 pub struct Document {
     pub job: JobId,
     pub inputs: Vec<Input>,
-    /// Keeps them from being written over.
+    /// Protects the input files from being overwritten.
     pub files: Arc<paths::Reading>,
     pub trace: Arc<Trace>,
     /// Whether the trace is still being loaded.
     growing: bool,
-    /// Whether a view of the end stays one while the trace grows.
+    /// Whether a view that ends at the trace's end keeps following it while the trace grows.
     pub follows_end: bool,
     pub history: History,
     pub pins: Vec<Ticks>,
     /// The user's marks, in order: edges of generations.
     pub marks: Vec<Ticks>,
-    /// A moment that is looked at: a line on the graph while the pointer is elsewhere.
+    /// The cursor: a moment drawn as a line on the graph while the pointer is elsewhere.
     pub cursor: Option<Ticks>,
-    /// What search, keys and menus act on.
+    /// The tab that search, keys and menus act on.
     pub tab: Tab,
-    /// What can be seen, that among it.
+    /// All visible tabs, including `tab`.
     in_sight: Vec<Tab>,
-    /// Points across the graph, set by its width.
+    /// Points across the graph; follows from its width.
     pub bins: usize,
     pub answers: Answers,
     pub counters: Counters,
     pub happenings: Happenings,
     pub digest: Digest,
     pub source_choice: SourceChoice,
-    /// Whose events were made marks when it was loaded.
+    /// The providers whose events were made marks when the trace was loaded.
     pub marked: Vec<String>,
-    /// Who wrote events.
+    /// The providers that have events in the trace.
     pub providers: Providers,
-    /// Names of frames and types, once the trace does not grow any more.
+    /// Names of frames and types, once the trace is live or no longer grows.
     pub names: Option<Names>,
     /// Which frames are folded away.
     pub fold: Fold,
-    /// How lines of tables read.
+    /// The wording and layout of table lines.
     pub reading: Reading,
     pub views: Views,
     /// Another trace to compare with.
     pub beside: Beside,
-    /// Whose lives the graph paints.
+    /// The selected row whose lifetimes are drawn on the graph.
     highlight: Option<Path>,
     arrangement: Arrangement,
     lanes: Lanes,
@@ -87,7 +87,7 @@ pub struct Document {
     colors: LineColors,
     needs_query: bool,
     user_acted: bool,
-    /// What the tables showed when a button of the mouse went down, while it is down.
+    /// The interval of the tables when a mouse button went down; `None` while none is down.
     held_since: Option<Interval>,
 }
 
@@ -137,12 +137,12 @@ impl Document {
         }
     }
 
-    /// Whether lines of tables keep their places: while the user drags, what is looked at stays.
+    /// Whether table lines keep their places: they do not jump while the user drags.
     pub fn holds_order(&self) -> bool {
         self.held_since.is_some()
     }
 
-    /// Whether a button of the mouse is down.
+    /// Holds the order of table lines while a mouse button is down.
     pub fn hold_order(&mut self, is_held: bool) {
         let interval = self.interval();
         match (is_held, self.held_since) {
@@ -162,39 +162,39 @@ impl Document {
         short_name(&self.inputs)
     }
 
-    /// Shows all frames, or folds away what is not the user's own.
+    /// Shows all frames, or folds away those outside the user's code.
     pub fn show_all_frames(&mut self, all: bool) {
         self.fold = if all { Fold::Nothing } else { Fold::Foreign };
         self.ask();
     }
 
-    /// Lets the lines of tables read otherwise.
+    /// Changes the wording and layout of table lines.
     pub fn read_as(&mut self, reading: Reading) {
         self.reading = reading;
         self.ask();
     }
 
-    /// There are new names of frames and types.
+    /// Asks again, with new names of frames and types.
     pub fn show_names(&mut self) {
         self.ask();
     }
 
-    /// What is known of names by now.
+    /// The names known so far.
     pub fn known_names(&self) -> Arc<symbols::Names> {
         self.names.as_ref().map(|names| Arc::clone(names.known())).unwrap_or_default()
     }
 
-    /// What the tables show: the selection, or the view.
+    /// The interval of the tables: the selection, or else the view.
     pub fn interval(&self) -> Interval {
         self.selection().unwrap_or_else(|| self.view())
     }
 
-    /// What is selected on the graph.
+    /// The interval selected on the graph.
     pub fn selection(&self) -> Option<Interval> {
         self.history.selection()
     }
 
-    /// What the graph shows.
+    /// The interval that the graph shows.
     pub fn view(&self) -> Interval {
         self.history.view()
     }
@@ -203,12 +203,12 @@ impl Document {
         self.needs_query
     }
 
-    /// Whether the user, and not the growing trace, asked for what is next; once.
+    /// Whether the next query was caused by the user and not by the growing trace; resets the flag.
     pub fn user_acted(&mut self) -> bool {
         std::mem::take(&mut self.user_acted)
     }
 
-    /// The query for the present state, if it has not been asked yet.
+    /// The query for the present state; `None` if it has been asked already.
     pub fn next_query(&mut self) -> Option<Query> {
         if !std::mem::take(&mut self.needs_query) {
             return None;
@@ -245,7 +245,7 @@ impl Document {
     }
 
     pub fn take_answer(&mut self, answer: Answer) {
-        // What was asked of another load speaks of other heaps.
+        // An answer about another load uses other heap numbers.
         if answer.document != self.job || answer.builder != self.trace.builder() {
             return;
         }
@@ -284,12 +284,12 @@ impl Document {
         }
     }
 
-    /// Frees of unknown blocks by place, and of how many places, once that is known.
+    /// Unmatched frees by place, and the number of places, once they are known.
     pub fn unmatched(&self) -> Option<(&[UnmatchedGroup], usize)> {
         self.answers.unmatched.as_ref().map(|(groups, all)| (groups.as_slice(), *all))
     }
 
-    /// Changes what has to be asked.
+    /// Marks the state as changed, so that a new query is sent.
     fn ask(&mut self) {
         self.needs_query = true;
         self.user_acted = true;
@@ -302,44 +302,44 @@ impl Document {
         }
     }
 
-    /// What is filtered.
+    /// The current filters.
     pub fn filters(&self) -> &Filters {
         self.history.filters()
     }
 
-    /// Which rows count now.
+    /// The rows that count now.
     pub fn scope(&self) -> Scope {
         self.filters().scope(self.interval())
     }
 
-    /// Small lines of what the filters leave, once they are known.
+    /// Small lines of the filtered rows, once they are known.
     pub fn left(&self) -> Option<&Overview> {
         self.answers.left.as_ref().filter(|(filters, _)| filters == self.filters()).map(|(_, left)| &**left)
     }
 
-    /// What is searched for in the table in sight.
+    /// The search text of the active table.
     pub fn searched(&self) -> Option<&str> {
         self.views.get(self.view_in_sight()?)?.searched()
     }
 
-    /// What can be seen besides the graph.
+    /// The visible tabs besides the graph.
     pub fn in_sight(&self) -> &[Tab] {
         &self.in_sight
     }
 
-    /// All views in sight, that on which keys act first.
+    /// All visible views, the one with the keys first.
     pub fn views_in_sight(&self) -> Vec<ViewId> {
         let view = |tab: &Tab| if let Tab::View(view) = *tab { Some(view) } else { None };
         let others = self.in_sight.iter().filter(|tab| **tab != self.tab).filter_map(view);
         view(&self.tab).into_iter().chain(others).collect()
     }
 
-    /// The same, as what the window does with them.
+    /// All visible views as panes, the one with the keys first.
     pub fn panes_in_sight(&self) -> impl Iterator<Item = &dyn Pane> {
         self.views_in_sight().into_iter().filter_map(|view| self.views.get(view))
     }
 
-    /// Something else can be seen from now on, `tab` among it.
+    /// Takes note that other tabs are visible now, `tab` being the active one.
     pub fn look_at(&mut self, tab: Tab, in_sight: Vec<Tab>) {
         for before in self.views_in_sight() {
             if !in_sight.contains(&Tab::View(before)) && !self.views.is_always_asked(before) {
@@ -350,7 +350,7 @@ impl Document {
         self.ask();
     }
 
-    /// The view that search, keys and menus act on, if it is not another tab.
+    /// The view that search, keys and menus act on; `None` if that tab is not a view.
     pub fn view_in_sight(&self) -> Option<ViewId> {
         match self.tab {
             Tab::View(view) => Some(view),
@@ -358,7 +358,7 @@ impl Document {
         }
     }
 
-    /// Lets the view in sight change.
+    /// Changes the active view.
     fn change_view(&mut self, change: impl FnOnce(&mut dyn Pane, &Self)) {
         let Some(view) = self.view_in_sight() else { return };
         self.with_views(|views, document| {
@@ -368,7 +368,7 @@ impl Document {
         });
     }
 
-    /// Lets the views change, which see the document without them.
+    /// Changes the views, which see the document without themselves.
     fn with_views<T>(&mut self, change: impl FnOnce(&mut Views, &Self) -> T) -> T {
         let mut views = std::mem::replace(&mut self.views, Views::none());
         let result = change(&mut views, self);

@@ -1,8 +1,9 @@
-//! Tables as files and as texts: all lines as they stand, of files with numbers as they are (bytes,
-//! seconds). Pictures are written in the same way.
+//! Export of tables to files and to text: all lines in their current order. Files contain raw numbers
+//! (bytes, seconds). Pictures are written in the same way.
 //!
-//! Workers write them, a line at a time, so that a table of millions of lines takes no more memory than a
-//! small one; a file is complete or not there. A text to copy has at most [`MOST_COPIED`] lines.
+//! Workers write them line by line, so that a table of millions of lines takes no more memory than a
+//! small one; a file is written completely or not at all. A text to copy has at most [`MOST_COPIED`]
+//! lines.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -20,31 +21,31 @@ use crate::export::{csv_cell, csv_line};
 use crate::paths::{self, Existing, Refusal};
 use crate::units::Ticks;
 
-/// A table as it was when somebody asked for it.
+/// A table as it was when the export was requested.
 pub trait Sheet: Send + Sync {
-    /// What it is called.
+    /// Title of the table.
     fn title(&self) -> &'static str;
     /// Titles of its columns.
     fn columns(&self) -> Vec<&'static str>;
     /// Number of lines.
     fn len(&self) -> usize;
-    /// What a line says, and how many others it stands under.
+    /// The depth of a line in the tree, and its values.
     fn line(&self, row: usize) -> (usize, Vec<Value>);
-    /// Whether lines stand under others.
+    /// Whether the table is a tree.
     fn is_tree(&self) -> bool {
         false
     }
 }
 
-/// A table whose lines stand under none: its cells are the same on the screen and in a file.
+/// A table without a tree: its cells are the same on the screen and in a file.
 pub trait FlatTable: Send + Sync {
-    /// What it is called.
+    /// Title of the table.
     const TITLE: &'static str;
     /// Its columns.
     fn columns() -> impl AsRef<[ListColumn]>;
     /// Number of lines.
     fn len(&self) -> usize;
-    /// What a cell says.
+    /// The value of a cell.
     fn value(&self, row: usize, column: usize) -> Value;
 }
 
@@ -66,17 +67,17 @@ impl<T: FlatTable> Sheet for T {
     }
 }
 
-/// What a table is written as.
+/// Format of an exported table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// As it is read, for the clipboard.
+    /// Values as on the screen, for the clipboard.
     Text,
     Csv,
     Json,
 }
 
 impl Format {
-    /// How files are called that have it.
+    /// File extension of the format.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Text => "txt",
@@ -85,7 +86,7 @@ impl Format {
         }
     }
 
-    /// What its button says.
+    /// Label of its button.
     pub fn label(self) -> &'static str {
         match self {
             Self::Text => "Copy table as text",
@@ -110,23 +111,23 @@ impl std::fmt::Debug for Export {
     }
 }
 
-/// Lines of a text for the clipboard: programs that take more of them at once are hard to find.
+/// Lines of a text for the clipboard: few programs can paste more.
 pub const MOST_COPIED: usize = 200_000;
 
-/// What became of an export.
+/// The result of an export.
 pub enum Done {
     Copied(String),
     Saved,
     Failed(String),
-    /// Nothing is at the place, or it may be replaced.
+    /// There is no file at this place, or it may be replaced.
     Free(Place),
-    /// A file is there.
+    /// A file exists there.
     Taken(Place),
-    /// Nothing may be written there.
+    /// Writing there is refused.
     Refused(Place, Refusal),
 }
 
-/// Exports on their way.
+/// Exports in progress.
 #[derive(Default)]
 pub struct Exports {
     done: Option<(mpsc::Sender<Done>, mpsc::Receiver<Done>)>,
@@ -162,7 +163,7 @@ impl HighwaterApp {
     pub(super) fn copy_table(&mut self, ctx: &egui::Context, sheet: Arc<dyn Sheet>) {
         self.exports.start(ctx, move || {
             let mut text = Vec::new();
-            // Memory takes everything.
+            // Writing to memory cannot fail.
             let _ = write(&*sheet, Format::Text, &mut text);
             Done::Copied(String::from_utf8_lossy(&text).into_owned())
         });
@@ -206,7 +207,7 @@ impl HighwaterApp {
     }
 }
 
-/// Writes a file; the old one stays whole if that fails.
+/// Writes a file; if that fails, the old one stays complete.
 fn save(file: &Path, existing: Existing, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     paths::write(file, existing, |draft| {
         let mut out = BufWriter::new(draft);
@@ -275,12 +276,12 @@ fn as_json(sheet: &dyn Sheet, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n]")
 }
 
-/// A title as a key: `Alloc/Commit Time` is `alloc_commit_time`.
+/// A title as a key: `Alloc/Commit Time` becomes `alloc_commit_time`.
 fn key(title: &str) -> String {
     title.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_")
 }
 
-/// A number as it is: bytes, or seconds.
+/// A number in bytes or seconds, without formatting.
 fn raw(value: &Value) -> serde_json::Value {
     match value {
         Value::Nothing | Value::Awaited => serde_json::Value::Null,

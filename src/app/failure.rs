@@ -1,25 +1,24 @@
-//! What went wrong, as the window says it: a sentence, and for faults of the
-//! program what a report of them needs.
+//! Errors as the window shows them: a sentence, and for internal errors the details for a bug report.
 
 use crate::load::Input;
 use crate::panics::Caught;
 
-/// One message above everything, until it is closed.
+/// One message at the top of the window, until it is closed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
     /// One sentence.
     pub text: String,
-    /// For the clipboard: what to put into a report.
+    /// For the clipboard: details for a bug report.
     pub details: Option<String>,
 }
 
 impl Failure {
-    /// Something that the user can understand and act on.
+    /// An error that the user can understand and act on.
     pub fn expected(text: String) -> Self {
         Self { text, details: None }
     }
 
-    /// A panic of a worker that was `doing` something (with its article) with some files.
+    /// A panic of a worker while `doing` something (with its article) with some files.
     pub fn internal(doing: &str, inputs: &[Input], caught: &Caught) -> Self {
         let files = inputs.iter().map(Input::name).collect::<Vec<_>>().join(" + ");
         let text = format!("An internal error stopped {doing} of {files} ({caught}). Please report it with the details.");

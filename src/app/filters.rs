@@ -1,14 +1,15 @@
-//! What is filtered: predicates, each a chip that the user can take away or turn round. A row
-//! must meet all of them.
+//! The filters: predicates, each shown as a chip that the user can remove or invert. A row must meet all of them.
 //!
-//! What they leave is one [`Scope`], and every number of the window is of it: tables, lines and their
-//! headings, sources, landmarks and findings, frames, sums between pins. What is of the whole capture
-//! (counters, losses, frees of unknown blocks) is no sum of rows, and says so where it stands.
+//! The rows that pass the filters are one [`Scope`], and every number in the window refers to it:
+//! tables, lines and their headings, sources, landmarks and findings, frames, sums between pins.
+//! Numbers of the whole capture (counters, losses, unmatched frees) are not sums of rows, and are
+//! labelled so.
 //!
-//! Predicates about places in the tree, types and functions are about sites, so they are a
-//! [`Mask`](crate::query::Mask), made by a worker in a pass over the sites. Those about rows themselves are a set
-//! of rows, which takes a pass over the rows, once; so are those about lifetime classes, which are of the
-//! rows that have that class in the interval of the tables, wherever these are looked at.
+//! Predicates about places in the tree, types and functions concern sites, so they become a
+//! [`Mask`](crate::query::Mask), which a worker makes in a pass over the sites. Predicates about single
+//! rows become a set of rows, which takes one pass over the rows. So do predicates about lifetime
+//! classes: they select the rows that have that class in the interval of the tables, whichever interval
+//! is looked at.
 
 mod known;
 
@@ -19,7 +20,7 @@ pub use known::Known;
 use crate::query::{Filter, KeyMap, Path, RowCondition, TypeKey};
 use crate::units::{Interval, Tid};
 
-/// What a row can be asked for.
+/// A condition on rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Predicate {
     /// Under a node of the tree.
@@ -30,11 +31,11 @@ pub enum Predicate {
     Function(Arc<str>),
     /// Allocated by a function of that module.
     Module(Arc<str>),
-    /// Kept by the owner of that name.
+    /// Kept alive by the owner of that name.
     Owner(Arc<str>),
-    /// With a stack to which rules give that name, or none.
+    /// With a stack that rules tag with this name, or that no rule tags.
     Tag(Arc<str>),
-    /// Itself of that kind; and what a user calls that.
+    /// A condition on the row itself, with its name for the user.
     Row(RowCondition, Arc<str>),
 }
 
@@ -45,39 +46,39 @@ impl Predicate {
     }
 }
 
-/// A predicate that rows must meet, or must not.
+/// A predicate that rows must meet, or must not meet if it is excluded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chip {
     pub what: Predicate,
     pub is_excluded: bool,
 }
 
-/// What the filters leave: which rows count, wherever a number is shown.
+/// The rows that pass the filters: those that count wherever a number is shown.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scope {
     pub filters: Filters,
-    /// The interval in which lifetime classes are meant, where filters ask for some.
+    /// The interval for lifetime classes; `None` if no filter uses them.
     pub interval: Option<Interval>,
 }
 
-/// All chips.
+/// All chips; a row must pass every one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Filters {
     chips: Vec<Chip>,
 }
 
 impl Chip {
-    /// Rows must meet it.
+    /// Keeps only the rows that meet the predicate.
     pub fn only(what: Predicate) -> Self {
         Self { what, is_excluded: false }
     }
 
-    /// Rows must not meet it.
+    /// Leaves out the rows that meet the predicate.
     pub fn without(what: Predicate) -> Self {
         Self { what, is_excluded: true }
     }
 
-    /// Whether it tells rows of one place apart.
+    /// Whether rows of one site can differ in it.
     fn is_about_rows(&self) -> bool {
         match &self.what {
             Predicate::Row(..) => true,
@@ -86,14 +87,14 @@ impl Chip {
         }
     }
 
-    /// Whether the same row meets it in one interval and not in another.
+    /// Whether a row can meet it in one interval and not in another.
     fn is_about_lives(&self) -> bool {
         matches!(&self.what, Predicate::Under(path) if path.iter().any(|key| key.tells_rows_apart()))
     }
 }
 
 impl Filters {
-    /// Whether nothing is left out.
+    /// Whether nothing is filtered out.
     pub fn is_all(&self) -> bool {
         self.chips.is_empty()
     }
@@ -102,7 +103,7 @@ impl Filters {
         &self.chips
     }
 
-    /// The node to which everything is filtered, if there is one.
+    /// The nodes that the filters include, as a filter; empty without such a chip.
     pub fn under(&self) -> Filter {
         let node = |chip: &Chip| match &chip.what {
             Predicate::Under(path) if !chip.is_excluded => Some(path.clone()),
@@ -111,7 +112,7 @@ impl Filters {
         Filter { any: self.chips.iter().filter_map(node).collect() }
     }
 
-    /// The type to which everything is filtered.
+    /// The type that the filters include, if any.
     pub fn chosen_type(&self) -> Option<&TypeKey> {
         self.chips.iter().find_map(|chip| match &chip.what {
             Predicate::Type(key) if !chip.is_excluded => Some(key),
@@ -119,49 +120,49 @@ impl Filters {
         })
     }
 
-    /// What they leave while the tables show an interval.
+    /// The scope of these filters while the tables show an interval.
     pub fn scope(&self, interval: Interval) -> Scope {
         let is_needed = self.chips.iter().any(Chip::is_about_lives);
         Scope { filters: self.clone(), interval: is_needed.then_some(interval) }
     }
 
-    /// Whether types have to be known to tell which rows count.
+    /// Whether types must be known to evaluate the filters.
     pub fn need_types(&self) -> bool {
         self.chips.iter().any(|chip| matches!(chip.what, Predicate::Type(_)))
     }
 
-    /// Whether functions have to be.
+    /// Whether functions must be known to evaluate the filters.
     pub fn need_functions(&self) -> bool {
         let needs = |chip: &Chip| matches!(chip.what, Predicate::Function(_) | Predicate::Module(_) | Predicate::Tag(_));
         self.chips.iter().any(needs)
     }
 
-    /// Whether the names that rules give have to be.
+    /// Whether the tags of stack rules must be known to evaluate the filters.
     pub fn need_tags(&self) -> bool {
         self.chips.iter().any(|chip| matches!(chip.what, Predicate::Tag(_)))
     }
 
-    /// Whether the owners of memory have to be.
+    /// Whether the owners of memory must be known to evaluate the filters.
     pub fn need_owners(&self) -> bool {
         self.chips.iter().any(|chip| matches!(chip.what, Predicate::Owner(_)))
     }
 
-    /// Whether the rows that count follow from names.
+    /// Whether the rows that pass depend on names.
     pub fn need_names(&self) -> bool {
         self.need_types() || self.need_functions() || self.need_owners()
     }
 
-    /// The chips that `counts`.
+    /// Only the chips for which `counts` is true.
     pub fn only(&self, counts: impl Fn(&Chip) -> bool) -> Self {
         Self { chips: self.chips.iter().filter(|chip| counts(chip)).cloned().collect() }
     }
 
-    /// The chips about rows themselves.
+    /// Only the chips about single rows.
     pub fn about_rows(&self) -> Self {
         self.only(Chip::is_about_rows)
     }
 
-    /// One more. To choose a node or a type takes the place of the one chosen before.
+    /// Adds a chip. Choosing a node or a type replaces the one chosen before.
     pub fn add(&mut self, chip: Chip) {
         let is_choice = |what: &Predicate| matches!(what, Predicate::Under(_) | Predicate::Type(_));
         let is_of_kind = |other: &Chip| std::mem::discriminant(&other.what) == std::mem::discriminant(&chip.what);
@@ -170,22 +171,22 @@ impl Filters {
         self.chips.push(chip);
     }
 
-    /// Takes one away, if it is there.
+    /// Removes the chip of a predicate, if there is one.
     pub fn remove(&mut self, what: &Predicate) {
         self.chips.retain(|chip| chip.what != *what);
     }
 
-    /// Takes away what chooses a node.
+    /// Removes the chip that includes a node.
     pub fn remove_node(&mut self) {
         self.chips.retain(|chip| chip.is_excluded || !matches!(chip.what, Predicate::Under(_)));
     }
 
-    /// The opposite of one.
+    /// Inverts the chip of a predicate.
     pub fn turn(&mut self, what: &Predicate) {
         self.chips.iter_mut().filter(|chip| chip.what == *what).for_each(|chip| chip.is_excluded = !chip.is_excluded);
     }
 
-    /// Paths in them are called otherwise from now on, or are gone; so are single rows.
+    /// Renumbers the paths in the chips; chips with a path that is gone, or about single rows, are dropped.
     pub fn renumber(&mut self, map: &KeyMap) {
         self.chips.retain_mut(|chip| match &mut chip.what {
             Predicate::Under(path) => map.path(path).map(|new| *path = new).is_some(),
@@ -194,7 +195,7 @@ impl Filters {
         });
     }
 
-    /// All paths in them.
+    /// The paths in all chips.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.chips.iter().filter_map(|chip| match &chip.what {
             Predicate::Under(path) => Some(path),

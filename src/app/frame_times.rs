@@ -1,12 +1,12 @@
-//! What frames cost: if `HIGHWATER_FRAME_TIMES` names a file, each pass of the window
-//! adds a line there: number of the frame, milliseconds of logic, of the rest of the
-//! pass (panels and egui's own work), and of tessellation, then the triangles' corners,
-//! the moment in seconds since 1970, and how far the window is: 0 nothing to show yet,
-//! 1 a graph is drawn, 2 the trace is complete and all is answered.
+//! Measures the cost of frames: if `HIGHWATER_FRAME_TIMES` names a file, each pass of the window adds a
+//! line with: the frame's number; the milliseconds of logic, of the rest of the pass (panels and egui's
+//! own work) and of tessellation; the number of vertices; the time in seconds since 1970; and the
+//! window's stage: 0 nothing to show yet, 1 a graph is drawn, 2 the trace is complete and all queries
+//! are answered.
 //!
-//! Painting and waiting for the screen are left out. The time is what the thread got
-//! of a processor where the system tells it (Linux), else that of the clock.
-//! Tessellation is measured on a copy of the shapes, before the window's own.
+//! Painting and waiting for the screen are left out. The time is the thread's CPU time where the system
+//! reports it (Linux), else wall-clock time. Tessellation is measured on a copy of the shapes, before
+//! the window's own.
 
 use std::fs::File;
 use std::io::Write;
@@ -18,7 +18,7 @@ use eframe::egui;
 
 use crate::paths::{self, Existing};
 
-/// Begins to measure if it is asked for.
+/// Starts measuring if the environment variable is set.
 pub fn install(ctx: &egui::Context) {
     let Some(path) = std::env::var_os("HIGHWATER_FRAME_TIMES") else { return };
     match paths::create(Path::new(&path), Existing::GivesWay) {
@@ -38,21 +38,21 @@ pub fn measure_logic(ctx: &egui::Context, logic: impl FnOnce()) {
     times.lock().logic += thread_time().saturating_sub(start);
 }
 
-/// Notes how far the window is, in the numbers that the file has for it.
+/// Notes the window's stage, by its number in the file.
 pub fn note_stage(ctx: &egui::Context, stage: u8) {
     if let Some(times) = ctx.plugin_opt::<FrameTimes>() {
         times.lock().stage = stage;
     }
 }
 
-/// What this thread has run so far.
+/// The time that this thread has run so far.
 fn thread_time() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
     let clock = || START.get_or_init(Instant::now).elapsed();
     if !cfg!(target_os = "linux") {
         return clock();
     }
-    // The kernel brings the number up to date when the thread leaves its processor.
+    // The kernel updates the number when the thread gives up its CPU.
     std::thread::yield_now();
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split_whitespace().next().and_then(|word| word.parse().ok());

@@ -1,5 +1,4 @@
-//! The lines of the graph: one a layer of a process, a heap or a C++ type, or the types of a
-//! layer one on the other.
+//! The lines of the graph: one for each layer of a process, heap or C++ type, or the types of one layer stacked.
 
 use std::sync::Arc;
 
@@ -11,53 +10,53 @@ use crate::model::{Clock, CounterId, HeapId, ProcessId, Trace};
 use crate::query::{KeyMap, Series, TypeKey};
 use crate::units::{Layer, Ticks};
 
-/// How the lines stand.
+/// The arrangement of the lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrangement {
     /// One below the other, each with a scale of its own.
     #[default]
     Lanes,
-    /// All in one scale.
+    /// All lines on one scale.
     Together,
 }
 
-/// What there is a line for.
+/// The kind of lines that the graph has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Split {
-    /// Each layer of a process, or each heap, tracker and process's commit: the user's choice.
+    /// Each layer of a process, or each heap, tracker and process's commit, as the user chooses.
     #[default]
     Sources,
-    /// Each allocated type in each layer, as far as they are large.
+    /// The largest allocated types of each layer.
     Types,
     /// The types of one layer, stacked: layers nest, so their sizes are never added.
     Stack(Layer),
 }
 
-/// Whose line it is.
+/// The subject of a line.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum LineOf {
     /// All heaps of a layer in a process.
     Layer(ProcessId, Layer),
     Heap(HeapId),
-    /// What a lane is opened to: a type or a function of a layer in a process.
+    /// A part of an expanded lane: a type or a function of a layer in a process.
     Part(ProcessId, Layer, Arc<str>),
     Type(TypeKey),
-    /// All types of a layer without a line of their own.
+    /// All types of a layer that have no line of their own.
     OtherTypes(Layer),
     Counter(CounterId),
-    /// What programs did meanwhile.
+    /// Something the programs did: marks, frames or CPU use.
     Happening(Happening),
 }
 
 impl LineOf {
-    /// What a heap's own line is called; commit is a layer and its only heap in one.
+    /// The subject of a heap's own line. Commit has one heap per process, which stands for its layer.
     pub fn of_heap(trace: &Trace, id: HeapId) -> Self {
         let heap = trace.heap(id);
         if heap.layer == Layer::Commit { Self::Layer(heap.process, heap.layer) } else { Self::Heap(id) }
     }
 
-    /// The same where heaps and processes have other numbers, if it is still there.
+    /// The subject with new numbers of heaps, processes and counters; `None` if it no longer exists.
     pub fn renumbered(&self, map: &KeyMap) -> Option<Self> {
         Some(match self {
             Self::Layer(process, layer) => Self::Layer(map.process(*process)?, *layer),
@@ -74,7 +73,7 @@ impl LineOf {
 pub struct GraphLine {
     pub of: LineOf,
     pub line: Series,
-    /// The same in seconds and bytes, ready to be drawn.
+    /// The line in seconds and bytes, ready to be drawn.
     pub points: Arc<[PlotPoint]>,
 }
 
@@ -92,7 +91,7 @@ pub fn points(clock: Clock, line: &Series) -> Arc<[PlotPoint]> {
 /// The lines of the view.
 pub struct Graph {
     pub split: Split,
-    /// Of a stack the lowest first; each goes as high as all up to it.
+    /// In a stack the lowest first; each line is the sum of itself and all lines below it.
     pub lines: Vec<GraphLine>,
 }
 
@@ -106,13 +105,13 @@ impl Graph {
         matches!(self.split, Split::Stack(_))
     }
 
-    /// The line of something.
+    /// The line with this subject.
     pub fn line(&self, of: &LineOf) -> Option<&GraphLine> {
         self.lines.iter().find(|line| line.of == *of)
     }
 
-    /// What is outstanding of each at `t`, and of a stack in all; nothing where the lines
-    /// of another view do not reach.
+    /// The outstanding size of each line at `t`, and the total of a stack. Lines of another view that
+    /// do not reach `t` are left out.
     pub fn values_at(&self, t: Ticks) -> (Vec<(&LineOf, u64)>, Option<u64>) {
         let mut below = 0;
         let of_line = |line: &GraphLine| line.line.is_known_at(t).then(|| line.line.value_at(t));
@@ -125,7 +124,7 @@ impl Graph {
         (values, self.lines.last().filter(|_| self.is_stacked()).and_then(of_line))
     }
 
-    /// Where the highest line ends.
+    /// The peak of the highest line.
     pub fn peak(&self) -> u64 {
         self.lines.iter().map(|line| line.line.peak).max().unwrap_or(0)
     }

@@ -1,6 +1,6 @@
-//! What programs did while memory changed, as the graph draws it beside its lines: marks on the
-//! axis of time, a lane of a program's frames, and one of processors. Which of it is asked for,
-//! and the latest answer.
+//! What programs did while memory changed, drawn beside the graph's lines: marks on the time axis, a
+//! lane with a program's frames, and a lane of CPU use. Holds which of these are requested, and the
+//! latest answer.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +11,22 @@ use crate::model::{PresentLane, ProcessId, Trace};
 use crate::query::{FrameBar, FrameTimes, Key, MarkSpot, chain_label, frame_lanes, main_frames};
 use crate::units::{Interval, Layer, Ticks};
 
-/// What of it can be drawn.
+/// A kind of activity that can be drawn.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Happening {
-    /// Marks on the axis of time.
+    /// Marks on the time axis.
     Marks,
     /// The frames of a program, in a lane.
     Frames,
-    /// What processors ran, in a lane.
+    /// CPU use, in a lane.
     Processors,
 }
 
 impl Happening {
-    /// All there is, from the top.
+    /// All kinds, from top to bottom.
     pub const ALL: [Self; 3] = [Self::Marks, Self::Frames, Self::Processors];
 
-    /// Whether a trace has any of it.
+    /// Whether a trace has data of this kind.
     pub fn is_in(self, trace: &Trace) -> bool {
         match self {
             Self::Marks => !trace.activity.marks.list.is_empty(),
@@ -35,7 +35,7 @@ impl Happening {
         }
     }
 
-    /// What it is called.
+    /// Name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             Self::Marks => "Marks",
@@ -45,69 +45,69 @@ impl Happening {
     }
 }
 
-/// Frames of which swap chain, and what of their memory.
+/// The frames of one swap chain, with the layer whose allocations are summed for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FramesOf {
-    /// Its number in [`Activity::presents`](crate::model::Activity).
+    /// The chain's number in [`Activity::presents`](crate::model::Activity).
     pub chain: usize,
     pub layer: Layer,
 }
 
-/// What is asked for the graph.
+/// The request for the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Asked {
     pub marks: bool,
-    /// The swap chain that is meant, whether or not it is drawn.
+    /// The swap chain in scope, whether or not it is drawn.
     pub chain: Option<usize>,
     pub frames: Option<FramesOf>,
-    /// The process whose share is drawn by itself.
+    /// The process whose share of the CPUs has its own line.
     pub processors: Option<Option<ProcessId>>,
 }
 
-/// The frames of a view.
+/// The frames in a view.
 #[derive(Debug)]
 pub struct FramesShown {
     pub of: FramesOf,
     /// In order of time.
     pub bars: Vec<FrameBar>,
-    /// The most bytes that a frame of a bar allocated: the median, and the largest.
+    /// The median and the maximum over the bars of the most bytes that one frame of a bar allocated.
     pub allocated: (u64, u64),
-    /// Of those in the bars.
+    /// Frame times of the frames in the bars.
     pub times: FrameTimes,
-    /// Whether it is known what was allocated in them.
+    /// Whether the sums of allocations are known.
     pub has_sums: bool,
 }
 
 impl FramesShown {
-    /// The most bytes that frames allocate, in bars.
+    /// The median and the maximum of the bars' largest allocations.
     pub fn allocated(bars: &[FrameBar]) -> (u64, u64) {
         let mut all: Vec<u64> = bars.iter().map(|bar| bar.most_allocated).collect();
         all.sort_unstable();
         (all.get(all.len() / 2).copied().unwrap_or(0), all.last().copied().unwrap_or(0))
     }
 
-    /// How far a bar stands out by what a frame of it allocated, from 0 for what is usual to 1: of frames that all
-    /// allocate alike none does.
+    /// How far the largest allocation in a bar exceeds the usual, from 0 to 1. If all frames allocate
+    /// alike, it is 0 for each.
     pub fn excess(&self, bar: &FrameBar) -> f32 {
         let (usual, most) = self.allocated;
         let all = (most - usual).max(usual).max(1);
-        // By its root: a tenth of the most is seen, too.
+        // The square root makes a tenth of the maximum visible too.
         (bar.most_allocated.saturating_sub(usual) as f64 / all as f64).sqrt() as f32
     }
 }
 
-/// What processors ran, in thousandths of one.
+/// CPU use, in thousandths of one CPU.
 #[derive(Debug)]
 pub struct ProcessorsShown {
-    /// Whose share is drawn by itself.
+    /// The process whose share has its own line.
     pub process: Option<ProcessId>,
     pub own: Option<GraphLine>,
     pub all: GraphLine,
-    /// Of the view: of the process, or else of all.
+    /// The average over the view: of the process, else of all.
     pub average: u64,
 }
 
-/// What a worker answers.
+/// The worker's answer.
 #[derive(Debug, Default)]
 pub struct Happened {
     /// Marks as they are drawn.
@@ -116,7 +116,7 @@ pub struct Happened {
     pub processors: Option<ProcessorsShown>,
 }
 
-/// State of a document.
+/// The activity lanes' state in a document.
 #[derive(Debug, Default)]
 pub struct Happenings {
     hidden: BTreeSet<Happening>,
@@ -126,24 +126,24 @@ pub struct Happenings {
 }
 
 impl Happenings {
-    /// Shows something or not.
+    /// Shows or hides a kind of activity.
     pub fn show(&mut self, what: Happening, shown: bool) {
         _ = if shown { self.hidden.remove(&what) } else { self.hidden.insert(what) };
     }
 
-    /// All has other numbers from now on.
+    /// Forgets the chosen chain and the answer, whose numbers are no longer valid.
     pub fn renumber(&mut self) {
         (self.chain, self.answer) = (None, Happened::default());
     }
 }
 
 impl Document {
-    /// Whether something is drawn: the trace has it, and nobody has hidden it.
+    /// Whether a kind is drawn: the trace has it, and the user has not hidden it.
     pub fn draws(&self, what: Happening) -> bool {
         what.is_in(&self.trace) && !self.happenings.hidden.contains(&what)
     }
 
-    /// What is asked for the graph.
+    /// The request for the graph.
     pub fn asked_happenings(&self) -> Asked {
         let frames = self.frames_in_scope();
         Asked {
@@ -154,8 +154,8 @@ impl Document {
         }
     }
 
-    /// The frames that are meant: of the chain that the user has chosen, else of that of the process
-    /// in scope, else of that with most. The layer is that of the filter, else the largest.
+    /// The frames in scope: those of the chain that the user has chosen, else of the process in scope,
+    /// else of the chain with the most frames. The layer is that of the filter, else the largest.
     pub fn frames_in_scope(&self) -> Option<FramesOf> {
         let presents = &self.trace.activity.presents;
         let chosen = self.happenings.chain.filter(|&chain| presents.get(chain).is_some_and(|lane| lane.frames() > 0));
@@ -168,12 +168,12 @@ impl Document {
         Some(FramesOf { chain, layer: layer_of_filter(self).or_else(largest).unwrap_or(Layer::Heap) })
     }
 
-    /// A swap chain.
+    /// A swap chain, by its number.
     pub fn chain(&self, chain: usize) -> Option<&PresentLane> {
         self.trace.activity.presents.get(chain)
     }
 
-    /// What swap chains are called, and whose they are, those with most frames first.
+    /// The swap chains by number, with names that include their process, those with the most frames first.
     pub fn chain_names(&self) -> Vec<(usize, String)> {
         let lanes = frame_lanes(&self.trace);
         let name = |&(number, lane): &(usize, &PresentLane)| {
@@ -183,12 +183,12 @@ impl Document {
         lanes.iter().map(name).collect()
     }
 
-    /// The process that is meant: that of the filter, else the largest.
+    /// The process in scope: that of the filter, else the largest.
     pub fn process_in_scope(&self) -> Option<ProcessId> {
         self.process_of_filter().or_else(|| self.lanes().first().map(|lane| lane.of.0))
     }
 
-    /// The process in which all is that the filter leaves, if it is one.
+    /// The process to which the filters restrict everything, if it is a single one.
     fn process_of_filter(&self) -> Option<ProcessId> {
         let paths = &self.filters().under().any;
         let mut processes = paths.iter().map(|path| match path.first() {
@@ -200,12 +200,12 @@ impl Document {
     }
 }
 
-/// A share of processors that is drawn, from thousandths of one.
+/// CPU use in percent, from thousandths of one CPU.
 pub fn percent_of_processor(thousandths: u64) -> String {
     format!("{:.0} %", thousandths as f64 / 10.0)
 }
 
-/// A view so long, if an interval fits into it, that has it in its middle.
+/// A view of this length with the interval in its middle; longer if the interval would not fit.
 pub fn centered(interval: Interval, length: i64, span: Interval) -> Interval {
     let length = length.max(interval.len() + interval.len() / 4).min(span.len());
     let middle = interval.from.0.saturating_add(interval.len() / 2);

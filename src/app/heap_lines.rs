@@ -1,5 +1,4 @@
-//! Which heaps have a line on the graph: the largest of what the filter lets through,
-//! but for what the user switched on or off by hand.
+//! Which heaps have a line on the graph: the largest ones that pass the filter; the user's own switches take precedence.
 
 use std::cmp::Reverse;
 
@@ -8,12 +7,12 @@ use super::by_hand::ByHand;
 use crate::model::{HeapId, Trace};
 use crate::query::{Filter, Key};
 
-/// Lines of the graph at first; more can be switched on one by one.
+/// Lines of the graph at first; the user can switch on more.
 const FIRST_LINES: usize = 8;
-/// Lines of the graph at most: more cannot be told apart, and would cost each frame.
+/// Maximum number of lines: more could not be told apart, and would slow down each frame.
 const MAX_LINES: usize = 32;
 
-/// See the module.
+/// The heaps that have a line.
 #[derive(Debug, Default)]
 pub struct HeapLines {
     by_hand: ByHand<HeapId>,
@@ -26,14 +25,14 @@ impl HeapLines {
         &self.heaps
     }
 
-    /// How the user switched a heap's line on or off, if so.
+    /// How the user switched a heap's line; `None` if they did not.
     pub fn by_hand(&self, heap: HeapId) -> Option<bool> {
         self.by_hand.get(heap)
     }
 
-    /// Decides anew; whether that changed anything. A filter on heaps that are all
-    /// switched off shows them all the same. What the overview knows to be empty
-    /// throughout is no source.
+    /// Chooses again; returns whether the choice changed. If the filter selects only heaps that are
+    /// switched off, they are shown anyway. Heaps that the overview knows to be empty throughout are
+    /// left out.
     pub fn choose(&mut self, trace: &Trace, filter: &Filter, overview: &Overview) -> bool {
         let mut ranked: Vec<usize> = sources(trace, filter, overview).collect();
         ranked.sort_by_key(|&heap| Reverse(overview.peak(heap)));
@@ -48,23 +47,23 @@ impl HeapLines {
         before != self.heaps
     }
 
-    /// Shows a heap's line or not, whatever its size.
+    /// Shows or hides a heap's line, whatever its size.
     pub fn show(&mut self, heap: HeapId, shown: bool) {
         self.by_hand.switch(heap, shown);
     }
 
-    /// The heaps have other numbers from now on, or are gone.
+    /// Renumbers the heaps; those without a new number are dropped.
     pub fn renumber(&mut self, number: impl Fn(HeapId) -> Option<HeapId>) {
         self.by_hand.renumber(number);
     }
 }
 
-/// Heaps of which there is something to draw.
+/// The heaps that pass the filter and are not known to be empty.
 pub fn sources(trace: &Trace, filter: &Filter, overview: &Overview) -> impl Iterator<Item = usize> {
     (0..trace.heaps.len()).filter(|&heap| overview.may_have(heap) && admits(trace, filter, heap))
 }
 
-/// Whether the filter lets anything of a heap through.
+/// Whether the filter lets any of a heap's rows through.
 fn admits(trace: &Trace, filter: &Filter, heap: usize) -> bool {
     let id = HeapId(heap as u32);
     let heap = trace.heap(id);

@@ -1,36 +1,36 @@
-//! The texts of the help: the guide and the glossary of `docs`, which the program carries. They
-//! are taken apart once, into parts as their headings have them and these into blocks, so that
-//! a frame shows one part.
+//! The texts of the help: the guide and the glossary of `docs`, which are built into the program. They
+//! are parsed once, into parts by their headings and each part into blocks, so that a frame shows one
+//! part.
 
 use std::sync::LazyLock;
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-/// Where the help is open.
+/// The page at which the help is open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Page {
-    /// A part of the guide, by its number.
+    /// A part of the guide, by its index.
     Guide(usize),
     Glossary,
 }
 
-/// What stands under one heading.
+/// The text under one heading.
 #[derive(Debug, Default)]
 pub struct Part {
     pub title: String,
     pub blocks: Vec<Block>,
 }
 
-/// A piece of a part.
+/// A block of a part.
 #[derive(Debug)]
 pub enum Block {
     Heading(String),
     Paragraph(Vec<Run>),
     /// An entry of a list.
     Item(Vec<Run>),
-    /// Lines of code or of a terminal.
+    /// Lines of code or terminal output.
     Code(String),
-    /// Lines of cells; the first is the heading.
+    /// Rows of cells; the first row is the heading.
     Table(Vec<Vec<Vec<Run>>>),
 }
 
@@ -38,7 +38,7 @@ pub enum Block {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Run {
     pub text: String,
-    /// A name of the window, or what a paragraph is about.
+    /// Whether it is bold: a name in the window, or the subject of a paragraph.
     pub is_strong: bool,
     pub is_code: bool,
 }
@@ -56,14 +56,14 @@ pub fn glossary() -> Option<&'static Part> {
     GLOSSARY.first()
 }
 
-/// The runs of one paragraph.
+/// Parses one paragraph into runs.
 pub fn runs(text: &str) -> Vec<Run> {
     let mut reader = Reader::default();
     Parser::new(text).for_each(|event| reader.read(event));
     reader.runs
 }
 
-/// Takes a text apart; a part begins with each heading down to a level.
+/// Parses a text; each heading down to `level` begins a part.
 fn parts(text: &str, level: HeadingLevel) -> Vec<Part> {
     let mut reader = Reader { level: Some(level), ..Reader::default() };
     Parser::new_ext(text, Options::ENABLE_TABLES).for_each(|event| reader.read(event));
@@ -72,14 +72,14 @@ fn parts(text: &str, level: HeadingLevel) -> Vec<Part> {
 
 #[derive(Default)]
 struct Reader {
-    /// Down to which a heading begins a part; `None` without parts.
+    /// The deepest level of heading that begins a part; `None` without parts.
     level: Option<HeadingLevel>,
     parts: Vec<Part>,
-    /// The text of the block that is read.
+    /// The text of the block being read.
     runs: Vec<Run>,
-    /// Marks around the present text, one in the other.
+    /// Nesting depth of bold marks around the current text.
     strong: usize,
-    /// Pictures have no place here.
+    /// Nesting depth of pictures, which are not shown.
     pictures: usize,
     items: usize,
     table: Vec<Vec<Vec<Run>>>,
@@ -149,7 +149,7 @@ impl Reader {
         }
     }
 
-    /// Ends the block that is read, unless there was nothing but a picture in it.
+    /// Ends the block being read, unless it contains nothing but a picture.
     fn block(&mut self, make: impl FnOnce(Vec<Run>) -> Block) {
         let runs = std::mem::take(&mut self.runs);
         if runs.iter().any(|run| !run.text.trim().is_empty()) {

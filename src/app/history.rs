@@ -1,15 +1,15 @@
-//! Where the user is, and the way there: what the graph shows, what is selected and what is
-//! filtered. Every step can be undone and done again.
+//! The user's navigation history: the visible interval, the selection and the filters. Every step can
+//! be undone and redone.
 
 use std::time::Instant;
 
 use super::filters::Filters;
 use crate::units::Interval;
 
-/// Wheel steps closer than this are one step of the history.
+/// Wheel steps closer together than this are one step of the history.
 const STEP_SECONDS: f32 = 0.6;
 
-/// One place on the way.
+/// One stop of the history.
 #[derive(Clone, PartialEq, Debug)]
 struct Stop {
     view: Interval,
@@ -17,7 +17,7 @@ struct Stop {
     selection: Option<Interval>,
 }
 
-/// See the module.
+/// The current stop, with those to go back and forward to.
 #[derive(Clone, Debug)]
 pub struct History {
     now: Stop,
@@ -44,7 +44,7 @@ impl History {
         &self.now.filters
     }
 
-    /// All filters, those on the way back and forward too, to be given other numbers.
+    /// All filters, including those to go back and forward to, for renumbering.
     pub fn all_filters(&mut self) -> impl Iterator<Item = &mut Filters> {
         self.stops().map(|stop| &mut stop.filters)
     }
@@ -53,28 +53,27 @@ impl History {
         self.back.iter_mut().chain(&mut self.forward).chain([&mut self.now])
     }
 
-    /// All there is has grown: views of all of it go on showing all of it, also those on
-    /// the way back.
+    /// Extends stops that show the whole trace after it has grown, including those to go back to.
     pub fn grow(&mut self, all: Interval, to: Interval) {
         self.stops().filter(|stop| stop.view == all).for_each(|stop| stop.view = to);
     }
 
-    /// Changes the view without leaving a trace: it follows what grows.
+    /// Changes the view without a step in the history, to follow a growing trace.
     pub fn follow(&mut self, view: Interval) {
         self.now.view = view;
     }
 
-    /// What is selected.
+    /// The selected interval.
     pub fn selection(&self) -> Option<Interval> {
         self.now.selection
     }
 
-    /// Goes to another view; the ways forward are forgotten.
+    /// Goes to another view; the stops to go forward to are forgotten.
     pub fn go(&mut self, view: Interval) {
         self.go_to(Stop { view, ..self.now.clone() });
     }
 
-    /// Goes to another view, where nothing is selected.
+    /// Goes to another view and clears the selection.
     pub fn go_into(&mut self, view: Interval) {
         self.go_to(Stop { view, selection: None, ..self.now.clone() });
     }
@@ -88,12 +87,12 @@ impl History {
         }
     }
 
-    /// Filters otherwise; the ways forward are forgotten.
+    /// Changes the filters; the stops to go forward to are forgotten.
     pub fn filter(&mut self, filters: Filters) {
         self.go_to(Stop { filters, ..self.now.clone() });
     }
 
-    /// Goes to another view, filters and selects otherwise, in one step.
+    /// Changes view, filters and selection in one step.
     pub fn go_and_select(&mut self, view: Interval, filters: Filters, selection: Option<Interval>) {
         self.go_to(Stop { view, filters, selection });
     }
@@ -106,7 +105,7 @@ impl History {
         self.last_step = None;
     }
 
-    /// Goes on by a small step; steps close in time are one.
+    /// Makes a small step; steps close in time are merged.
     pub fn step(&mut self, to: Interval) {
         let goes_on = self.last_step.is_some_and(|at| at.elapsed().as_secs_f32() < STEP_SECONDS);
         if goes_on {

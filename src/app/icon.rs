@@ -1,6 +1,6 @@
-//! The program's icon, drawn: outstanding memory climbs in two steps under the
-//! high-water mark. For the window at run time; `assets/highwater.ico`, which Windows
-//! shows for the program's file, is made of the same drawing by the test below.
+//! The program's icon, drawn by code: outstanding memory climbs in two steps under the high-water mark.
+//! It is used for the window at run time; the test below makes `assets/highwater.ico`, which Windows
+//! shows for the executable, from the same drawing.
 
 use eframe::egui;
 
@@ -10,12 +10,12 @@ pub fn icon() -> egui::IconData {
     egui::IconData { rgba: draw(size), width: size, height: size }
 }
 
-/// A square picture with so many pixels a side, as RGBA.
+/// A square picture of this many pixels a side, as RGBA.
 fn draw(size: u32) -> Vec<u8> {
     (0..size).flat_map(|y| (0..size).flat_map(move |x| pixel(x, y, size))).collect()
 }
 
-/// A pixel is the mean of points in it, so that edges are smooth.
+/// A pixel is the average of several points in it, so that edges are smooth.
 fn pixel(x: u32, y: u32, size: u32) -> [u8; 4] {
     const POINTS: u32 = 4;
     let at = |pixel: u32, i: u32| (pixel as f32 + (i as f32 + 0.5) / POINTS as f32) / size as f32;
@@ -53,12 +53,12 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// What Windows shows at 100 to 200 %, and the largest, which is kept as PNG.
+    /// The sizes that Windows shows at 100 to 200 %, and the largest, which is stored as PNG.
     const SIZES: [u32; 8] = [16, 20, 24, 32, 40, 48, 64, 256];
 
-    /// An icon file as Windows has had it since 3.0 (ICONDIR, ICONDIRENTRY; a picture
-    /// is a BITMAPINFOHEADER with twice the height, pixels from the bottom, and a mask
-    /// that 32-bit pictures do not need), with PNG for 256 since Vista.
+    /// An icon file in the format that Windows has used since 3.0 (ICONDIR, ICONDIRENTRY; an image is a
+    /// BITMAPINFOHEADER with twice the height, pixels from the bottom up, and a mask that 32-bit images
+    /// do not need), with PNG for size 256 since Vista.
     fn icon_file() -> Vec<u8> {
         let pictures: Vec<Vec<u8>> = SIZES.iter().map(|&size| if size < 256 { bitmap(size) } else { png(size) }).collect();
         let mut file = [0_u16, 1, SIZES.len() as u16].map(u16::to_le_bytes).concat();
@@ -98,7 +98,7 @@ mod tests {
         let (kept, drawn) = (std::fs::read(path).unwrap(), icon_file());
         let (last_entry, pictures) = (6 + 16 * (SIZES.len() - 1), 6 + 16 * SIZES.len());
         let start_of_png = drawn.len() - png(256).len();
-        // Other versions of the library may compress the largest in another way.
+        // Other versions of the library may compress the largest one differently.
         for part in [0..last_entry, pictures..start_of_png] {
             assert!(kept[part.clone()] == drawn[part], "HIGHWATER_WRITE_ICON=1 writes it again");
         }

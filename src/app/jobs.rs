@@ -1,12 +1,11 @@
-//! Work in the background: one thread for each load, one for all queries.
+//! Background work: one thread for each load, one for all queries.
 //!
-//! Queries are answered newest first: a query that the user's next action made
-//! stale is cancelled, and one that waits is replaced. Answers come back in parts
-//! (totals and tree at once, peaks and graph when ready), each with the document
-//! it belongs to. Intermediate results are kept for the next query: opening a node
-//! does not look at the rows again. As soon as a trace does not grow any more its index
-//! is built aside; until it is there, the table comes from a scan, and the graph waits.
-//! While it grows, the graph comes from that of the publication before and what came.
+//! The newest query is answered first: a query made stale by the user's next action is cancelled, and a
+//! waiting one is replaced. Answers arrive in parts (totals and tree at once, peaks and graph when
+//! ready), each with the document it belongs to. Intermediate results are kept for the next query, so
+//! that opening a node does not read the rows again. As soon as a trace stops growing, its index is
+//! built in the background; until it is ready, the table comes from a scan, and the graph waits. While
+//! the trace grows, the graph is made from that of the publication before and the new rows.
 
 mod answer;
 mod ask;
@@ -41,44 +40,44 @@ pub use kept::ForestKind;
 use kept::Kept;
 pub use load::{LoadEvent, LoadJob, TooLarge};
 
-/// Tells documents apart: answers to a closed one are dropped.
+/// Identifies a document: answers to a closed one are dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JobId(u64);
 
-/// Everything the window wants to know at one moment.
+/// All that the window requests for one state.
 pub struct Query {
     pub document: JobId,
     pub trace: Arc<Trace>,
-    /// Whether the next publication of the trace is on its way.
+    /// Whether another publication of the trace is on its way.
     pub growing: bool,
-    /// What the graph shows.
+    /// The interval that the graph shows.
     pub view: Interval,
-    /// What the table shows.
+    /// The interval that the tables show.
     pub interval: Interval,
-    /// Heaps with a line on the graph, where lines stand together.
+    /// Heaps with a line on the graph, if all lines share one scale.
     pub heaps: Vec<HeapId>,
-    /// Its lanes, where they do not.
+    /// Lanes of the graph, if each line has its own scale.
     pub lanes: Vec<Lane>,
     /// Counters with a line on the graph.
     pub counters: Vec<CounterId>,
-    /// What else it shows.
+    /// Marks, frames and CPU use on the graph.
     pub happenings: Asked,
     /// Points across the graph.
     pub bins: usize,
-    /// Which rows count.
+    /// The filters that rows must pass.
     pub filters: Filters,
-    /// What is known of names by now.
+    /// The names known so far.
     pub names: Arc<Names>,
-    /// Whether frames of the allocator are left out.
+    /// Which frames are folded away.
     pub fold: Fold,
-    /// What the graph has lines for, and how they stand.
+    /// The kind of lines on the graph, and their arrangement.
     pub split: Split,
     pub arrangement: Arrangement,
-    /// What the view in sight wants to know.
+    /// Requests of the visible views.
     pub asks: Vec<Box<dyn Ask>>,
-    /// Whose lives to paint on the graph: a node of the tree.
+    /// The node of the tree whose lifetimes are drawn on the graph.
     pub highlight: Option<Path>,
-    /// Between the pins.
+    /// The interval between the pins.
     pub pins: Option<Interval>,
 }
 
@@ -87,33 +86,33 @@ pub struct Query {
 pub enum Part {
     /// Small lines of all heaps and layers over the whole trace.
     Overview(Arc<Overview>),
-    /// The same of what filters leave.
+    /// Small lines of all heaps and layers, of the rows that these filters leave.
     Left(Filters, Arc<Overview>),
-    /// Frees of unknown blocks by place, and of how many places.
+    /// Unmatched frees by place, and the number of places.
     Unmatched(Vec<UnmatchedGroup>, usize),
-    /// Lines of what the query wants.
+    /// The graph's lines.
     Graph(Split, Vec<(LineOf, Series)>),
     /// Lines of the query's counters.
     Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
-    /// Marks, frames and processors.
+    /// Marks, frames and CPU use.
     Happened(Box<Happened>),
-    /// What the filters leave of each heap in the query's interval.
+    /// The filtered sums of each heap in the query's interval.
     Sources { trace: Arc<Trace>, by_heap: Vec<ByClass> },
-    /// For a view.
+    /// The answer to a view's request.
     View(ViewId, AnyAnswer),
     /// When the highlighted node was alive.
     Lives(Option<Lives>),
-    /// Nothing more: the worker panicked.
+    /// The worker panicked; no more parts follow.
     Failed(Caught),
     /// Sums by heap between the pins.
     Pins { interval: Interval, by_heap: Vec<ByClass> },
 }
 
-/// A part and whose it is.
+/// A part and the document it belongs to.
 #[derive(Debug)]
 pub struct Answer {
     pub document: JobId,
-    /// Whose numbers of heaps, processes and stacks it speaks of.
+    /// The builder whose numbers of heaps, processes and stacks it uses.
     pub builder: BuilderId,
     pub part: Part,
 }
@@ -124,7 +123,7 @@ impl Query {
     }
 }
 
-/// The query thread, seen from the window.
+/// The window's handle to the query thread.
 pub struct Queries {
     inbox: Arc<Inbox>,
     wake: Sender<()>,
@@ -137,7 +136,7 @@ struct Inbox {
     next: Mutex<Option<(Query, Cancel)>>,
     running: Mutex<Cancel>,
     busy: AtomicBool,
-    /// When the last query was answered, and what it took.
+    /// When the last query was answered, and how long it took.
     last: Mutex<Option<(Instant, Duration)>>,
 }
 
@@ -164,8 +163,8 @@ impl Queries {
         Self { inbox, wake, answers }
     }
 
-    /// Asks a query in place of one that waits. With `urgent`, the running one is
-    /// stale and cancelled; without (the trace has grown), it may finish.
+    /// Submits a query, which replaces a waiting one. If `urgent`, the running query is stale and is
+    /// cancelled; otherwise (the trace has grown) it may finish.
     pub fn submit(&self, query: Query, urgent: bool) {
         let cancel = Cancel::default();
         if urgent {
@@ -175,7 +174,7 @@ impl Queries {
         let _ = self.wake.send(()); // the thread lives as long as the sender
     }
 
-    /// Drops what waits and stops what runs.
+    /// Drops the waiting query and cancels the running one.
     pub fn cancel(&self) {
         lock(&self.inbox.next).take();
         lock(&self.inbox.running).cancel();
@@ -185,9 +184,9 @@ impl Queries {
         self.inbox.busy.load(Ordering::Acquire)
     }
 
-    /// How long until a growing trace may be asked about again, `None` while a query
-    /// runs. A query that took some time is followed by `rest` times that, for its
-    /// numbers are stale at the next publication.
+    /// Time until a growing trace may be queried again; `None` while a query runs. A query is followed
+    /// by a pause of `rest` times its own duration, because its numbers are stale at the next
+    /// publication.
     pub fn rest_left(&self, rest: u32) -> Option<Duration> {
         if self.is_busy() {
             return None;
@@ -208,7 +207,7 @@ impl Inbox {
         self.busy.store(true, Ordering::Release);
     }
 
-    /// The next query, or rest: decided under the lock, so that no query can come in between.
+    /// Takes the next query, or notes that there is none. The lock is held, so that no query can arrive in between.
     fn take(&self) -> Option<(Query, Cancel)> {
         let mut next = lock(&self.next);
         match next.take() {
@@ -224,12 +223,12 @@ impl Inbox {
     }
 }
 
-/// Frees what may be large on a worker: the window does not wait for that either.
+/// Drops a value that may be large on a worker, so that the window does not wait for it.
 pub fn drop_aside(old: impl Send + 'static) {
     rayon::spawn(move || drop(old));
 }
 
-/// A panic elsewhere cannot leave these values half-changed.
+/// Locks even after a panic elsewhere, which cannot leave these values half-changed.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! Which lanes the graph has: one for each layer of a process, the largest of what the filter
-//! lets through, but for what the user switched on or off by hand; and what they are opened to.
+//! Which lanes the graph has: one for each layer of a process, the largest ones that pass the filter,
+//! with the user's own switches taking precedence; and the parts that an expanded lane shows.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,14 +11,14 @@ use crate::model::{HeapId, ProcessId, Trace};
 use crate::query::{Filter, KeyMap};
 use crate::tables::KeyedMap;
 
-/// Lanes at first, and of each what it is opened to; more can be switched on.
+/// Lanes at first, and parts of each expanded lane; the user can switch on more.
 const FIRST_LANES: usize = 8;
 pub const FIRST_PARTS: usize = 6;
-/// Lanes at most, with all that they are opened to: more would cost each frame.
+/// Maximum number of lanes, and of parts of each: more would slow down every frame.
 const MAX_LANES: usize = 24;
 const MAX_PARTS: usize = 16;
 
-/// What a lane is opened to.
+/// The kind of parts that an expanded lane shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Parts {
     /// Its heaps or trackers.
@@ -34,13 +34,13 @@ pub enum Parts {
 pub struct Lane {
     pub of: LayerOf,
     pub opened: Option<Parts>,
-    /// Heaps with a lane below it.
+    /// Heaps shown in lanes below it, if it is expanded to heaps.
     pub heaps: Vec<HeapId>,
-    /// Its only heap, if the filter leaves one.
+    /// Its only heap, if the filter leaves just one.
     pub only: Option<HeapId>,
 }
 
-/// See the module.
+/// The lanes of the graph.
 #[derive(Debug, Default)]
 pub struct Lanes {
     by_hand: ByHand<LayerOf>,
@@ -58,8 +58,8 @@ impl Lanes {
         self.lanes.iter().find(|lane| lane.of == of)
     }
 
-    /// Decides anew; whether that changed anything. A filter on layers that are all switched off
-    /// shows them all the same.
+    /// Chooses the lanes again; returns whether they changed. If the filter selects only layers that
+    /// are switched off, they are shown anyway.
     pub fn choose(&mut self, trace: &Trace, filter: &Filter, overview: &Overview, lines: &HeapLines) -> bool {
         let mut layers: KeyedMap<LayerOf, Vec<usize>> = KeyedMap::default();
         let mut largest: KeyedMap<ProcessId, u64> = KeyedMap::default();
@@ -98,12 +98,12 @@ impl Lanes {
         Lane { of, opened, heaps: parts, only }
     }
 
-    /// Shows a lane or not, whatever its size.
+    /// Shows or hides a lane, whatever its size.
     pub fn show(&mut self, of: LayerOf, shown: bool) {
         self.by_hand.switch(of, shown);
     }
 
-    /// Opens a lane, or closes it.
+    /// Expands a lane to these parts, or collapses it.
     pub fn open(&mut self, of: LayerOf, to: Option<Parts>) {
         match to {
             Some(parts) => _ = self.opened.insert(of, parts),
@@ -111,7 +111,7 @@ impl Lanes {
         }
     }
 
-    /// Processes have other numbers from now on, or are gone.
+    /// Renumbers the processes; entries of those without a new number are dropped.
     pub fn renumber(&mut self, map: &KeyMap) {
         let of = |(process, layer): LayerOf| Some((map.process(process)?, layer));
         self.by_hand.renumber(of);

@@ -1,5 +1,5 @@
-//! What recordings that do not run any more have left in the system: looked for when the
-//! window opens, told, and put right if the user wants it. The system is asked on a worker.
+//! Remains of recordings that no longer run: searched for when the window opens, reported, and cleaned
+//! up if the user wants it. A worker queries the system.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -9,25 +9,25 @@ use eframe::egui;
 use crate::capture::{CaptureError, Leftovers, Recorder};
 use crate::panics;
 
-/// What is known of it.
+/// The state of the search and the clean-up.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Stage {
     /// Nothing is left, as far as is known.
     #[default]
     Nothing,
-    /// Earlier recordings left this.
+    /// These remains of earlier recordings were found.
     Found(Leftovers),
-    /// A recording of this window was ended from outside; what of it is left is not known.
+    /// A recording of this window was ended from outside; its remains are not known.
     CutShort,
     /// It is being put right; the system may ask the user.
     CleaningUp,
-    /// This was put right.
+    /// These remains were cleaned up.
     CleanedUp(Leftovers),
-    /// Why not.
+    /// Why the clean-up failed.
     Failed(String),
 }
 
-/// What is left, and what is done about it.
+/// The remains, and the progress of their clean-up.
 #[derive(Debug, Default)]
 pub struct LeftoversJob {
     pub stage: Stage,
@@ -35,7 +35,7 @@ pub struct LeftoversJob {
 }
 
 impl LeftoversJob {
-    /// Looks for it. What cannot be looked for is not told: nobody asked.
+    /// Searches for remains. Failures are not reported, because the user did not ask for the search.
     pub fn look(&mut self, ctx: &egui::Context, recorder: &Arc<dyn Recorder>) {
         self.ask(ctx, recorder, |recorder| match recorder.leftovers() {
             Ok(found) if !found.is_empty() => Stage::Found(found),
@@ -47,12 +47,12 @@ impl LeftoversJob {
         });
     }
 
-    /// Says that a recording was ended from outside.
+    /// Reports that a recording was ended from outside.
     pub fn note_cut_short(&mut self) {
         (self.stage, self.news) = (Stage::CutShort, None);
     }
 
-    /// Puts it right.
+    /// Starts the clean-up.
     pub fn clean_up(&mut self, ctx: &egui::Context, recorder: &Arc<dyn Recorder>) {
         self.stage = Stage::CleaningUp;
         let told = |result: Result<Leftovers, CaptureError>| match result {
@@ -62,12 +62,12 @@ impl LeftoversJob {
         self.ask(ctx, recorder, move |recorder| told(recorder.clean_up()));
     }
 
-    /// Says no more of it.
+    /// Closes the report.
     pub fn dismiss(&mut self) {
         *self = Self::default();
     }
 
-    /// Takes what the worker tells.
+    /// Takes the worker's messages.
     pub fn drain(&mut self) {
         if let Some(stage) = self.news.as_ref().and_then(|news| news.try_recv().ok()) {
             (self.stage, self.news) = (stage, None);

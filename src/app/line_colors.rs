@@ -1,11 +1,11 @@
-//! Which colour each line has: one that no other drawn line has, and the same as long as it is
-//! drawn, wherever it stands among the largest while the trace grows.
+//! Assigns colours to lines: each drawn line has a number that no other drawn line has, and keeps it
+//! while it is drawn, even if its rank changes while the trace grows.
 
 use super::graph::LineOf;
 use crate::query::KeyMap;
 use crate::tables::{KeyedMap, KeyedSet};
 
-/// Lines that are not drawn any more of which the colour is remembered.
+/// Number of lines no longer drawn whose colours are remembered.
 const REMEMBERED: usize = 256;
 
 #[derive(Clone, Copy, Debug)]
@@ -14,14 +14,14 @@ struct Slot {
     is_drawn: bool,
 }
 
-/// See the module.
+/// The number of each line's colour.
 #[derive(Debug, Default)]
 pub struct LineColors(KeyedMap<LineOf, Slot>);
 
 impl LineColors {
-    /// These are drawn from now on. Those that were before keep their numbers, others get back
-    /// what they had if nobody else has it, or else the lowest that is free, before all one that
-    /// nobody has had.
+    /// Sets the lines that are drawn from now on. Lines that were drawn before keep their numbers.
+    /// Others get their earlier number back if it is free, else the lowest free one, preferably one
+    /// that no line has had.
     pub fn assign(&mut self, drawn: impl IntoIterator<Item = LineOf>) {
         let was_drawn: KeyedSet<LineOf> = self.0.iter().filter(|(_, slot)| slot.is_drawn).map(|(of, _)| of.clone()).collect();
         let mut drawn: Vec<LineOf> = drawn.into_iter().collect();
@@ -43,8 +43,7 @@ impl LineColors {
         }
     }
 
-    /// A number for a new line. Of the first colours, which are told apart best, one that nobody
-    /// has had; else the lowest.
+    /// A number for a new line: one of the first, most distinct colours that no line has had, else the lowest free one.
     fn free(&self, is_free: impl Fn(usize) -> bool) -> usize {
         let is_new = |number: &usize| self.0.values().all(|slot| slot.number != *number);
         let fresh = (0..super::theme::DISTINCT).filter(|&number| is_free(number)).find(is_new);
@@ -56,7 +55,7 @@ impl LineColors {
         self.0.get(line).filter(|slot| slot.is_drawn).map(|slot| slot.number)
     }
 
-    /// Heaps and processes have other numbers from now on, or are gone.
+    /// Renumbers heaps, processes and counters; lines that are gone are dropped.
     pub fn renumber(&mut self, map: &KeyMap) {
         self.0 = self.0.iter().filter_map(|(of, slot)| Some((of.renumbered(map)?, *slot))).collect();
     }

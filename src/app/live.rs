@@ -1,5 +1,4 @@
-//! What the window does with recordings: begins them, follows what comes, and puts the
-//! trace where the user wants it.
+//! Recordings in the window: starts them, follows them while they grow, and saves the trace where the user wants it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,7 +70,7 @@ impl HighwaterApp {
             match turn {
                 Turn::Started => match &saved {
                     None => self.open(ctx, vec![lanes.clone()], Pace::Followed),
-                    // It was over before anybody looked, and its lanes are going.
+                    // It ended before it was first looked at, and its lanes are about to be deleted.
                     Some(file) => self.open(ctx, vec![Input::File(file.clone())], Pace::AtOnce),
                 },
                 Turn::Saved(file) => self.rename_input(ctx, &lanes, &Input::File(file)),
@@ -90,7 +89,7 @@ impl HighwaterApp {
         }
     }
 
-    /// What is open, or is just being opened, is that of another file from now on.
+    /// Takes note that the input that is open or loading is now another file.
     fn rename_input(&mut self, ctx: &egui::Context, from: &Input, to: &Input) {
         self.recents.remember(std::slice::from_ref(to));
         let open = self.document.iter_mut().chain(self.traces.documents_mut());
@@ -112,7 +111,7 @@ impl HighwaterApp {
     }
 }
 
-/// A folder of that name and the time, that does not exist.
+/// A folder named after the recording and the time that does not exist yet.
 fn free_folder(recordings: &Path, name: &str) -> PathBuf {
     let name: String = name.chars().map(|c| if c.is_alphanumeric() || " .-_".contains(c) { c } else { '_' }).collect();
     let mut stem = format!("{name} {}", time_of_day());
@@ -124,7 +123,7 @@ fn free_folder(recordings: &Path, name: &str) -> PathBuf {
     folders.find(|folder| !folder.exists() && !file_of(folder).exists()).unwrap_or_else(|| recordings.join(&stem))
 }
 
-/// Now, as a part of a file's name.
+/// The present date and time, for a file name.
 fn time_of_day() -> String {
     /// Seconds from 1601 to 1970.
     const TO_1970: u64 = 11_644_473_600;

@@ -1,4 +1,4 @@
-//! Loading in the window: what starts it, what comes of it, and what ends it.
+//! Loading in the window: starting it, handling its results, and ending it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl HighwaterApp {
         self.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), pace, self.settings.mark_providers.clone()));
     }
 
-    /// Begins a walk through the demo trace, which is opened for it, goes on with it, or ends it.
+    /// Starts, continues or ends a walk through the demo trace, which is opened for it.
     pub(super) fn walk(&mut self, ctx: &egui::Context, walking: Option<Walking>) {
         let is_open = self.document.as_ref().is_some_and(|document| document.inputs == [Input::Demo]);
         if walking.is_some() && !is_open {
@@ -38,7 +38,7 @@ impl HighwaterApp {
         self.walking = walking;
     }
 
-    /// Keeps what the open trace looks like, once that is known to the end.
+    /// Saves a small picture of the open trace once its lines are complete.
     pub(super) fn picture_recent(&mut self) {
         let Some(document) = self.document.as_ref().filter(|_| self.loading.is_none()) else { return };
         let is_known = document.trace.complete && !document.needs_query() && !self.queries.is_busy();
@@ -50,7 +50,7 @@ impl HighwaterApp {
         }
     }
 
-    /// Stops the load; what is loaded stays open.
+    /// Stops the load; the part loaded so far stays open.
     pub(super) fn stop_loading(&mut self) {
         self.offer = None;
         let Some(job) = self.loading.take() else { return };
@@ -62,11 +62,11 @@ impl HighwaterApp {
     pub(super) fn drain_loading(&mut self, ctx: &egui::Context) {
         let Some(job) = &mut self.loading else { return };
         let rest = self.queries.rest_left(if job.is_live() { 1 } else { 8 });
-        // What takes the place of another does so at its end.
+        // A load that replaces a trace does so only at its end.
         if job.replaces.is_none() && rest.is_some_and(|left| left.is_zero()) {
             job.want_trace();
         }
-        // The progress moves; more frames would take time from the loading.
+        // The progress is redrawn at this rate; more frames would slow down the loading.
         if self.offer.is_none() {
             ctx.request_repaint_after(rest.filter(|left| !left.is_zero()).map_or(PROGRESS, |left| left.min(PROGRESS)));
         }

@@ -1,10 +1,8 @@
-//! The window. It holds what the user sees and did (view, selection, filter, open
-//! nodes) and nothing of how numbers are made: loading and queries run on workers,
-//! whose answers are drained once a frame. A frame never waits and never looks at
-//! rows.
+//! The window. It holds the user's state (view, selection, filters, open nodes) and computes no numbers
+//! itself: loading and queries run on workers, whose answers are drained once a frame. A frame never
+//! waits and never reads rows.
 //!
-//! Panels only read the state and push [`Command`]s; commands are carried out in
-//! one place, `carry_out`.
+//! Panels only read the state and push [`Command`]s; commands are carried out in one place, `carry_out`.
 
 mod accepted;
 mod answers;
@@ -99,7 +97,7 @@ pub struct HighwaterApp {
     accepted: AcceptedFindings,
     document: Option<Document>,
     loading: Option<LoadJob>,
-    /// The choice that the load waits for, if its trace needs too much memory.
+    /// The choice of a part to load, if the trace needs too much memory.
     offer: Option<Offer>,
     memory_limit: Option<u64>,
     given: Given,
@@ -107,28 +105,28 @@ pub struct HighwaterApp {
     commands: Commands,
     file_dialog: dialogs::FileDialog,
     exports: export::Exports,
-    /// The path that the user types in place of a dialog.
+    /// The path that the user types instead of using a dialog.
     typed_path: Option<TypedPath>,
-    /// The place that the user named for a file where one is; they are asked.
+    /// The existing file that the user named for saving, until they confirm that it is replaced.
     replacing: Option<saving::Place>,
-    /// What went wrong, until the user closes it.
+    /// Errors on display, until the user closes them.
     errors: Vec<Failure>,
     picture: Option<start::Picture>,
     recorder: Option<Arc<dyn Recorder>>,
     recordings: Option<PathBuf>,
-    /// The dialog of what to record, what was filled in last, and what is recorded.
+    /// The dialog for recording, the values filled in last, and the current recording.
     attach: Option<Attach>,
     form: attach::Form,
     recording: Option<RecordJob>,
     leftovers: LeftoversJob,
     show_keys: bool,
     palette: Option<palette::Palette>,
-    /// Where the help is open.
+    /// The page at which the help is open.
     help: Option<help::Page>,
-    /// The walk through the demo trace that the user is on.
+    /// The walk through the demo trace, if the user is on one.
     walking: Option<walk::Walking>,
     recents: Recents,
-    /// The last document of which a picture is kept.
+    /// The last document of which a small picture was saved.
     pictured: Option<jobs::JobId>,
     fonts: SystemFonts,
     layout: Layout,
@@ -137,7 +135,7 @@ pub struct HighwaterApp {
 }
 
 impl HighwaterApp {
-    /// The window's state in a fresh egui context.
+    /// Creates the window's state in a fresh egui context.
     pub fn new(ctx: &egui::Context, options: Options, settings: Settings) -> Self {
         panics::install();
         theme::install(ctx);
@@ -206,14 +204,14 @@ impl HighwaterApp {
         app
     }
 
-    /// Whether something is still being loaded, computed or looked for.
+    /// Whether anything is still being loaded, computed or looked up.
     pub fn is_busy(&self) -> bool {
         let names = self.document.as_ref().and_then(|document| document.names.as_ref());
         let beside = self.document.as_ref().is_some_and(|document| document.beside.is_busy());
         self.is_computing() || beside || names.is_some_and(|names| !names.is_settled())
     }
 
-    /// The same, whatever names are to come.
+    /// Whether anything is still being loaded or computed, apart from names.
     fn is_computing(&self) -> bool {
         !self.commands.is_empty()
             || (self.loading.is_some() && self.offer.is_none())
@@ -229,13 +227,12 @@ impl HighwaterApp {
             || self.document.as_ref().is_some_and(Document::needs_query)
     }
 
-    /// Whether keys act on the window, and not in a dialog that has them all.
+    /// Whether keys act on the window: no dialog takes them all.
     fn takes_keys(&self) -> bool {
         self.offer.is_none() && self.palette.is_none() && self.replacing.is_none()
     }
 
-    /// Begins to find the names of a trace that is live or does not grow any more, and
-    /// takes those that are there.
+    /// Starts to resolve the names of a trace that is live or no longer grows, and takes those that are resolved.
     fn drain_names(&mut self, ctx: &egui::Context) {
         let is_busy = self.queries.is_busy();
         let live = self.loading.as_ref().filter(|job| job.is_live()).map(|job| job.id);
@@ -249,15 +246,15 @@ impl HighwaterApp {
             Names::start(ctx, &document.trace, search, &self.given, self.rules.now())
         });
         names.go_on(&document.trace, settled);
-        // The next publication shows them anyway.
-        // Rules hold for frames without names, too.
+        // Stack rules apply to frames without names too. While the trace grows, its next publication
+        // shows new names anyway.
         let has_rules = is_begun && !self.rules.now().is_empty();
         if (names.update(ctx, is_busy) || has_rules) && settled {
             document.show_names();
         }
     }
 
-    /// Seeks what has no names in the sources of the settings.
+    /// Searches again for missing symbols, in the sources of the settings.
     fn search_again(&mut self) {
         for document in self.document.iter_mut().chain(self.traces.documents_mut()) {
             if let Some(names) = &mut document.names {
@@ -266,7 +263,7 @@ impl HighwaterApp {
         }
     }
 
-    /// Has in sight what the document is to show, and tells it what else can be seen.
+    /// Brings the document's tab to the front, and tells the document which tabs are visible.
     fn look(&mut self) {
         let Some(document) = &mut self.document else { return };
         let tab = document.tab;
@@ -288,7 +285,7 @@ impl HighwaterApp {
     }
 
     fn save_settings(&mut self) {
-        // One of another version stays until the user chooses one of this.
+        // A layout of another version stays until the user chooses one of this version.
         if !(self.settings.has_other_layout() && self.layout.is(Preset::FirstLook)) {
             self.settings.layout = self.layout.shape();
         }
@@ -298,7 +295,7 @@ impl HighwaterApp {
         }
     }
 
-    /// Takes what the workers and the user have sent, and asks what is to be asked next.
+    /// Handles messages from workers and the user's commands, and sends the next query.
     fn drain(&mut self, ctx: &egui::Context) {
         match self.file_dialog.take_chosen() {
             Some(Chosen::Files(purpose, files)) => self.commands.push(Command::TakeFiles(purpose, files, None)),
@@ -318,7 +315,7 @@ impl HighwaterApp {
         if !dropped.is_empty() {
             self.commands.push(Command::Open(dropped.into_iter().map(Input::File).collect()));
         }
-        // First what the user did: it is about what was on the screen.
+        // The user's commands come first: they refer to the last frame.
         for command in self.commands.take() {
             self.carry_out(ctx, command);
         }
@@ -339,7 +336,7 @@ impl HighwaterApp {
                 if let Answer { document: of, part: Part::Failed(caught), .. } = &answer
                     && *of == document.job
                 {
-                    // The next query may well break in the same way.
+                    // The next query may panic in the same way.
                     let failure = Failure::internal("the computing", &document.inputs, caught);
                     if self.errors.iter().all(|shown| shown.text != failure.text) {
                         self.errors.push(failure);
@@ -358,7 +355,7 @@ impl HighwaterApp {
 }
 
 impl HighwaterApp {
-    /// How far the window is, for those who measure it.
+    /// The window's stage, for those who measure it.
     fn stage(&self, busy: bool) -> u8 {
         let Some(document) = &self.document else { return 0 };
         match document.answers.graph {
@@ -384,7 +381,7 @@ impl eframe::App for HighwaterApp {
         self.document.iter_mut().for_each(|document| document.hold_order(is_held));
         let owner = keys::Owner::now(ui.ctx());
         panels::show(self, ui);
-        // After the panels: a key that follows a drag within one frame acts on what was dragged.
+        // After the panels: a key that follows a drag within one frame acts on the dragged state.
         if self.takes_keys() {
             keys::press(self, ui.ctx(), owner);
             if owner.is_nobody(ui.ctx()) {

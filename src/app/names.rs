@@ -1,6 +1,6 @@
-//! The names of the open trace: its [`Symbols`] handle, what is known now, and what the
-//! window has told it. Nothing here waits: the handle's workers do, and ask for a
-//! repaint when there is news.
+//! The names of the open trace: its [`Symbols`] handle, the names known now, and what the window has
+//! told the handle. Nothing here waits: the handle's workers do, and they request a repaint when there
+//! is news.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -18,19 +18,19 @@ use crate::stack_rules::StackRules;
 use crate::symbols::{self, BuildSources, FrameKind, ModuleKey, ModuleReport, ModuleState, Place, Sources, SymbolPath, Symbols};
 use crate::synth::demo;
 
-/// Where symbols come from if nobody says anything else.
+/// The default symbol server.
 pub const MICROSOFT: &str = "srv*https://msdl.microsoft.com/download/symbols";
 
-/// What the program was started with.
+/// The symbol options of the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
-    /// A symbol path for this run, before all others; its servers may be asked.
+    /// A symbol path for this run, searched before all others; its servers may be contacted.
     pub path: Option<String>,
-    /// Folder for resolved names and downloads, in place of the system's for caches.
+    /// Folder for resolved names and downloads, instead of the system's cache folder.
     pub cache: Option<PathBuf>,
 }
 
-/// What a user can change of one module.
+/// A user's change to the symbols of one module.
 #[derive(Clone, Debug)]
 pub enum ModuleChange {
     Retry,
@@ -38,16 +38,16 @@ pub enum ModuleChange {
     Exclude,
 }
 
-/// Where symbols come from, as the settings and the start of the program have it.
+/// The places to search for symbols, from the settings and the command line.
 #[derive(Clone, Debug)]
 pub struct Search {
     pub sources: Sources,
-    /// Servers on the path that may not be asked (yet).
+    /// Servers on the path that may not be contacted (yet).
     pub unasked: Vec<String>,
 }
 
 impl Search {
-    /// The sources for a trace whose volumes these are.
+    /// The sources for a trace with these volumes.
     pub fn of(volumes: &[(String, String)], settings: &SymbolSettings, given: &Given) -> Self {
         let store = given.cache.as_ref().map(|folder| folder.join("symbols")).or_else(Sources::default_store);
         let parse = |text: &str| SymbolPath::parse(text, store.as_deref());
@@ -78,7 +78,7 @@ impl Search {
         Self { sources, unasked }
     }
 
-    /// The places in order, as a user reads them.
+    /// The places in order, in words for the user.
     pub fn places(&self) -> Vec<String> {
         let near = [(self.sources.beside_image, "beside the image"), (self.sources.where_linked, "where the linker wrote it")];
         let near = near.into_iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, name)| name.to_owned());
@@ -87,43 +87,43 @@ impl Search {
     }
 }
 
-/// Between two looks at names that come one after the other.
+/// Pause between two updates of the names.
 const PAUSE: Duration = Duration::from_millis(150);
 
-/// How long a running query is left alone at first, although there are names.
+/// How long a running query is left alone at first although new names are known.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Between two looks for new frames in a trace that grows.
+/// Pause between two searches for new frames in a growing trace.
 const AGAIN: Duration = Duration::from_secs(3);
 
-/// See the module.
+/// The names of one trace, with the handle that resolves them.
 #[derive(Debug)]
 pub struct Names {
     symbols: Symbols,
-    /// The publication whose frames were asked for, and when.
+    /// The publication whose frames were requested last, and when.
     trace: Weak<Trace>,
     begun: Instant,
-    /// Set by the workers, taken by the window.
+    /// Set by the workers, cleared by the window.
     news: Arc<AtomicBool>,
     pub search: Search,
-    /// What the tree is made with, and the rules that hold for it.
+    /// The names that the tree is made with, and the stack rules for them.
     known: Arc<symbols::Names>,
     rules: Arc<StackRules>,
     version: u64,
     /// All modules, those with most frames first.
     pub modules: Vec<ModuleReport>,
     is_done: bool,
-    /// When the tree was last asked for with new names.
+    /// When the tree was last requested with new names.
     asked: Option<Instant>,
     patience: Duration,
-    /// The lines of a tree on the screen, as the handle was told.
+    /// The visible lines of a tree, as last reported to the handle.
     lines: Option<(Weak<Trace>, Arc<Tree>, Range<usize>)>,
-    /// The frames on the screen, as it was told.
+    /// The visible frames, as last reported to the handle.
     frames: Option<Arc<SeenFrames>>,
 }
 
 impl Names {
-    /// Begins to find the names of a trace.
+    /// Starts to resolve the names of a trace.
     pub fn start(ctx: &egui::Context, trace: &Arc<Trace>, search: Search, given: &Given, rules: &Arc<StackRules>) -> Self {
         let sources = search.sources.clone();
         let mut options = symbols::Options { sources, frees: true, samples: true, ..symbols::Options::default() };
@@ -133,7 +133,7 @@ impl Names {
         let news = Arc::new(AtomicBool::new(false));
         let (ctx, theirs) = (ctx.clone(), Arc::clone(&news));
         let notify = move || {
-            // Downloads tell of every few bytes; whoever watches needs no more than this.
+            // Downloads notify for every few bytes; the window needs no more than this.
             if !theirs.swap(true, Ordering::AcqRel) {
                 ctx.request_repaint_after(Duration::from_millis(30));
             }
@@ -156,12 +156,12 @@ impl Names {
         }
     }
 
-    /// The modules that have names, to look for their source files.
+    /// The modules that have names, for finding their source files.
     pub fn build_sources(&self) -> BuildSources {
         self.symbols.build_sources()
     }
 
-    /// Asks for what came in a trace that has grown: now and then, and when it is `settled`.
+    /// Requests the new frames of a grown trace: from time to time, and when it is `settled`.
     pub fn go_on(&mut self, trace: &Arc<Trace>, settled: bool) {
         let is_due = settled || (self.symbols.is_done() && self.begun.elapsed() >= AGAIN);
         if is_due && !std::ptr::eq(self.trace.as_ptr(), Arc::as_ptr(trace)) {
@@ -174,8 +174,7 @@ impl Names {
         }
     }
 
-    /// Takes the news. Whether there are names that the tree shall be made with now;
-    /// `is_busy` says whether a query runs.
+    /// Takes the news. Returns whether the tree should be made with new names now; `is_busy` says whether a query runs.
     pub fn update(&mut self, ctx: &egui::Context, is_busy: bool) -> bool {
         if self.news.swap(false, Ordering::AcqRel) {
             self.modules = self.symbols.modules();
@@ -187,8 +186,8 @@ impl Names {
         }
         let now = Instant::now();
         let since = self.asked.map_or(Duration::MAX, |asked| now - asked);
-        // The first names are waited for; what comes later may not keep the peaks and
-        // the graph from being computed at all.
+        // The first names are worth waiting for; later ones must not keep the peaks and the graph from
+        // ever being computed.
         let wait = if is_busy { self.patience } else { PAUSE };
         if since < wait {
             ctx.request_repaint_after(PAUSE.min(wait - since));
@@ -202,7 +201,7 @@ impl Names {
         true
     }
 
-    /// Other rules are another state of the names: everything is to be made with them anew.
+    /// Changes the rules. They are part of the names' state, so everything is made with them again.
     pub fn set_rules(&mut self, rules: &Arc<StackRules>) {
         self.rules = Arc::clone(rules);
         self.known = Arc::new(self.known.with_rules(Arc::clone(rules)));
@@ -212,17 +211,17 @@ impl Names {
         if self.rules.is_empty() { names } else { Arc::new(names.with_rules(Arc::clone(&self.rules))) }
     }
 
-    /// What the tree is made with.
+    /// The names that the tree is made with.
     pub fn known(&self) -> &Arc<symbols::Names> {
         &self.known
     }
 
-    /// Whether all that can be found is found and shown.
+    /// Whether all that can be resolved is resolved and on display.
     pub fn is_settled(&self) -> bool {
         self.is_done && !self.news.load(Ordering::Acquire) && self.symbols.names().0 == self.version
     }
 
-    /// Modules with which it is done, and those that have frames at all.
+    /// The number of modules that are finished, and of all that have frames.
     pub fn progress(&self) -> (usize, usize) {
         use ModuleState::{Excluded, Failed, Ready};
         let ended = |module: &&ModuleReport| matches!(module.state, Ready | Failed(_) | Excluded);
@@ -230,12 +229,12 @@ impl Names {
         (used.clone().filter(ended).count(), used.count())
     }
 
-    /// Modules for which nothing was found.
+    /// The number of modules whose symbols were not found.
     pub fn missing(&self) -> usize {
         self.modules.iter().filter(|module| matches!(module.state, ModuleState::Failed(_))).count()
     }
 
-    /// Says what is on the screen: its names come first.
+    /// Reports what is on the screen: its names are resolved first.
     pub fn look_at(&mut self, looked: Looked) {
         if self.is_done {
             return;
@@ -270,7 +269,7 @@ impl Names {
         let of_frames = frames.iter().flat_map(|(trace, seen)| {
             seen.frames.iter().flat_map(|&(process, module, rva)| {
                 let module = trace.process(process).modules.get(module as usize);
-                // It may have called something, in one stack or another.
+                // It may be a caller in one stack and not in another.
                 let kinds = [FrameKind::Sampled, FrameKind::Caller];
                 module.into_iter().flat_map(move |module| kinds.map(|kind| (module, module.base + rva, kind)))
             })
@@ -278,7 +277,7 @@ impl Names {
         self.symbols.look_at(of_lines.chain(of_frames));
     }
 
-    /// Carries out what the user wants of a module.
+    /// Carries out the user's change to a module.
     pub fn change(&self, key: &ModuleKey, change: ModuleChange) {
         match change {
             ModuleChange::Retry => self.symbols.retry(key),
@@ -287,7 +286,7 @@ impl Names {
         }
     }
 
-    /// The sources have changed: what was not found is sought again.
+    /// Changes the sources: modules without symbols are searched for again.
     pub fn search_again(&mut self, search: Search) {
         self.symbols.change_sources(search.sources.clone());
         self.search = search;
@@ -314,7 +313,7 @@ mod tests {
         assert_eq!(servers(&settings, None), (none.clone(), asked("https://mine")));
         settings.network = Some(true);
         assert_eq!(servers(&settings, None), (asked("https://mine"), none));
-        // Whoever names one on the command line wants it to be asked.
+        // A server on the command line may be contacted.
         settings.network = None;
         assert_eq!(servers(&settings, Some("srv*https://given")), (asked("https://given"), asked("https://mine")));
     }

@@ -1,5 +1,5 @@
-//! What the user chooses of a trace that needs more memory than may be used. Pure
-//! state: the dialog is `panels::offer`.
+//! The user's choice of what to load of a trace that needs more memory than allowed. Pure state: the
+//! dialog is `panels::offer`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::jobs::TooLarge;
 use crate::load::{Estimate, Processes, Scope};
 use crate::units::{Layer, Pid};
 
-/// The choice, as far as it is made.
+/// The choice so far.
 #[derive(Clone, Debug)]
 pub struct Offer {
     pub estimate: Arc<Estimate>,
@@ -16,24 +16,24 @@ pub struct Offer {
     pub budget: u64,
     /// Processes of the estimate, the largest first.
     pub processes: Vec<Pid>,
-    /// Bytes that each needs, in the chosen layers.
+    /// Bytes that each process needs in the chosen layers.
     bytes: BTreeMap<Pid, u64>,
     left_out: BTreeSet<Pid>,
-    /// Whether processes are wanted that the estimate did not meet.
+    /// Whether to load processes that the estimate did not find.
     pub others: bool,
     layers_left_out: Vec<Layer>,
     pub stacks: bool,
     pub search: String,
 }
 
-/// A change of the choice.
+/// A change to the choice.
 #[derive(Clone, Debug)]
 pub enum OfferChange {
-    /// One process or several, wanted or not.
+    /// Load these processes or leave them out.
     Processes(Vec<Pid>, bool),
-    /// All processes, those that are not listed too.
+    /// Load all processes, including unlisted ones.
     AllProcesses(bool),
-    /// Processes that are not listed.
+    /// Load unlisted processes.
     Others(bool),
     Layer(Layer, bool),
     Stacks(bool),
@@ -92,7 +92,7 @@ impl Offer {
         !self.layers_left_out.contains(&layer)
     }
 
-    /// What the choice means for a load.
+    /// The choice as a scope for the load.
     pub fn scope(&self) -> Scope {
         let wanted = || self.processes.iter().copied().filter(|&pid| self.has(pid)).collect();
         let processes = match (self.others, self.left_out.is_empty()) {
@@ -118,13 +118,13 @@ impl Offer {
         self.estimate.bytes(&Scope { layers: vec![layer], ..self.scope() })
     }
 
-    /// Bytes that stacks need in the choice.
+    /// Bytes that the stacks of the choice need.
     pub fn bytes_of_stacks(&self) -> u64 {
         let with = |stacks| self.estimate.bytes(&Scope { stacks, ..self.scope() });
         with(true) - with(false)
     }
 
-    /// Processes whose name or id has the searched text in it.
+    /// The processes whose name or id contains the search text.
     pub fn found(&self) -> impl Iterator<Item = Pid> {
         let search = self.search.to_lowercase();
         self.processes.iter().copied().filter(move |&pid| self.estimate.name(pid).to_lowercase().contains(&search))
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_estimate_follows_the_choice() {
-        // A row, and what is prepared for it.
+        // A row, and the data prepared for it.
         const ROW: u64 = 24 + 3 + 4;
         let mut offer = offer();
         assert_eq!(offer.processes, [Pid(2), Pid(1)], "the largest first");

@@ -1,10 +1,10 @@
-//! What is typed and chosen in the palette of commands. Pure state: the dialog is
-//! `panels::palette`, and what there is to choose is the table of commands.
+//! The text typed and the line selected in the command palette. Pure state: the dialog is
+//! `panels::palette`; the choices are the table of commands.
 
 /// The palette while it is open.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Palette {
     pub typed: String,
-    /// The line that is chosen, of those that are found.
+    /// Index of the selected line among those found.
     pub chosen: usize,
 }

@@ -1,35 +1,35 @@
-//! How fast a capture is played as if it were being recorded: the window sets it, and
-//! the thread that loads asks for it.
+//! The playback speed of a capture that is replayed as if it were being recorded: the window sets it,
+//! and the loading thread reads it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How a capture comes.
+/// The pace at which a capture is loaded.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Pace {
     /// As fast as it can be read.
     AtOnce,
-    /// As if it were being recorded: so many seconds of it a second.
+    /// As if it were being recorded, at this multiple of real time.
     Played(f64),
-    /// As it is being recorded.
+    /// While it is being recorded.
     Followed,
 }
 
 /// Speeds to choose from.
 pub const SPEEDS: [f64; 8] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0, 200.0];
 
-/// What the user does with a player.
+/// A change to a player.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum PlayerChange {
-    /// Hold it, or let it go on.
+    /// Pause, or resume.
     Pause(bool),
-    /// Seconds of the capture a second.
+    /// The speed: seconds of the capture per second.
     Speed(f64),
-    /// The rest as fast as possible.
+    /// Load the rest as fast as possible.
     ToTheEnd,
 }
 
-/// The window's side of a capture that is being played.
+/// The window's side of a capture that is being replayed.
 #[derive(Debug)]
 pub struct Player {
     speed: f64,
@@ -37,11 +37,11 @@ pub struct Player {
     shared: SharedSpeed,
 }
 
-/// The speed for the thread that loads.
+/// The speed, shared with the loading thread.
 #[derive(Clone, Debug)]
 pub struct SharedSpeed(Arc<AtomicU64>);
 
-/// As fast as possible; no number that anybody can choose.
+/// As fast as possible; a value that the user cannot choose.
 const ALL_AT_ONCE: f64 = f64::INFINITY;
 
 impl SharedSpeed {
@@ -53,7 +53,7 @@ impl SharedSpeed {
         self.0.store(speed.to_bits(), Ordering::Relaxed);
     }
 
-    /// As [`crate::load::Watch::speed`] tells it.
+    /// The speed for [`crate::load::Watch::speed`].
     pub fn get(&self) -> Option<f64> {
         Some(f64::from_bits(self.0.load(Ordering::Relaxed))).filter(|&speed| speed != ALL_AT_ONCE)
     }
@@ -64,12 +64,12 @@ impl Player {
         Self { speed, is_paused: false, shared: SharedSpeed::new(speed) }
     }
 
-    /// For the thread that loads.
+    /// The speed for the loading thread.
     pub fn shared(&self) -> SharedSpeed {
         self.shared.clone()
     }
 
-    /// Seconds of the capture a second, also while it is paused.
+    /// Seconds of the capture per second, also while it is paused.
     pub fn speed(&self) -> f64 {
         self.speed
     }
@@ -78,7 +78,7 @@ impl Player {
         self.is_paused
     }
 
-    /// Whether the rest comes as fast as possible.
+    /// Whether the rest is loaded as fast as possible.
     pub fn hurries(&self) -> bool {
         self.speed == ALL_AT_ONCE
     }

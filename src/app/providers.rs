@@ -1,9 +1,9 @@
-//! Which providers the open trace has events of, and which of them are marks. The choice is one for all
-//! traces, kept in the settings; the trace in front is loaded again with it.
+//! Which providers have events in the open trace, and which of them are shown as marks. The choice
+//! applies to all traces and is kept in the settings; the trace in front is loaded again with it.
 //!
-//! Cost: to list them a pass over the capture on a worker, once, when the list is looked at. Loading again
-//! takes the place of the trace at its end, so all that the user did stays; where there is no room for
-//! both, it is opened anew.
+//! Cost: listing them takes a pass over the capture on a worker, once, when the list is first shown. A
+//! second load replaces the trace only at its end, so the user's work on it stays; without memory for
+//! both, the trace is opened anew.
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
@@ -21,14 +21,14 @@ use crate::panics;
 /// The providers of a document's capture, as far as they are known.
 #[derive(Debug, Default)]
 pub enum Providers {
-    /// Nobody has asked yet.
+    /// Not requested yet.
     #[default]
     Unknown,
-    /// A worker looks.
+    /// A worker is searching.
     Sought(Receiver<Vec<ProviderSeen>>),
-    /// The busiest first.
+    /// The providers, the busiest first.
     Known(Vec<ProviderSeen>),
-    /// The capture could not be read once more.
+    /// The capture could not be read again.
     Lost,
 }
 
@@ -58,25 +58,24 @@ impl Providers {
         }
     }
 
-    /// Whether a worker looks.
+    /// Whether a worker is searching.
     pub fn is_busy(&self) -> bool {
         matches!(self, Self::Sought(_))
     }
 }
 
-/// Whether a word means a provider, and only that one.
+/// Whether a word names this provider and only this one.
 fn names_it(word: &str, seen: &ProviderSeen) -> bool {
     let is_name = seen.name.as_ref().is_some_and(|name| name.to_lowercase() == word.trim().to_lowercase());
     is_name || word.trim().parse() == Ok(seen.guid)
 }
 
-/// Whether a provider's events are marks by these words.
+/// Whether these words make a provider's events marks.
 pub fn is_chosen(words: &[String], seen: &ProviderSeen) -> bool {
     MarkProviders::new(words).has(seen.guid, seen.name.as_deref())
 }
 
-/// The words with a provider among what they mean, or without; what else they mean stays. A pattern
-/// that fits stays, too.
+/// The words with a provider added or removed. Words for other providers stay, and so does a pattern that matches it.
 pub fn with_choice(words: &[String], seen: &ProviderSeen, is_chosen: bool) -> Vec<String> {
     let mut words: Vec<String> = words.iter().filter(|word| !names_it(word, seen)).cloned().collect();
     if is_chosen {
@@ -85,7 +84,7 @@ pub fn with_choice(words: &[String], seen: &ProviderSeen, is_chosen: bool) -> Ve
     words
 }
 
-/// The words, and those of a recording's providers of marks, whose events are there to be seen as marks.
+/// The words, and those of a recording's providers of marks, whose events were recorded to be shown as marks.
 pub fn with_recorded<'a>(words: &[String], recorded: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut all = words.to_vec();
     for word in recorded {
@@ -93,14 +92,14 @@ pub fn with_recorded<'a>(words: &[String], recorded: impl Iterator<Item = &'a st
         if MarkProviders::new(&all).has(guid, Some(word)) {
             continue;
         }
-        // Only this machine knows what is registered under a name; the trace may not tell it.
+        // A name's registration is known only on this machine; the trace may not contain it.
         let is_told = MarkProviders::new([word]).has(guid, None);
         all.push(if is_told { word.to_owned() } else { format!("{{{guid}}}") });
     }
     all
 }
 
-/// Words that fit none of these providers.
+/// Words that match none of these providers.
 pub fn without_events<'a>(words: &'a [String], seen: &[ProviderSeen]) -> Vec<&'a String> {
     let fits = |word: &&String| {
         let this = MarkProviders::new([word]);
@@ -119,7 +118,7 @@ pub fn why_not_again(document: &Document, is_loading: bool) -> Option<&'static s
 }
 
 impl HighwaterApp {
-    /// Looks which providers the trace in front has, unless that is known.
+    /// Lists the providers of the trace in front, unless they are known.
     pub(super) fn list_providers(&mut self, ctx: &egui::Context) {
         if let Some(document) = self.document.as_mut().filter(|document| document.is_settled())
             && matches!(document.providers, Providers::Unknown)
@@ -132,8 +131,7 @@ impl HighwaterApp {
         self.document.iter_mut().for_each(|document| document.providers.drain());
     }
 
-    /// Other providers' events are marks from now on: the trace in front is loaded again, if it was
-    /// loaded with others.
+    /// Applies a changed choice of providers: loads the trace in front again if it was loaded with another one.
     pub(super) fn load_marks(&mut self, ctx: &egui::Context) {
         let wanted = self.settings.mark_providers.clone();
         let Some(document) = self.document.as_ref() else { return };
@@ -141,7 +139,7 @@ impl HighwaterApp {
         if is_live || !document.is_settled() || document.inputs.iter().any(Input::is_recording) {
             return;
         }
-        // What is on its way with another choice is of no use.
+        // A load with an earlier choice is of no use any more.
         self.loading.take_if(|job| job.replaces == Some(document.job));
         if document.marked == wanted {
             return;

@@ -163,6 +163,12 @@ fn the_trace_that_was_recorded_first_is_a_whichever_is_open_and_the_user_can_exc
         wait_for(&mut window, "Swap");
         settle(&mut window);
         assert!(has_containing(&window, "A one.etl") && has_containing(&window, "B later.etl"), "{front:?}");
+        let ours = if front == &one { "A" } else { "B" };
+        window.get_by_label("Unknown (7)").click_secondary();
+        settle(&mut window);
+        let offered = |side: &str| has_containing(&window, &format!("Select {side} on the graph"));
+        assert!(["A", "B"].into_iter().all(|side| offered(side) == (side == ours)), "the graph is of the open trace");
+        press(&mut window, Modifiers::NONE, Key::Escape);
         click(&mut window, "Swap");
         assert!(has_containing(&window, "A later.etl") && has_containing(&window, "B one.etl"), "{front:?}");
     }

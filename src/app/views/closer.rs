@@ -1,5 +1,5 @@
-//! A node of the tree looked at closer, beside its table: its numbers, its outstanding size
-//! over time, and how its sizes and lifetimes are distributed.
+//! The details of one node of the tree, beside its table: its numbers, its outstanding size over time, and how
+//! its sizes and lifetimes are distributed.
 
 use std::sync::{Arc, Weak};
 
@@ -16,23 +16,23 @@ use crate::model::{NodeId, Trace};
 use crate::query::{CallLines, Cancelled, Details, Filter, Numbers, Path, Series, SourceLine, details, layer_of};
 use crate::units::{Interval, Ticks};
 
-/// Points across the line.
+/// Points of the graph of outstanding size.
 const BINS: usize = 300;
 
-/// What is known of a node.
+/// The details of one node.
 #[derive(Clone)]
 pub struct Closer {
     pub path: Path,
     trace: Weak<Trace>,
     interval: Interval,
-    /// Nothing where several layers are under the node: they nest.
+    /// `None` if the node has several layers below it: they nest, so their sizes are not added.
     details: Option<Arc<Details>>,
-    /// Of a frame what the lines of its function hold.
+    /// For a frame: the numbers of each source line of its function.
     lines: Option<Arc<CallLines>>,
 }
 
 impl Closer {
-    /// Looks at a node. Cost: see [`details`].
+    /// Computes the details of a node. Cost: see [`details`].
     pub fn of(path: &Path, ground: &mut Ground<'_>) -> Result<Self, Cancelled> {
         let trace = ground.trace();
         let found = match layer_of(trace, path) {
@@ -47,12 +47,12 @@ impl Closer {
         Ok(Self { path: path.clone(), trace: Arc::downgrade(trace), interval: ground.interval(), details: found, lines })
     }
 
-    /// What a line of a source file holds, if it is one of the function.
+    /// The numbers of a line of a source file, if it belongs to the node's function.
     pub fn at_line(&self, line: &SourceLine) -> Option<&Numbers> {
         self.lines.as_ref().filter(|lines| lines.file == line.file)?.at(line.line)
     }
 
-    /// Whether it is about this trace.
+    /// Whether the details are about this trace.
     pub fn is_of(&self, trace: &Arc<Trace>) -> bool {
         std::ptr::eq(self.trace.as_ptr(), Arc::as_ptr(trace))
     }
@@ -100,7 +100,7 @@ impl Closer {
     }
 }
 
-/// What the lines of a frame's function hold, with the same callers.
+/// The numbers of each source line of a frame's function, for calls by the same callers.
 fn lines(path: &Path, ground: &mut Ground<'_>) -> Result<Option<CallLines>, Cancelled> {
     let frame = path.last().and_then(|key| key.frame()).filter(|(node, _)| *node != NodeId::ROOT);
     let Some(frame) = frame else { return Ok(None) };
@@ -111,7 +111,7 @@ fn lines(path: &Path, ground: &mut Ground<'_>) -> Result<Option<CallLines>, Canc
     CallLines::of((ground.trace(), ground.names()), (&totals, &mask), frame, ground.cancel)
 }
 
-/// Draws a line over an interval, filled down to nothing, and says its value where the pointer is.
+/// Draws a line graph over an interval, filled down to zero, with the value at the pointer in a tooltip.
 fn show_line(ui: &mut Ui, of: &Series, interval: Interval, around: &Around<'_>) {
     let clock = &around.document.trace.clock;
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 96.0), Sense::hover());

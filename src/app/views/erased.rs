@@ -1,4 +1,4 @@
-//! Views of all kinds in one list: who holds them needs to know none.
+//! All kinds of views in one list; its owner does not need to know their types.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl<V: View> Ask for Asked<V> {
     }
 }
 
-/// A [`View`] whose types are not known.
+/// A [`View`] with its types erased.
 trait AnyView: Pane {
     fn id(&self) -> ViewId;
     fn is_always_asked(&self) -> bool;
@@ -63,7 +63,7 @@ impl<V: View> AnyView for V {
 pub struct Views(Vec<Box<dyn AnyView>>);
 
 impl Default for Views {
-    /// In the order of their tabs.
+    /// All views, in the order of their tabs.
     fn default() -> Self {
         Self(vec![
             Box::<Stacks>::default(),
@@ -84,91 +84,91 @@ impl Default for Views {
 }
 
 impl Views {
-    /// None, in the place of those that are drawn.
+    /// An empty list, which takes the place of the views while they are drawn.
     pub fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// What the window does with one of them, if it is there.
+    /// The view with this id, if it exists.
     pub fn get(&self, id: ViewId) -> Option<&dyn Pane> {
         self.0.iter().find(|view| view.id() == id).map(|view| &**view as _)
     }
 
-    /// The same, to change it.
+    /// The view with this id, mutably.
     pub fn get_mut(&mut self, id: ViewId) -> Option<&mut dyn Pane> {
         self.0.iter_mut().find(|view| view.id() == id).map(|view| &mut **view as _)
     }
 
-    /// The view that is in sight at first.
+    /// The view that is visible at first.
     pub fn first(&self) -> Option<ViewId> {
         self.0.first().map(|view| view.id())
     }
 
-    /// What the views in sight want to know now, in this order, and behind them those that always ask.
+    /// The requests of the visible views, in this order, then those of the views that always ask.
     pub fn ask(&self, in_sight: &[ViewId], document: &Document) -> Vec<Box<dyn Ask>> {
         let seen = in_sight.iter().filter_map(|id| self.0.iter().find(|view| view.id() == *id));
         let others = self.0.iter().filter(|view| view.is_always_asked() && !in_sight.contains(&view.id()));
         seen.chain(others).filter_map(|view| view.ask(document)).collect()
     }
 
-    /// Whether the answers of a view are wanted although it is not in sight.
+    /// Whether a view is asked even while it is not visible.
     pub fn is_always_asked(&self, id: ViewId) -> bool {
         self.0.iter().any(|view| view.id() == id && view.is_always_asked())
     }
 
-    /// Hands an answer to its view. Whether the view wants to know something else now.
+    /// Hands an answer to its view; returns whether the view has a new request now.
     pub fn take(&mut self, id: ViewId, answer: AnyAnswer, trace: &Trace) -> bool {
         let Some(view) = self.0.iter_mut().find(|view| view.id() == id) else { return false };
         view.take_any(answer);
         view.settle(trace)
     }
 
-    /// The answers of a view are not kept up any more.
+    /// Drops the answers of a view: they are no longer updated.
     pub fn forget(&mut self, id: ViewId) {
         self.get_mut(id).into_iter().for_each(Pane::forget);
     }
 
-    /// All answers are about what is not there any more.
+    /// Drops all answers: they are about data that no longer exists.
     pub fn forget_all(&mut self) {
         self.0.iter_mut().for_each(|view| view.forget());
     }
 
-    /// Draws what stands above the tabs.
+    /// Draws the strip above the tabs.
     pub fn strip(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
         self.0.iter_mut().for_each(|view| view.strip(around, ui));
     }
 
-    /// What stands out in what the filters leave, as far as it is found.
+    /// The findings in the filtered rows, as far as they are known.
     pub fn findings(&self, document: &Document) -> impl Iterator<Item = &Finding> {
         self.0.iter().flat_map(move |view| view.findings(document))
     }
 
-    /// The same in all rows, as far as somebody has looked.
+    /// The findings in all rows, as far as they have been computed.
     pub fn findings_in_all(&self) -> impl Iterator<Item = &Finding> {
         self.0.iter().flat_map(|view| view.findings_in_all())
     }
 
-    /// Other findings are accepted.
+    /// Replaces the set of accepted findings.
     pub fn accept(&mut self, accepted: &Arc<Baseline>) {
         self.0.iter_mut().for_each(|view| view.accept(accepted));
     }
 
-    /// The filters have changed.
+    /// Notifies all views that the filters have changed.
     pub fn filtered(&mut self, filters: &Filters) {
         self.0.iter_mut().for_each(|view| view.filtered(filters));
     }
 
-    /// The nodes of the tree that views remember.
+    /// The nodes of the tree that views store.
     pub fn paths(&self) -> Vec<Path> {
         self.0.iter().flat_map(|view| view.paths()).collect()
     }
 
-    /// These are called otherwise from now on, or are gone.
+    /// Renames the stored nodes: their keys have changed, or they are gone.
     pub fn renumber(&mut self, map: &KeyMap) {
         self.0.iter_mut().for_each(|view| view.renumber(map));
     }
 
-    /// Makes ready to show the place of a finding; which view does that.
+    /// Prepares the view that shows the place of a finding, and returns its id.
     pub fn show_finding(&mut self, finding: &Finding, document: &Document) -> Option<ViewId> {
         self.0.iter_mut().find_map(|view| view.show_finding(finding, document).then(|| view.id()))
     }

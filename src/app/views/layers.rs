@@ -1,5 +1,4 @@
-//! Which layer a view is about: layers nest, so a picture of several would add what is not
-//! to be added.
+//! The layer that a view is about. Layers nest, so a view of several would add sizes that contain each other.
 
 use eframe::egui::{self, Ui};
 
@@ -8,35 +7,34 @@ use crate::app::document::Document;
 use crate::query::{Key, layer_label};
 use crate::units::Layer;
 
-/// The user's choice, or what follows from the filter.
+/// The user's choice of a layer; without one, the layer follows from the filter and the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LayerChoice(Option<Layer>);
 
 impl LayerChoice {
-    /// The layer: that of the filter if it is in one, else the chosen one, else that in which
-    /// most has changed.
+    /// The layer: that of the filter if it has one, else the chosen one, else the one with the largest change.
     pub fn of(self, document: &Document) -> Layer {
         let filtered = filtered(document);
         let largest = || document.digest.leading_layer().map(|sum| sum.layer);
         filtered.or(self.0).or_else(largest).unwrap_or(Layer::Heap)
     }
 
-    /// The layer of the filter, else the chosen one.
+    /// The layer of the filter, else the chosen one; `None` if there is neither.
     pub fn chosen(self, document: &Document) -> Option<Layer> {
         filtered(document).or(self.0)
     }
 
-    /// Stays with a layer, whatever the largest change is in from now on.
+    /// Chooses a layer, so that it stays the same when the largest change moves to another one.
     pub fn keep(&mut self, layer: Layer) {
         self.0 = Some(layer);
     }
 
-    /// Draws the choice, where there is one.
+    /// Draws the choice of a layer, or the layer's name if there is nothing to choose.
     pub fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
         self.show_as(around, ui, None);
     }
 
-    /// The same, where it is known which layer is shown while none is chosen.
+    /// Draws the choice like [`Self::show`]; `unless_chosen` is the layer that is shown while none is chosen.
     pub fn show_as(&mut self, around: &mut Around<'_>, ui: &mut Ui, unless_chosen: Option<Layer>) {
         let now = self.chosen(around.document).or(unless_chosen).unwrap_or_else(|| self.of(around.document));
         if filtered(around.document).is_some() || around.document.digest.layers.len() < 2 {
@@ -56,7 +54,7 @@ impl LayerChoice {
     }
 }
 
-/// The layer in which all is that the filter leaves, if it is one.
+/// The layer to which the nodes in the filter belong: that of the first node with a layer or heap in its path.
 pub fn filtered(document: &Document) -> Option<Layer> {
     document.filters().under().any.iter().flat_map(|path| path.iter()).find_map(|key| match *key {
         Key::Layer(layer) => Some(layer),

@@ -1,11 +1,9 @@
-//! Views: what stands below the graph, one folder each. A view is a room: its state, its
-//! request (a value), its answer (made by a worker, of what is prepared for trace, interval
-//! and filters), and its panel. To add one is to write its folder, and a line in
-//! [`Views::default`].
+//! Views: the tabs below the graph, one folder each. A view consists of its state, its request (a value), its
+//! answer (made by a worker from what is prepared for trace, interval and filters), and its panel. To add a
+//! view, write its folder and add a line to [`Views::default`].
 //!
-//! The window knows no view by name. It asks the one in sight whenever anything that all
-//! views share has changed, or the view says that its own wishes have; answers to what is
-//! stale are dropped with it.
+//! The window knows no view by name. It sends the request of the visible view whenever anything that all views
+//! share has changed, or the view reports that its request has. Answers to stale requests are dropped.
 
 mod closer;
 mod compare;
@@ -56,76 +54,76 @@ use rows::Rows;
 use stacks::Stacks;
 use types::Types;
 
-/// A view; see the module. What the window does with it is its [`Pane`].
+/// A view: its request, its answer, and how a worker gets from one to the other. The window uses it as a [`Pane`].
 pub trait View: Pane + Default + 'static {
-    /// Which view it is.
+    /// The id of the view.
     const ID: ViewId;
 
-    /// What it wants to know, beside what all views are about.
+    /// The view's own part of a request, beside what all views depend on (trace, interval, filters).
     type Request: Send + 'static;
 
-    /// What a worker tells it; there may be several answers to a request.
+    /// The answer that a worker sends; a request may get several.
     type Answer: Send + 'static;
 
-    /// Whether it is asked even if it is not in sight, behind what is.
+    /// Whether the view is also asked while it is not visible, after the visible ones.
     const IS_ALWAYS_ASKED: bool = false;
 
-    /// What is to be asked now, if anything.
+    /// The request for the current state, if there is anything to ask.
     fn request(&self, document: &Document) -> Option<Self::Request>;
 
-    /// Answers: on a worker, before the graph is made.
+    /// Answers the request on a worker, before the graph is computed.
     fn answer(request: &Self::Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Self::Answer)) -> Result<(), Cancelled>;
 
-    /// Adds what takes longer: behind the graph, and not while the trace grows.
+    /// Adds the parts that take longer: after the graph, and not while the trace grows.
     fn complete(_: &Self::Request, _: &mut Ground<'_>, _: &mut dyn FnMut(Self::Answer)) -> Result<(), Cancelled> {
         Ok(())
     }
 
-    /// Takes an answer.
+    /// Stores an answer.
     fn take(&mut self, answer: Self::Answer);
 }
 
-/// What a view sees of the window, and how it changes that.
+/// The parts of the window that a view reads, and the commands by which it changes them.
 pub struct Around<'a> {
     pub document: &'a Document,
     pub commands: &'a mut Commands,
     pub settings: &'a Settings,
     pub sources: &'a SourceFiles,
-    /// Whether something is searched for in the view in sight.
+    /// Whether the visible view has a search text.
     pub is_searched: bool,
-    /// What is on the screen and wants its names first.
+    /// The part of the view on the screen, whose names are resolved first.
     pub looked: Option<Looked>,
 }
 
-/// What is on the screen.
+/// The part of a view on the screen, whose names are resolved first.
 pub enum Looked {
-    /// Lines of a tree.
+    /// Rows of a tree.
     Lines { trace: Arc<Trace>, tree: Arc<Tree>, lines: Range<usize> },
     /// Frames without names.
     Frames(Arc<SeenFrames>),
 }
 
-/// Frames of which only the place is known.
+/// Frames without names: only their addresses are known.
 #[derive(Debug)]
 pub struct SeenFrames {
     pub trace: Weak<Trace>,
-    /// Process and number of a module in it, and from its base what was told of the frame.
+    /// Process, number of a module in that process, and address of the frame relative to the module's base.
     pub frames: Vec<(ProcessId, u32, u64)>,
 }
 
 impl Around<'_> {
-    /// The view wants to know something else.
+    /// Sends a new request: the view's own request has changed.
     pub fn ask(&mut self) {
         self.commands.doc(DocCommand::Ask);
     }
 
-    /// Says in the place of an answer why there is none yet.
+    /// Shows, in place of an answer, why there is none yet.
     pub fn wait(&self, ui: &mut Ui) {
         let text = if self.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
         ui.centered_and_justified(|ui| ui.weak(text));
     }
 
-    /// Says why there is nothing to see, and offers what can change that.
+    /// Shows why the view is empty, with buttons that may change that.
     pub fn nothing(&mut self, ui: &mut Ui, text: &str) {
         let document = self.document;
         let ways = [
@@ -146,12 +144,12 @@ impl Around<'_> {
         });
     }
 
-    /// Offers to fold a function away, as it is printed, and to name the stacks that have it.
+    /// Adds menu entries to fold a function away, under its printed name, and to name the stacks that contain it.
     pub fn offer_rules(&mut self, ui: &mut Ui, function: &str) {
         stack_rules::offer(ui, function, self.commands);
     }
 
-    /// Offers to filter to something, which `name` says, and to leave it out.
+    /// Adds menu entries to filter to something and to leave it out; `name` describes it.
     pub fn offer_filters(&mut self, ui: &mut Ui, name: &str, what: Predicate) {
         if ui.button(format!("Filter to {name}")).clicked() {
             self.commands.doc(DocCommand::AddChip(Chip::only(what.clone())));
@@ -161,7 +159,7 @@ impl Around<'_> {
         }
     }
 
-    /// The same of a heap, a tracker, or what a process commits.
+    /// Adds menu entries to filter to a heap, a tracker, or the commit of a process, and to leave it out.
     pub fn offer_heap(&mut self, ui: &mut Ui, id: HeapId) {
         let heap = self.document.trace.heap(id);
         let path = source_of(heap.process, heap.layer, Some(id));

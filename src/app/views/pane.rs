@@ -1,4 +1,4 @@
-//! What the window does with a view, whatever it asks and is told.
+//! The interface between the window and a view, the same for all kinds of requests and answers.
 
 use std::sync::Arc;
 
@@ -13,93 +13,93 @@ use crate::limits::Baseline;
 use crate::model::Trace;
 use crate::query::{Finding, KeyMap, Path};
 
-/// See the module. Much of it concerns few views.
+/// A view as the window sees it. Most methods have a default, because they concern few views.
 pub trait Pane {
-    /// Puts what it has taken in terms of `trace`, which can be ahead of the answer. Whether it
-    /// wants to know something else now.
+    /// Converts stored state to the terms of `trace`, which can be newer than the answer. Returns whether the
+    /// view has a new request now.
     fn settle(&mut self, _trace: &Trace) -> bool {
         false
     }
 
-    /// What it has answered is about a trace that is not there any more, or nobody keeps it up.
+    /// Drops the answer: its trace no longer exists, or the answer is no longer updated.
     fn forget(&mut self);
 
-    /// Draws it.
+    /// Draws the view.
     fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui);
 
-    /// What it has found that stands out in what the filters leave.
+    /// The findings of the view in the filtered rows.
     fn findings(&self, _: &Document) -> &[Finding] {
         &[]
     }
 
-    /// Other findings are accepted.
+    /// Replaces the set of accepted findings.
     fn accept(&mut self, _: &Arc<Baseline>) {}
 
-    /// The same in all rows, as far as somebody has looked.
+    /// The findings of the view in all rows, as far as they have been computed.
     fn findings_in_all(&self) -> &[Finding] {
         &[]
     }
 
-    /// Draws what stands above the tabs, whatever view is in sight.
+    /// Draws the strip above the tabs, whichever view is visible.
     fn strip(&mut self, _: &mut Around<'_>, _: &mut Ui) {}
 
-    /// Draws what stands below the tabs.
+    /// Draws the toolbar below the tabs.
     fn tools(&mut self, _: &mut Around<'_>, _: &mut Ui) {}
 
-    /// What is searched for in it, if it can be searched.
+    /// The search text, if the view can be searched.
     fn searched(&self) -> Option<&str> {
         None
     }
 
-    /// Searches for something else.
+    /// Sets the search text.
     fn search(&mut self, _: String) {}
 
-    /// Selects what the search finds first.
+    /// Selects the first match of the search.
     fn go_to_found(&mut self, _document: &Document) {}
 
-    /// What the graph has lines for while the view is in sight.
+    /// How the graph splits its lines while the view is visible.
     fn split(&self) -> Split {
         Split::Sources
     }
 
-    /// The node of the tree of which the graph paints the lives while the view is in sight.
+    /// The node of the tree whose lifetimes are drawn on the graph while the view is visible.
     fn highlight(&self) -> Option<Path> {
         None
     }
 
-    /// What keys do while the view is in sight, unless a text field wants them.
+    /// Handles keys while the view is visible, unless a text field has the focus.
     fn keys(&mut self, _around: &mut Around<'_>, _ctx: &Context) {}
 
-    /// Whether a line is selected that Escape takes back.
+    /// Whether a row is selected, so that Escape can clear the selection.
     fn has_selected(&self) -> bool {
         false
     }
 
-    /// Selects nothing.
+    /// Clears the selection.
     fn unselect(&mut self) {}
 
-    /// Its table, if it is one, to be copied or written to a file.
+    /// The view's table, if it has one, for copying or export.
     fn sheet(&self) -> Option<Arc<dyn Sheet>> {
         None
     }
 
-    /// What the status bar says of the selected line.
+    /// The status bar text for the selected row.
     fn says(&self) -> Option<String> {
         None
     }
 
-    /// The filters have changed.
+    /// Notifies the view that the filters have changed.
     fn filtered(&mut self, _filters: &Filters) {}
 
-    /// The nodes of the tree that it remembers.
+    /// The nodes of the tree that the view stores.
     fn paths(&self) -> Vec<Path> {
         Vec::new()
     }
 
-    /// These are called otherwise from now on, or are gone.
+    /// Renames the stored nodes: their keys have changed, or they are gone.
     fn renumber(&mut self, _map: &KeyMap) {}
 
-    /// Makes ready to show the place of a finding; whether it is the view for that.
+    /// Prepares to show the place of a finding; returns whether this view does that.
     fn show_finding(&mut self, _finding: &Finding, _document: &Document) -> bool {
         false
     }

@@ -1,5 +1,5 @@
-//! Questions with markers, as presets: what grew between two moments, what was short-lived,
-//! what leaked. Each is one chip: when rows were allocated, and when freed.
+//! Questions about marks, as presets: what grew between two moments, what was short-lived, what leaked. Each
+//! becomes one chip with conditions on the allocation time and the free time of rows.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Question {
         }
     }
 
-    /// How many moments it is about.
+    /// The number of moments that the question needs.
     fn moments(self) -> usize {
         match self {
             Self::Alive => 1,
@@ -72,7 +72,7 @@ impl Question {
         RowCondition::All(Arc::from([RowCondition::Allocated(allocated), freed]))
     }
 
-    /// What its chip says.
+    /// The text of the question's chip.
     fn words(self, [a, b, c]: [&str; 3]) -> String {
         match self {
             Self::Growth => format!("growth {a} to {b}"),
@@ -85,7 +85,8 @@ impl Question {
     }
 }
 
-/// The user's marks; where there are too few, the edges of what the tables show, and the end.
+/// The user's first three marks. Missing ones are filled with the edges of the interval that the tables show,
+/// then with the end of the trace.
 fn moments(document: &Document) -> [Ticks; 3] {
     let (interval, end) = (document.interval(), document.trace.span.to);
     let mut moments: Vec<Ticks> = document.marks.iter().copied().take(3).collect();
@@ -101,20 +102,20 @@ fn moments(document: &Document) -> [Ticks; 3] {
     std::array::from_fn(|i| moments.get(i).copied().unwrap_or(last))
 }
 
-/// A moment as short as it is clear.
+/// Formats a moment without trailing zeros.
 pub fn short_time(document: &Document, at: Ticks) -> String {
     let text = format!("{:.3}", document.trace.clock.seconds(at));
     let text = text.trim_end_matches('0').trim_end_matches('.');
     format!("{text} s")
 }
 
-/// The chips of questions that were asked before.
+/// The chips of questions that are in the filter already.
 fn asked(document: &Document) -> Vec<Predicate> {
     let is_question = |chip: &&Chip| matches!(chip.what, Predicate::Row(RowCondition::All(_), _));
     document.filters().chips().iter().filter(is_question).map(|chip| chip.what.clone()).collect()
 }
 
-/// The button and its menu. A question takes the place of the one before, in one step.
+/// Draws the button and its menu. A new question replaces the previous one in a single step.
 pub fn menu(around: &mut Around<'_>, ui: &mut Ui) {
     let document = around.document;
     let button = ui.menu_button("Questions", |ui| {
@@ -131,7 +132,7 @@ pub fn menu(around: &mut Around<'_>, ui: &mut Ui) {
         ui.separator();
         for question in Question::ALL {
             let is_real = moments.windows(2).take(question.moments() - 1).all(|pair| pair[0] < pair[1]);
-            // A leak may be alive at the very end.
+            // Leaks are still possible if C is not after B: a leak may be alive at the very end.
             let is_real = is_real || question == Question::Leaks && moments[0] < moments[1];
             let item = ui.add_enabled(is_real, egui::Button::new(question.label()));
             let item = item.on_hover_text(question.meaning()).on_disabled_hover_text("Needs another mark on the graph");
@@ -156,7 +157,7 @@ pub fn menu(around: &mut Around<'_>, ui: &mut Ui) {
 mod tests {
     use super::*;
 
-    /// The part of a life that is in question, by the places of its birth and death among A, B, C.
+    /// Checks which questions a row answers, by the position of its birth and death among A, B and C.
     #[test]
     fn every_life_answers_the_questions_that_it_should() {
         let times = [Ticks(10), Ticks(20), Ticks(30)];

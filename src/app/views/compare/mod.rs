@@ -1,8 +1,7 @@
-//! Compare: what is different between A and B, two intervals of the open trace or one of it
-//! and all of another trace, by groups. Filters speak of the open trace, so they do not count
-//! where there are two.
+//! Compares A and B by groups: two intervals of the open trace, or an interval of it with the whole of another
+//! trace. Filters are about the open trace, so they do not apply if there are two.
 //!
-//! Cost: that of two reports; behind the graph.
+//! Cost: that of two reports, after the graph.
 
 mod panel;
 mod sides;
@@ -27,13 +26,13 @@ use crate::units::{Interval, Layer};
 use sides::Sides;
 use table::Order;
 
-/// Groups that are listed at most.
+/// Most groups that are listed.
 const MOST: usize = 10_000;
 
-/// The same of stacks, each of which can have thousands of frames.
+/// Most groups that are listed by stack; each stack can have thousands of frames.
 const MOST_STACKS: usize = 1_000;
 
-/// What tells groups apart; the layer always does.
+/// The keys by which rows are grouped; groups are always split by layer as well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Grouping {
     #[default]
@@ -78,15 +77,15 @@ impl Grouping {
     }
 }
 
-/// All of another trace.
+/// The other trace, which is compared as a whole.
 struct Other {
     ready: Arc<Ready>,
     names: Arc<Names>,
 }
 
-/// What is asked.
+/// The view's request.
 pub struct Request {
-    /// In the open trace; the first does not count where there is another one.
+    /// Intervals of the open trace; the first one is not used if there is another trace.
     sides: [Interval; 2],
     other: Option<Other>,
     /// The side of the open trace: 0 is A, 1 is B.
@@ -96,26 +95,28 @@ pub struct Request {
     flame: Option<FlameRequest>,
 }
 
-/// What is asked of the flame graph of the difference.
+/// The view's request for a flame graph of the difference.
 pub struct FlameRequest {
     layer: Layer,
     focus: Way,
 }
 
-/// What is different.
+/// The differences between A and B.
 pub struct Difference {
     is_across: bool,
+    /// The side of the open trace: 0 is A, 1 is B.
+    ours: usize,
     sides: [Interval; 2],
     grouping: Grouping,
     groups: Arc<[Group<Compared>]>,
-    /// Whether there are more.
+    /// Whether there are more groups than are listed.
     is_cut: bool,
-    /// Peaks follow when the rest is there.
+    /// Whether the peaks are known; they are computed after the other numbers.
     has_peaks: bool,
     order: Arc<[usize]>,
-    /// What the numbers of the order are parts of.
+    /// Totals of the sort column per layer, for the share that each row has.
     wholes: Wholes,
-    /// Shown instead of the groups.
+    /// The flame graph that is shown in place of the groups.
     flame: Option<Icicle>,
 }
 
@@ -123,16 +124,16 @@ pub struct Difference {
 #[derive(Default)]
 pub struct Compare {
     sides: Sides,
-    /// Whether the user exchanged the two traces.
+    /// Whether the user swapped the two traces.
     is_swapped: bool,
     grouping: Grouping,
     order: Order,
     search: String,
     difference: Option<Difference>,
     layer: LayerChoice,
-    /// The layer that changed most, as far as it is known.
+    /// The layer that changed most, if known.
     changed_most: Option<Layer>,
-    /// The flame graph in the place of the table, and the way to what is seen alone in it.
+    /// The path to the focused node of the flame graph, if it is shown in place of the table.
     flame: Option<Way>,
 }
 
@@ -236,8 +237,8 @@ impl Pane for Compare {
 }
 
 impl Compare {
-    /// The side of the open trace: that which was recorded first is A, of two that were recorded at the same time the one
-    /// whose name comes first, unless the user exchanged them.
+    /// The side of the open trace. The trace that was recorded first is A; if both were recorded at the same
+    /// time, the one whose name comes first. The user can swap them.
     fn ours(&self, opened: &Opened, document: &Document) -> usize {
         let theirs = (opened.ready.trace.clock.start_time, &opened.name);
         let name = document.name();
@@ -245,7 +246,7 @@ impl Compare {
         usize::from((theirs <= ours) != self.is_swapped)
     }
 
-    /// The layer of the flame graph: the chosen one, else that which changed most.
+    /// The layer of the flame graph: the chosen one, else the one that changed most.
     fn flame_layer(&self, document: &Document) -> Layer {
         self.layer.chosen(document).or(self.changed_most).unwrap_or_else(|| self.layer.of(document))
     }
@@ -261,7 +262,7 @@ fn changed_most(groups: &[Group<Compared>]) -> Option<Layer> {
 }
 
 impl Request {
-    /// What the groups say, of which there may be one too many.
+    /// Makes an answer of the groups, of which there may be one more than are listed.
     fn difference(&self, mut groups: Vec<Group<Compared>>, has_peaks: bool) -> Difference {
         let most = self.grouping.most();
         let is_cut = groups.len() > most;
@@ -271,6 +272,7 @@ impl Request {
         }
         Difference {
             is_across: self.other.is_some(),
+            ours: self.ours,
             sides: self.sides,
             grouping: self.grouping,
             order: (0..groups.len()).collect(),
@@ -282,7 +284,7 @@ impl Request {
         }
     }
 
-    /// What the places of one layer have at the end of B, minus what they have at the end of A.
+    /// The flame graph of one layer: outstanding bytes at the end of B minus those at the end of A.
     fn as_flame(&self, flame: &FlameRequest, ground: &mut Ground<'_>) -> Result<Difference, Cancelled> {
         let [a, b] = self.sides;
         let functions = ground.folded_functions()?;

@@ -1,4 +1,4 @@
-//! What is compared, and the table of differences.
+//! The choice of what is compared, and the table of differences.
 
 use eframe::egui::{self, RichText, Ui};
 
@@ -60,7 +60,7 @@ pub fn show(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
     table::show(difference, &mut view.order, &view.search, around, ui);
 }
 
-/// The two sides in one trace, and where they come from.
+/// Draws the choice of the two intervals in one trace.
 fn within(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
     let document = around.document;
     let choice = view.sides.choice(document);
@@ -88,7 +88,7 @@ fn within(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
             let text = format!("{name} {}", words(around, sides[side]));
             let label = ui.add(egui::Button::new(RichText::new(text).strong()).frame(false));
             if label.on_hover_text("Select it on the graph").clicked() {
-                // What follows from the selection would change with it.
+                // A side that follows the selection would change with it, so both sides are fixed.
                 view.sides.0 = Some(Choice::Own(sides));
                 around.commands.doc(DocCommand::Select(Some(sides[side])));
             }
@@ -107,12 +107,12 @@ fn within(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
     }
 }
 
-/// Whether A and B are to be exchanged.
+/// Draws the button that swaps A and B; returns whether it was clicked.
 fn swap(ui: &mut Ui, hint: &str) -> bool {
     ui.button("Swap").on_hover_text(hint).clicked()
 }
 
-/// The other trace while it is loaded.
+/// Shows the progress of loading the other trace.
 fn loading(job: &LoadJob, around: &mut Around<'_>, ui: &mut Ui) {
     ui.spinner();
     ui.label(format!("Loading {}: {:.0} %", short_name(&job.inputs), 100.0 * job.progress()));
@@ -121,7 +121,7 @@ fn loading(job: &LoadJob, around: &mut Around<'_>, ui: &mut Ui) {
     }
 }
 
-/// The other trace, and the shown part of the open one, A first.
+/// Draws the names of the other trace and of the shown part of the open one, A first.
 fn across(view: &mut Compare, opened: &Opened, around: &mut Around<'_>, ui: &mut Ui) {
     let document = around.document;
     let ours = view.ours(opened, document);
@@ -156,7 +156,7 @@ fn words(around: &Around<'_>, interval: Interval) -> String {
     if interval.is_empty() { format!("at {to}") } else { format!("{from} to {to}") }
 }
 
-/// What tells groups apart, or the flame graph in their place.
+/// Draws the choice of the grouping, or of the flame graph in place of the table.
 pub fn tools(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
     let hint = "What places of one layer have at the end of B, minus what they have at the end of A";
     if ui.selectable_label(view.flame.is_some(), "Flame graph").on_hover_text(hint).clicked() {

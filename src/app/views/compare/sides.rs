@@ -1,19 +1,18 @@
-//! Which intervals are compared: what follows from selection, view and marks, or what the
-//! user has put there.
+//! The intervals that are compared: they follow from selection, view and marks, or are set by the user.
 
 use crate::app::document::Document;
 use crate::units::{Interval, Ticks};
 
-/// Where A and B come from.
+/// The source of A and B.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
-    /// What comes before the selection, and it.
+    /// The time before the selection, and the selection.
     Selection,
     /// The halves of the view.
     Halves,
-    /// Between the first three marks.
+    /// The intervals between the first three marks.
     Marks,
-    /// What the user has put there.
+    /// Intervals that the user has set.
     Own([Interval; 2]),
 }
 
@@ -29,7 +28,7 @@ impl Choice {
         }
     }
 
-    /// What it takes, where it is not there.
+    /// The text that says what is missing if the choice has no intervals.
     pub fn needs(self) -> &'static str {
         match self {
             Self::Selection => "Drag on the graph to select an interval: it is compared with all that comes before it.",
@@ -61,12 +60,12 @@ impl Choice {
     }
 }
 
-/// The user's choice, or what suggests itself.
+/// The user's choice, or `None` for the default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sides(pub Option<Choice>);
 
 impl Sides {
-    /// The selection if there is one, else the halves of the view.
+    /// The user's choice, else the selection if there is one, else the halves of the view.
     pub fn choice(self, document: &Document) -> Choice {
         self.0.unwrap_or(if document.selection().is_some() { Choice::Selection } else { Choice::Halves })
     }
@@ -75,7 +74,7 @@ impl Sides {
         self.choice(document).sides(document)
     }
 
-    /// Puts what the tables show on one side; the other stays as it is.
+    /// Sets one side to the interval that the tables show; the other side stays as it is.
     pub fn put(&mut self, side: usize, document: &Document) {
         let mut sides = self.of(document).unwrap_or([document.interval(); 2]);
         sides[side] = document.interval();

@@ -1,4 +1,4 @@
-//! The groups of a comparison as a table, and the order in which they stand.
+//! The groups of a comparison as a sortable table.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::model::{Heap, HeapId};
 use crate::query::{Compared, Group, TypeKey, layer_label};
 use crate::units::{Layer, Tid};
 
-/// Frames that are listed when a stack is pointed at.
+/// Most frames in the tooltip of a stack.
 const FRAMES: usize = 32;
 
-/// What a column says of a group.
+/// The content of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cell {
     Process,
@@ -40,13 +40,13 @@ enum Cell {
     Peak,
 }
 
-/// The column by which groups stand, and whether the largest come first; at the beginning
-/// those with the largest change, whatever its sign.
+/// The sort column, and whether the largest come first. Without one, the groups with the largest change come
+/// first, whatever its sign.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Order(Option<(Cell, bool)>);
 
 impl Order {
-    /// What decides.
+    /// The sort column, or the default one.
     fn cell(self) -> Cell {
         self.0.map_or(Cell::Delta, |(cell, _)| cell)
     }
@@ -143,7 +143,7 @@ impl Cell {
         }
     }
 
-    /// The same while peaks may be on their way.
+    /// The value of a cell, or a placeholder for a peak that is not computed yet.
     fn value_of(self, group: &Group<Compared>, has_peaks: bool) -> Value {
         if self == Self::Peak && !has_peaks { Value::Awaited } else { self.value(group) }
     }
@@ -157,14 +157,14 @@ impl Cell {
     }
 }
 
-/// The function of what was recorded without one.
+/// Shown in place of the function if no stack was recorded.
 const NO_STACK: &str = "(no stack recorded)";
 
 fn layer(group: &Group<Compared>) -> Option<Layer> {
     Layer::ALL.into_iter().find(|layer| layer.name() == group.layer)
 }
 
-/// Whether any key of a group contains a text in small letters.
+/// Whether any key of a group contains a text, which must be in lower case.
 pub fn matches(group: &Group<Compared>, text: &str) -> bool {
     let keys = [&group.process, &group.heap, &group.allocated_type, &group.function, &group.module, &group.tag];
     let thread = group.thread.map(|id| id.to_string());
@@ -184,7 +184,7 @@ pub fn show(difference: &mut Difference, order: &mut Order, searched: &str, arou
     }
 }
 
-/// The table as it stands.
+/// The table in its current order, for copying and export.
 struct Groups {
     cells: Vec<Cell>,
     groups: Arc<[Group<Compared>]>,
@@ -227,7 +227,7 @@ struct Lines<'a, 'b> {
 }
 
 impl<'a> Lines<'a, '_> {
-    /// The heap of the open trace that a group is of, if it is one.
+    /// The heap of the open trace that a group stands for, if it is exactly one.
     fn heap(&self, group: &Group<Compared>) -> Option<HeapId> {
         let trace = &self.around.document.trace;
         let is_it = |heap: &&Heap| {
@@ -282,7 +282,7 @@ impl List for Lines<'_, '_> {
                 let whole = || self.whole(row, column);
                 list::number(ui, &value, share.map(|share| (share, &whole as &dyn Fn() -> String)));
             }
-            // Only the difference itself has the colours of growth.
+            // Only the column of the change itself has the colours of growth.
             (Cell::Allocated | Cell::Peak, Value::Change(change)) if change != 0 => {
                 list::number(ui, &Value::Text(format::signed_bytes(change)), None);
             }
@@ -307,9 +307,9 @@ impl List for Lines<'_, '_> {
         if let Some(name) = &group.function {
             self.around.offer_rules(ui, name);
         }
-        // A can be in another trace.
-        let there = usize::from(self.difference.is_across);
-        for (side, name) in ["A", "B"].into_iter().enumerate().skip(there) {
+        // The graph is of the open trace alone.
+        let is_there = |side: usize| !self.difference.is_across || side == self.difference.ours;
+        for (side, name) in ["A", "B"].into_iter().enumerate().filter(|(side, _)| is_there(*side)) {
             if ui.button(format!("Select {name} on the graph")).clicked() {
                 self.around.commands.doc(DocCommand::Select(Some(self.difference.sides[side])));
             }
@@ -340,7 +340,7 @@ impl List for Lines<'_, '_> {
     }
 }
 
-/// The stack of a group, innermost first.
+/// Draws the stack of a group, innermost frame first.
 fn stack(ui: &mut Ui, group: &Group<Compared>) {
     for frame in group.stack.iter().flatten().rev().take(FRAMES) {
         ui.label(RichText::new(frame).monospace().size(12.0));
@@ -351,7 +351,7 @@ fn stack(ui: &mut Ui, group: &Group<Compared>) {
     }
 }
 
-/// What rows have that are of a group.
+/// The predicates that filter to the rows of a group, with their names.
 fn predicates(group: &Group<Compared>) -> impl Iterator<Item = (&'static str, Predicate)> {
     let layer = layer(group);
     let of_type = |(name, layer): (&String, Layer)| Predicate::Type(TypeKey { layer, name: name.as_str().into() });

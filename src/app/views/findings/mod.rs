@@ -1,10 +1,9 @@
-//! What stands out: the first thing a user sees. Up to five cards stand above all tabs, each
-//! a sentence with a number; a click goes there. The tab has all of them, with what speaks
-//! against each.
+//! Findings, the first thing that a user sees. Up to five cards stand above all tabs, each a sentence with a
+//! number; a click goes there. The tab lists all findings, with the doubts about each.
 //!
-//! They are about the whole time of the trace and what the filters leave of it, and asked for once it
-//! does not grow any more, behind everything else; and again when there are names. Those of all rows
-//! are kept beside those of filters: to take the filters away shows them at once.
+//! Findings cover the whole time of the trace and the rows that pass the filters. They are computed once the
+//! trace has stopped growing, after everything else, and again when names arrive. Those of all rows are kept
+//! beside those of the filtered rows, so that they appear at once when the filters are cleared.
 
 mod panel;
 
@@ -22,7 +21,7 @@ use crate::model::Trace;
 use crate::query::{Cancelled, Finding, findings};
 use crate::symbols::Names;
 
-/// What the answer follows from.
+/// The inputs of the answer.
 #[derive(Clone)]
 pub struct Request {
     trace: Arc<Trace>,
@@ -40,13 +39,13 @@ impl Request {
     }
 }
 
-/// What was found.
+/// The answer: the findings for a request.
 pub struct Found {
     of: Request,
-    /// What is told, best first, and the rank of each among all that was found.
+    /// Reported findings, best first, and the rank of each among all findings.
     list: Vec<Finding>,
     ranks: Vec<usize>,
-    /// What is accepted, the rank of each, and the entry that accepts it.
+    /// Accepted findings: the rank of each, and the entry that accepts it.
     accepted: Vec<(usize, Finding, Accepted)>,
 }
 
@@ -55,7 +54,7 @@ impl Found {
         Self { of, ranks: (0..list.len()).collect(), list, accepted: Vec::new() }
     }
 
-    /// Puts what is accepted apart.
+    /// Separates accepted findings from those that are reported.
     fn judge(&mut self, accepted: &Baseline) {
         let told = self.ranks.drain(..).zip(self.list.drain(..));
         let mut all: Vec<_> = told.chain(self.accepted.drain(..).map(|(rank, finding, _)| (rank, finding))).collect();
@@ -75,13 +74,13 @@ impl Found {
 /// State of the view.
 #[derive(Default)]
 pub struct Findings {
-    /// In all rows.
+    /// The findings in all rows.
     found: Option<Found>,
-    /// In what filters leave.
+    /// The findings in the filtered rows.
     filtered: Option<Found>,
-    /// What is not told.
+    /// The findings that are not reported.
     accepted: Arc<Baseline>,
-    /// Whether the cards are out of sight.
+    /// Whether the cards are hidden.
     is_hidden: bool,
 }
 
@@ -98,7 +97,7 @@ impl View for Findings {
     }
 
     fn answer(_: &Request, _: &mut Ground<'_>, _: &mut dyn FnMut(Found)) -> Result<(), Cancelled> {
-        Ok(()) // everything else first
+        Ok(()) // only after everything else
     }
 
     fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Found)) -> Result<(), Cancelled> {
@@ -118,13 +117,13 @@ impl View for Findings {
 }
 
 impl Findings {
-    /// What was found last in all rows, or in those of filters.
+    /// The latest findings in all rows, or in the filtered rows, depending on the scope.
     fn place(&self, scope: &Scope) -> Option<&Found> {
         if scope.filters.is_all() { self.found.as_ref() } else { self.filtered.as_ref() }
     }
 
-    /// What was found in what the filters leave now, if that is known. Names that come later change
-    /// words, not numbers.
+    /// The findings for the current filters, if they are known. They stay valid when names arrive, which change
+    /// their words but not their numbers.
     fn now(&self, document: &Document) -> Option<&Found> {
         let scope = document.scope();
         self.place(&scope).filter(|found| found.of.scope == scope)

@@ -1,4 +1,4 @@
-//! Cards and list of what stands out.
+//! The cards and the list of findings.
 
 use eframe::egui::{self, Color32, CornerRadius, FontId, RichText, Sense, Ui, Visuals, vec2};
 
@@ -11,12 +11,12 @@ use crate::app::views::Around;
 use crate::limits::Accepted;
 use crate::query::{Finding, FindingKind, headlines};
 
-/// Cards above the tabs.
+/// Most cards above the tabs.
 const CARDS: usize = 5;
 
 const CARD_HEIGHT: f32 = 56.0;
 
-/// Innermost frames of a place in the list.
+/// Innermost frames that the list shows of a place.
 const FRAMES: usize = 4;
 
 fn color(kind: FindingKind, visuals: &Visuals) -> Color32 {
@@ -32,13 +32,13 @@ fn color(kind: FindingKind, visuals: &Visuals) -> Color32 {
     theme::series(line, visuals)
 }
 
-/// The best findings, side by side.
+/// Draws the best findings, side by side.
 pub fn cards(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
     if view.is_hidden {
         return;
     }
     let Some(found) = view.now(around.document) else {
-        // Where there were cards there may be some again: nothing below them jumps meanwhile.
+        // If there are findings in all rows, cards may follow: their space stays free, so that the tabs do not jump.
         if view.found.as_ref().is_some_and(|found| !found.list.is_empty()) {
             let room = vec2(ui.available_width(), CARD_HEIGHT);
             ui.allocate_ui(room, |ui| around.wait(ui));
@@ -93,19 +93,19 @@ fn card(ui: &mut Ui, finding: &Finding, size: egui::Vec2) -> egui::Response {
     response.on_hover_ui(|ui| details(ui, finding)).on_hover_cursor(egui::CursorIcon::PointingHand)
 }
 
-/// What a button does that goes to a finding.
+/// Tooltip of the button that goes to a finding.
 const SHOW: &str = "Go there: interval, filter and stack";
-/// What accepts one, and what that does.
+/// Label and tooltip of the button that accepts a finding.
 const ACCEPT: &str = "Accept\u{2026}";
 const ACCEPT_HINT: &str = "It is known and may be so: do not tell it again until it holds more";
 
-/// Has the user say why a finding is accepted.
+/// Asks the user why a finding is accepted.
 fn accept(finding: &Finding, around: &mut Around<'_>) {
     let accepted = Accepted::finding(&around.document.trace, finding);
     around.commands.push(Command::OfferToAccept(Some(Box::new(accepted))));
 }
 
-/// What is known of a finding.
+/// Draws the tooltip of a finding.
 fn details(ui: &mut Ui, finding: &Finding) {
     ui.strong(&finding.text);
     if let Some(function) = &finding.function {
@@ -117,7 +117,7 @@ fn details(ui: &mut Ui, finding: &Finding) {
     ui.weak("Click to go there: interval, filter and stack");
 }
 
-/// All of them.
+/// Draws the list of all findings.
 pub fn show(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
     let document = around.document;
     let Some(found) = view.now(document) else {
@@ -155,7 +155,7 @@ pub fn show(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
     view.is_hidden = is_hidden;
 }
 
-/// What is not told, and why.
+/// Draws the accepted findings and the reasons for accepting them.
 fn accepted(all: &[(usize, Finding, Accepted)], around: &mut Around<'_>, ui: &mut Ui) {
     let head = if all.len() == 1 { "1 accepted finding".to_owned() } else { format!("{} accepted findings", all.len()) };
     ui.collapsing(head, |ui| {
@@ -175,7 +175,7 @@ fn accepted(all: &[(usize, Finding, Accepted)], around: &mut Around<'_>, ui: &mu
     });
 }
 
-/// One finding with its place in the code, and what speaks against it.
+/// Draws one finding with its place in the code and the doubts about it.
 fn line(around: &mut Around<'_>, ui: &mut Ui, finding: &Finding) {
     ui.add_space(4.0);
     ui.horizontal(|ui| {

@@ -1,9 +1,7 @@
-//! The flame graph of a layer: an icicle of functions, callers above what they called (or,
-//! bottom up, the other way round), as wide as the number that is chosen. A click makes a box
-//! the whole; what is searched for lights up.
+//! The flame graph of a layer: an icicle of functions, callers above callees (or bottom-up, the other way
+//! round), with widths by the chosen number. A click shows a box alone; matches of the search are highlighted.
 //!
-//! What is narrower than a point is never made, so a frame costs the same however many stacks
-//! there are.
+//! Boxes narrower than a point are never made, so the cost of a frame does not depend on the number of stacks.
 
 mod panel;
 mod unit;
@@ -25,10 +23,10 @@ use crate::units::Layer;
 pub use panel::turn_tools;
 pub use unit::{Measure, SampledIn, Unit};
 
-/// Names of functions from the outside inwards: what a node is called in every answer.
+/// Names of functions on the path to a node, outermost first: they identify it in every answer.
 pub type Way = Vec<Arc<str>>;
 
-/// What is asked.
+/// The view's request.
 pub struct Request {
     layer: Layer,
     weight: FlameWeight,
@@ -37,29 +35,29 @@ pub struct Request {
     search: String,
 }
 
-/// The boxes that can be seen.
+/// The boxes that are wide enough to be seen.
 pub struct Icicle {
-    /// What all of it is called.
+    /// The name of the root.
     whole: Box<str>,
     measure: Measure,
-    /// By depth, then from left to right; the focus is at the depth of its way.
+    /// By depth, then from left to right; the depth of the focus is the length of its path.
     boxes: Vec<FlameBox>,
-    /// Where each depth begins in `boxes`, and where the last ends.
+    /// The index in `boxes` at which each depth begins, and the end of the last.
     depths: Vec<usize>,
-    /// The way to the focus; of a focus that is not there any more, as far as there is one.
+    /// The path to the focus; if the focus no longer exists, as far as the path still does.
     focus: Way,
-    /// All there is.
+    /// The total of the root.
     total: u64,
-    /// What the focus is of it.
+    /// The total of the focus.
     shown: u64,
-    /// What the search lights up, counted once.
+    /// The total of the matches of the search, each part counted once.
     found: u64,
     is_searched: bool,
     functions: Arc<Functions>,
 }
 
 impl Icicle {
-    /// Of what is called `whole` what is seen from a focus, with what a text in small letters lights up.
+    /// The boxes below a focus, with the matches of a lower-case search text; `whole` is the name of the root.
     pub fn of(
         weights: &FlameWeights<'_>,
         (forest, functions): (&Forest, &Arc<Functions>),
@@ -90,7 +88,7 @@ impl Icicle {
 }
 
 impl Icicle {
-    /// The places of functions in sight that have no names: modules, and from their bases.
+    /// Functions on the screen without names: module, and address relative to its base.
     pub fn nameless(&self) -> impl Iterator<Item = (&str, u64)> {
         self.boxes.iter().filter_map(|one| match one.key {
             NodeKey::Function(function) => match self.functions.name(function) {

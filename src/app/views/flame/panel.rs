@@ -13,10 +13,10 @@ use crate::query::{FlameBox, FlameWeight, FrameName, NodeKey, node_name};
 
 const BOX_HEIGHT: f32 = 18.0;
 
-/// Points from which a box has its name in it.
+/// Minimum width in points of a box with its name in it.
 const NAMED_FROM: f32 = 26.0;
 
-/// Points from which a box is drawn.
+/// Minimum width in points of a box that is drawn by itself.
 const DRAWN_FROM: f32 = 0.6;
 
 fn weight_label(weight: FlameWeight) -> &'static str {
@@ -29,7 +29,7 @@ fn weight_label(weight: FlameWeight) -> &'static str {
     }
 }
 
-/// What the widths of a weight stand for.
+/// The label and unit of the widths by a weight.
 pub fn measure(weight: FlameWeight) -> Measure {
     let unit = match weight {
         FlameWeight::Impacting => Unit::Change,
@@ -53,7 +53,7 @@ pub fn tools(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
     turn_tools((&mut view.is_inverted, &mut view.focus), around, ui);
 }
 
-/// Turns a flame graph around, and shows all of it again.
+/// Draws the buttons that turn a flame graph around and that show all of it again.
 pub fn turn_tools((is_inverted, focus): (&mut bool, &mut Way), around: &mut Around<'_>, ui: &mut Ui) {
     let hint = "Innermost functions above, and under each what called it";
     if ui.selectable_label(*is_inverted, "Bottom-up").on_hover_text(hint).clicked() {
@@ -79,7 +79,7 @@ pub fn show(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
 }
 
 impl Icicle {
-    /// Shows it; the way to what the user wants to see alone.
+    /// Draws the graph; returns the path to the box that the user wants to see alone.
     pub fn show(&self, around: &mut Around<'_>, ui: &mut Ui) -> Option<Way> {
         if self.total == 0 {
             around.nothing(ui, &format!("{}: nothing to show for {} in this interval.", self.whole, self.measure.label));
@@ -96,7 +96,7 @@ impl Icicle {
         self.depths.len() - 1
     }
 
-    /// Draws it; the way to what the user wants to see alone.
+    /// Draws the boxes; returns the path to the box that the user wants to see alone.
     fn draw(&self, around: &mut Around<'_>, ui: &mut Ui) -> Option<Way> {
         let size = vec2(ui.available_width(), self.depth_count() as f32 * BOX_HEIGHT + 4.0);
         let (area, response) = ui.allocate_exact_size(size, Sense::click());
@@ -110,7 +110,7 @@ impl Icicle {
             if top > clip.bottom() || top + BOX_HEIGHT < clip.top() {
                 continue;
             }
-            // What is too narrow is one grey stretch with its neighbours: it is no gap.
+            // Adjacent boxes that are too narrow are drawn as one grey stretch, so that they do not look like a gap.
             let mut narrow: Option<Rect> = None;
             let fill = |rect: Rect| painter.rect_filled(rect, 0.0, theme::flame_rest(ui.visuals()));
             for (i, one) in self.row(depth) {
@@ -155,7 +155,7 @@ impl Icicle {
         Rect::from_min_size(pos2(left, top), vec2(one.width * area.width(), BOX_HEIGHT))
     }
 
-    /// Depth and number of the box at a point.
+    /// Depth and index of the box at a point.
     fn at(&self, area: Rect, at: egui::Pos2) -> Option<(usize, usize)> {
         let depth = ((at.y - area.top()) / BOX_HEIGHT).floor();
         if depth < 0.0 || depth as usize >= self.depth_count() {
@@ -190,7 +190,7 @@ impl Icicle {
         }
     }
 
-    /// Frames of one module have one colour; of changes green is what was given back.
+    /// The colour of a box: one colour per module; if widths are changes, shrinkage is green.
     fn color(&self, ui: &Ui, one: &FlameBox) -> Color32 {
         let visuals = ui.visuals();
         if one.smaller > 0 {
@@ -216,7 +216,7 @@ impl Icicle {
         }
     }
 
-    /// Without the module where there is a name: its colour says which.
+    /// The name without the module, which the colour shows; the full name if the function has none of its own.
     fn short_name(&self, key: NodeKey) -> String {
         match key {
             NodeKey::Function(function) => match self.functions.name(function) {
@@ -253,12 +253,12 @@ impl Icicle {
         }
     }
 
-    /// What is called that is too narrow to be seen.
+    /// The label of boxes that are too narrow to be drawn, taken together.
     fn smaller(one: &FlameBox) -> String {
         format!("{} smaller", format::count(one.smaller.into()))
     }
 
-    /// The names from the top down to a box; of many small ones to what is around them.
+    /// The names from the top down to a box; for boxes that are too narrow, down to the box around them.
     fn way(&self, depth: usize, index: usize) -> Way {
         let mut way = self.focus.clone();
         let depth = depth - usize::from(self.boxes.get(index).is_some_and(|one| one.smaller > 0));
@@ -287,7 +287,7 @@ impl Icicle {
             ui.strong(&name);
             let what = Predicate::Function(name.as_str().into());
             if let Unit::Samples(_) = self.measure.unit {
-                // What ran may have allocated, too; filters are about that.
+                // Filters apply to memory that the function may have allocated, not to its samples.
                 around.offer_filters(ui, "memory of this function", what);
             } else {
                 around.offer_filters(ui, "this function", what);
@@ -314,7 +314,7 @@ impl Icicle {
     }
 }
 
-/// A number that is the same for the same text in every run.
+/// A hash of a text that is the same in every run.
 fn hash(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193))
 }

@@ -1,39 +1,39 @@
-//! What the widths of a flame graph stand for, and how that reads.
+//! The unit of the widths of a flame graph, and its text.
 
 use crate::format;
 
-/// What widths stand for.
+/// The label and unit of the widths.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Measure {
     pub label: &'static str,
     pub unit: Unit,
 }
 
-/// What they count.
+/// The unit of the widths.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Unit {
     Bytes,
-    /// Bytes, which can be below nothing.
+    /// Bytes, with a sign.
     Change,
     /// Allocations.
     Count,
-    /// Samples of processors.
+    /// CPU samples.
     Samples(SampledIn),
 }
 
-/// What a sample stands for.
+/// The time that samples stand for.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SampledIn {
     /// Seconds of one sample.
     pub seconds: f64,
     /// Seconds of the interval.
     pub interval: f64,
-    /// Whether what is at a node itself is what its function ran itself.
+    /// Whether the own samples of a node are those of its function itself.
     pub tells_own: bool,
 }
 
 impl Unit {
-    /// A number as it is read.
+    /// The text of a number.
     pub fn value(self, net: i64) -> String {
         match self {
             Self::Bytes => format::bytes(net.unsigned_abs()),
@@ -44,7 +44,7 @@ impl Unit {
 }
 
 impl SampledIn {
-    /// How much time samples stand for, and what part of a processor.
+    /// The time that samples stand for, and the share of a processor.
     pub fn time(&self, samples: i64) -> String {
         let seconds = samples as f64 * self.seconds;
         let time = format::duration(seconds);

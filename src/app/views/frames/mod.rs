@@ -1,6 +1,6 @@
-//! The frames of a program in the view, the worst first: how long each took, and what was allocated and freed in
-//! it, of one layer and as far as the filters leave it. It is about the view, not the selection: a click selects a
-//! frame and leaves the others in the list.
+//! The frames of a program in the visible part of the graph, the longest first: the duration of each, and what
+//! was allocated and freed in it, in one layer and within the filters. The list covers the view, not the
+//! selection: a click selects a frame and keeps the others in the list.
 //!
 //! Cost: see [`Ground::frames`]; then a pass over the frames in the view, and a sort.
 
@@ -22,7 +22,7 @@ use crate::model::Trace;
 use crate::query::{Cancelled, FrameLine, FrameTimes};
 use crate::units::Interval;
 
-/// What the list is ordered by.
+/// The sort key of the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Order {
     Number,
@@ -36,7 +36,7 @@ enum Order {
 }
 
 impl Order {
-    /// The number that it goes by.
+    /// The number by which rows are sorted.
     fn of(self, line: &FrameLine) -> i128 {
         let sums = &line.sums;
         match self {
@@ -50,14 +50,14 @@ impl Order {
         }
     }
 
-    /// The same of what is a part of a whole.
+    /// The number by which rows are sorted as a part of a total; `None` for numbers that are not parts of one.
     fn magnitude(self, line: &FrameLine) -> Option<u64> {
         let is_part = !matches!(self, Self::Number | Self::Net);
         is_part.then(|| u64::try_from(self.of(line)).unwrap_or(0))
     }
 }
 
-/// An order, and whether the largest come first.
+/// A sort key, and whether the largest come first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Sort {
     by: Order,
@@ -70,7 +70,7 @@ impl Default for Sort {
     }
 }
 
-/// What is asked.
+/// The view's request.
 pub struct Request {
     of: Option<FramesOf>,
     view: Interval,
@@ -82,7 +82,7 @@ pub struct Listed {
     trace: Arc<Trace>,
     of: FramesOf,
     lines: Vec<FrameLine>,
-    /// The largest number by which they are ordered, if it is a part of a whole.
+    /// The largest number in the sort column, or 0 if its numbers are not parts of a total.
     most: u64,
     /// `None` if there are no frames.
     times: Option<FrameTimes>,
@@ -118,7 +118,7 @@ impl View for Frames {
             return Ok(());
         };
         let all = ground.frames(of, request.view)?;
-        // Those that end in the view: each is in one of two views that stand side by side.
+        // Counts a frame where it ends, so that it is in exactly one of two adjacent views.
         let place = |at| all.partition_point(|line| line.interval.to <= at);
         let mut lines = all.get(place(request.view.from)..place(request.view.to)).unwrap_or_default().to_vec();
         let times = FrameTimes::of(&lines);

@@ -1,4 +1,4 @@
-//! The list of frames, and above it what they come to.
+//! The list of frames, with a summary above it.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub fn tools(view: &mut Frames, around: &mut Around<'_>, ui: &mut Ui) {
     ui.weak(view.listed.as_ref().map_or_else(String::new, |listed| summary(listed)));
 }
 
-/// What the frames come to, in a line.
+/// The summary of the frames, in one line.
 fn summary(listed: &Listed) -> String {
     let Some(times) = listed.times else { return String::new() };
     let frequency = listed.trace.clock.frequency as f64;
@@ -179,7 +179,7 @@ impl List for Lines<'_, '_> {
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {
-        // Of the two that say the same the first.
+        // Two columns can have the same sort key; the first is marked.
         let column = SORTS.iter().position(|by| *by == self.sort.by)?;
         Some((column, self.sort.descending))
     }

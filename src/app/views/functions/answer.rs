@@ -1,5 +1,5 @@
-//! How the worker makes the table. Cost: a pass over the sites, then what is open; a search
-//! takes some over the nodes.
+//! The table, as the worker computes it. Cost: a pass over the sites, then over the open nodes; a search adds
+//! passes over all nodes.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::query::{
 };
 use crate::units::Layer;
 
-/// Nodes that are opened at once on the way to the heaviest: deeper stacks go on from there.
+/// Most nodes that are opened at once on the heaviest path; in deeper stacks the user continues from there.
 const DEEPEST: usize = 2000;
 
-/// The open lines, and the butterfly, without peaks.
+/// The open rows, and the butterfly, without peaks.
 pub fn call_table(request: &Request, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
     match request.wish.grouping {
         Grouping::Sites(kind) => of_sites(request, kind, ground),
@@ -26,7 +26,7 @@ pub fn call_table(request: &Request, ground: &mut Ground<'_>) -> Result<CallTabl
     }
 }
 
-/// The same with the peaks of all lines, which stand in their order if that is wished, and source lines.
+/// The open rows, and the butterfly, with source lines and the peaks of all rows, sorted by peak if the wish says so.
 pub fn call_table_with_peaks(request: &Request, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
     match request.wish.grouping {
         Grouping::Sites(kind) => {
@@ -39,7 +39,7 @@ pub fn call_table_with_peaks(request: &Request, ground: &mut Ground<'_>) -> Resu
     }
 }
 
-/// Lines by heap, type, or what allocations have of their own. Cost: see [`row_groups`].
+/// Rows by heap, type, or another key of the allocations themselves. Cost: see [`row_groups`].
 fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
     let Request { wish, layer, .. } = request;
     let (functions, trace) = (ground.folded_functions()?, Arc::clone(ground.trace()));
@@ -101,7 +101,7 @@ fn butterfly_of(wish: &Wish, layer: Layer) -> butterfly::Asked<'_> {
     butterfly::Asked { middle: wish.middle.as_ref(), process: wish.process, layer }
 }
 
-/// Lines by functions, or by what else follows from stacks.
+/// Rows by function, or by another key that follows from the stack.
 fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
     let Request { wish, layer, .. } = request;
     let (functions, forest) = if wish.frees { ground.freeing(kind)? } else { (ground.folded_functions()?, ground.forest(kind)?) };
@@ -133,7 +133,7 @@ fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Res
     let lines = call_tree(&functions, &sums, sort, &toggled, request.chains, cancel)?;
     let selected = selected.and_then(|node| lines.iter().position(|line| line.has(node, &forest)));
     let whole = sums.numbers(0);
-    // Of changes a part can be more than the whole.
+    // A part can have changed more than the whole.
     let sizes = lines.iter().map(|line| &line.numbers).chain([&whole]);
     let scale = sizes.map(|numbers| magnitude(sort.column, numbers)).max().unwrap_or(0);
     let butterfly = butterfly::of(&butterfly_of(&fulfilled, *layer), &functions, ground)?;
@@ -157,7 +157,7 @@ fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Res
     })
 }
 
-/// Adds, by function, where most of what each holds is asked for.
+/// Adds, for a grouping by function, the source line that requested most of each function's memory.
 fn add_sources(table: &mut CallTable, ground: &mut Ground<'_>) -> Result<(), Cancelled> {
     let (totals, Tree::Forest(forest)) = (ground.totals()?, &table.tree) else { return Ok(()) };
     if !table.has_sources() {
@@ -170,7 +170,7 @@ fn add_sources(table: &mut CallTable, ground: &mut Ground<'_>) -> Result<(), Can
     Ok(())
 }
 
-/// Adds the peaks of all lines, and puts those into their order if it is wished.
+/// Adds the peaks of all rows, and sorts the rows by them if that is the sort column.
 fn add_peaks(table: &mut CallTable, ground: &mut Ground<'_>) -> Result<(), Cancelled> {
     let (totals, Tree::Forest(forest)) = (ground.totals()?, &table.tree) else { return Ok(()) };
     let tree = (&**forest, table.lines.as_slice());
@@ -190,8 +190,8 @@ fn way(forest: &Forest, functions: &Functions, node: u32) -> Way {
     forest.way(node).into_iter().map(|key| node_name(functions, key).into()).collect()
 }
 
-/// The way from a node to what is heaviest under it. Where nothing has changed, by size; where
-/// no child has half of all, one step to the largest and on from there.
+/// The path from a node to the heaviest one below it; by size if the column is zero at the node. If no child
+/// has half of the total, it takes one step to the largest child and goes on from there.
 fn heaviest(sums: &ForestSums<'_>, column: Column, from: u32) -> Vec<u32> {
     let measure = |column: Column, node: u32| magnitude(column, &sums.numbers(node));
     let column = if measure(column, from) == 0 { Column::Size } else { column };

@@ -1,6 +1,6 @@
-//! The butterfly, as the worker makes it: of one function in one process, the one in which it
-//! comes to most unless the user chose another. Cost: a look at the nodes of
-//! the forest, and the sites under those of the function.
+//! The butterfly, as the worker computes it: for one function in one process. Unless the user chose a process,
+//! it is the one with the largest numbers of the function. Cost: a look at the nodes of the forest, and the
+//! sites below those of the function.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::model::{ProcessId, Trace};
 use crate::query::{Butterfly, Cancelled, FunctionNodes, FunctionPlaces, FunctionSums, Functions, Numbers};
 use crate::units::{Layer, Pid, Ticks};
 
-/// What tells lives of processes apart, in every publication of a trace.
+/// The identity of a process, which stays the same in every publication of a trace: its id and start time.
 pub type ProcessLife = (Pid, Option<Ticks>);
 
-/// What is asked.
+/// The part of the request that the butterfly depends on.
 pub struct Asked<'a> {
     pub middle: Option<&'a Arc<str>>,
     pub process: Option<ProcessLife>,
@@ -23,22 +23,22 @@ pub struct Asked<'a> {
 /// A function with its callers and callees.
 pub struct Butterflied {
     pub name: Arc<str>,
-    /// `None` if nothing of it is in this layer and interval.
+    /// `None` if the function does not occur in this layer and interval.
     pub sides: Option<Sides>,
 }
 
-/// What is around a function in one process.
+/// The callers and callees of a function in one process.
 pub struct Sides {
-    /// Processes in which it is, the one with most of it first.
+    /// Processes in which the function occurs, the one with the largest numbers first.
     pub processes: Vec<(ProcessLife, String)>,
-    /// The one that is shown.
+    /// The process that is shown.
     pub process: ProcessLife,
     pub own: Numbers,
     pub total: Numbers,
     pub both: Butterfly,
 }
 
-/// The butterfly of the function that is asked for, if one is.
+/// The butterfly of the requested function, if one is requested.
 pub fn of(asked: &Asked<'_>, functions: &Functions, ground: &mut Ground<'_>) -> Result<Option<Butterflied>, Cancelled> {
     let Some(name) = asked.middle else { return Ok(None) };
     let (totals, forest) = (&*ground.totals()?, ground.forest(ForestKind::TopDown)?);

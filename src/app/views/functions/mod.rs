@@ -1,12 +1,12 @@
-//! The call tree by function, with its groupings, and beside it the butterfly: one function
-//! between its callers and what it calls. Of one layer at a time, for layers nest.
+//! The call tree by function, with its groupings, and the butterfly beside it: one function between its callers
+//! and callees. Both show one layer at a time, because layers nest.
 //!
-//! There are two of them: of who allocated, and of who freed what died (without a butterfly).
+//! There are two such views: one of the functions that allocated, and one of those that freed (without a butterfly).
 //!
-//! What the user wishes is a value ([`Wish`]). An answer knows the wish that it is about, and
-//! one that is about another is dropped: what is drawn is what was asked for. Nodes are opened
-//! and selected by the names on the way to them; what those are in a forest is found by the
-//! worker, for functions have other numbers whenever there are new names.
+//! The user's choices are a value ([`Wish`]). An answer knows the wish that it is about, and is dropped if the
+//! wish has changed since: what is drawn is what was asked for. Nodes are opened and selected by the names on
+//! the path to them. The worker looks these up in the forest, because functions get other numbers whenever new
+//! names arrive.
 
 mod answer;
 mod butterfly;
@@ -37,19 +37,19 @@ use crate::units::{Interval, Layer};
 use butterfly::{Butterflied, ProcessLife};
 use opened::{Opened, Way};
 
-/// What lines stand for.
+/// The kind of nodes that rows stand for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grouping {
-    /// Functions, or what follows from stacks.
+    /// Functions, or another key that follows from the stack.
     Sites(ForestKind),
-    /// Heap, type, or what allocations have of their own.
+    /// Heap, type, or another key of the allocations themselves.
     Rows(RowGrouping),
 }
 
 impl Grouping {
     const INVERTED: Self = Self::Sites(ForestKind::Inverted);
 
-    /// Whether lines stand under others.
+    /// Whether rows have child rows.
     fn is_tree(self) -> bool {
         matches!(self, Self::Sites(ForestKind::TopDown | ForestKind::Inverted))
     }
@@ -61,23 +61,23 @@ impl Default for Grouping {
     }
 }
 
-/// What the user chose in this view.
+/// The user's choices in this view.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Wish {
-    /// Whether it is about who freed, not about who allocated.
+    /// Whether the view is about the functions that freed, not about those that allocated.
     frees: bool,
     layer: LayerChoice,
     grouping: Grouping,
     sort: Sort,
     search: String,
-    /// With callers outside, and with innermost functions outside.
+    /// Opened nodes of the top-down tree, and of the bottom-up tree.
     opened: [Arc<Opened>; 2],
     selected: Option<Way>,
-    /// The function between its callers and callees.
+    /// The function in the middle of the butterfly, between its callers and callees.
     middle: Option<Arc<str>>,
-    /// The process whose butterfly it is, if the user chose one.
+    /// The process of the butterfly, if the user chose one.
     process: Option<ProcessLife>,
-    /// Whether the way to what is largest under the selected node is to be opened.
+    /// Whether the heaviest path below the selected node is to be opened.
     expand: bool,
 }
 
@@ -91,62 +91,62 @@ impl Wish {
     }
 }
 
-/// What is asked.
+/// The view's request.
 #[derive(Clone)]
 pub struct Request {
     wish: Wish,
     layer: Layer,
-    /// Whether calls without choice share a line.
+    /// Whether a chain of calls without branches shares one row.
     chains: bool,
 }
 
-/// The open lines, and the butterfly.
+/// The open rows, and the butterfly.
 pub struct CallTable {
     asked: Wish,
-    /// The wish after what was to be opened is; the same if nothing was.
+    /// The wish after the heaviest path was opened; equal to `asked` if that was not requested.
     fulfilled: Wish,
     layer: Layer,
     interval: Interval,
     trace: Arc<Trace>,
     functions: Arc<Functions>,
-    /// If lines stand for types or owners.
+    /// The names of types, owners or tags, if rows stand for those.
     labels: Option<SiteLabels>,
     tree: Tree,
     lines: Vec<CallLine>,
-    /// By node where most of what it holds is asked for, once that is known.
+    /// By node, the source line that requested most of its memory, once that is known.
     sources: Option<Vec<Option<SourceLine>>>,
-    /// Largest sizes of the lines, once they are known.
+    /// Peak sizes of the rows, once they are known.
     peaks: Option<Vec<u64>>,
-    /// Frames that end in the interval, if there are any.
+    /// Number of frames that end in the interval, if there are any.
     frames: Option<u64>,
-    /// All that is in the layer.
+    /// The totals of the layer, within the filters.
     whole: Numbers,
-    /// What a whole bar stands for.
+    /// The number that a full bar stands for.
     scale: u64,
-    /// The line that was to be selected, if it is in sight.
+    /// The row of the selected node, if the table contains it.
     selected: Option<usize>,
     butterfly: Option<Butterflied>,
 }
 
-/// What the lines are nodes of.
+/// The nodes behind the rows.
 enum Tree {
     Forest(Arc<Forest>),
-    /// By node.
+    /// The keys of the rows, by node.
     Rows(Vec<NodeKey>),
 }
 
 impl CallTable {
-    /// The order of its lines.
+    /// The sort order of the rows.
     fn sort(&self) -> Sort {
         self.asked.sort.in_interval(self.interval)
     }
 
-    /// Whether its lines stand for functions of which there is a line of source.
+    /// Whether the rows stand for functions with a source line each.
     fn has_sources(&self) -> bool {
         self.asked.grouping == Grouping::Sites(ForestKind::ByFunction) && !self.asked.frees
     }
 
-    /// Where most of what a line holds is asked for, if that is known.
+    /// The source line that requested most of a row's memory, if it is known.
     fn source(&self, line: &CallLine) -> Option<&SourceLine> {
         self.sources.as_ref()?.get(line.node as usize)?.as_ref()
     }
@@ -158,12 +158,12 @@ impl CallTable {
         }
     }
 
-    /// What the innermost of a line's nodes is called.
+    /// The name of a row's innermost node.
     fn own_name(&self, line: &CallLine) -> String {
         name_of(&self.trace, &self.functions, self.labels.as_ref(), self.key(line))
     }
 
-    /// What a line is called: all its nodes.
+    /// The name of a row, made of the names of all its nodes.
     fn name(&self, line: &CallLine) -> String {
         let Tree::Forest(forest) = &self.tree else { return self.own_name(line) };
         if line.head == line.node {
@@ -186,7 +186,7 @@ impl CallTable {
     }
 }
 
-/// What a line is called.
+/// The name of a node.
 fn name_of(trace: &Trace, functions: &Functions, labels: Option<&SiteLabels>, key: NodeKey) -> String {
     match key {
         NodeKey::Heap(heap) => {
@@ -204,25 +204,25 @@ fn name_of(trace: &Trace, functions: &Functions, labels: Option<&SiteLabels>, ke
     }
 }
 
-/// The view of who allocated.
+/// The view of the functions that allocated.
 pub type FunctionTrees = CallTrees<false>;
 
-/// The view of who freed.
+/// The view of the functions that freed.
 pub type FreedBy = CallTrees<true>;
 
 /// State of a view.
 pub struct CallTrees<const FREES: bool> {
     wish: Wish,
-    /// Functions that were in the middle before, the last one last.
+    /// Functions that were in the middle before, the latest one last.
     middles_before: Vec<Arc<str>>,
     table: Option<Arc<CallTable>>,
-    /// The selected line of it, if it is in sight.
+    /// The selected row of the table, if it is there.
     line: Option<usize>,
-    /// Whether the selected line is to be scrolled to.
+    /// Whether the selected row is to be scrolled into view.
     reveal: bool,
-    /// Whether the first line that the search finds is to be selected once it is there.
+    /// Whether the first match of the search is to be selected once it is known.
     seeks: bool,
-    /// Whether the tools have no room beside the tabs.
+    /// Whether the toolbar does not fit beside the tabs.
     is_narrow: bool,
 }
 
@@ -250,7 +250,7 @@ impl<const FREES: bool> View for CallTrees<FREES> {
 
     fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(CallTable)) -> Result<(), Cancelled> {
         if !FREES {
-            tell(answer::call_table_with_peaks(request, ground)?); // what is dead has no peak
+            tell(answer::call_table_with_peaks(request, ground)?); // freed memory has no peak
         }
         Ok(())
     }
@@ -265,7 +265,7 @@ impl<const FREES: bool> View for CallTrees<FREES> {
             self.line = table.selected;
             drop_aside(self.table.replace(Arc::new(table)));
         } else {
-            drop_aside(table); // the answer to the present wish is on its way
+            drop_aside(table); // the answer to the current wish is on its way
         }
     }
 }
@@ -328,8 +328,7 @@ impl<const FREES: bool> Pane for CallTrees<FREES> {
 }
 
 impl<const FREES: bool> CallTrees<FREES> {
-    /// Selects the first line that the search found, once there is a table of what it found;
-    /// whether that is done.
+    /// Selects the first match of the search once there is a table of its results; returns whether it did.
     fn go_to_first(&mut self) -> bool {
         let Some(table) = self.table.as_ref().filter(|table| table.asked.search == self.wish.search) else { return false };
         self.seeks = false;
@@ -341,7 +340,7 @@ impl<const FREES: bool> CallTrees<FREES> {
         true
     }
 
-    /// Selects a line of the table: its function stands in the middle.
+    /// Selects a row of the table and puts its function into the middle of the butterfly.
     fn select(&mut self, index: usize) {
         let Some(table) = self.table.as_deref() else { return };
         let Some(line) = table.lines.get(index).copied() else { return };
@@ -354,7 +353,7 @@ impl<const FREES: bool> CallTrees<FREES> {
         self.middles_before.clear();
     }
 
-    /// Opens a line, or closes it.
+    /// Opens or closes a row.
     fn toggle(&mut self, index: usize) {
         let Some(table) = &self.table else { return };
         if let Some(line) = table.lines.get(index).filter(|line| line.has_children) {
@@ -362,14 +361,14 @@ impl<const FREES: bool> CallTrees<FREES> {
         }
     }
 
-    /// Puts a caller or callee into the middle.
+    /// Puts a caller or callee into the middle of the butterfly.
     fn put_into_middle(&mut self, name: &Arc<str>) {
         if let Some(before) = self.wish.middle.replace(Arc::clone(name)).filter(|before| before != name) {
             self.middles_before.push(before);
         }
     }
 
-    /// The function that was in the middle before.
+    /// Returns to the function that was in the middle before.
     fn middle_before(&mut self) {
         if let Some(before) = self.middles_before.pop() {
             self.wish.middle = Some(before);
@@ -385,7 +384,7 @@ impl<const FREES: bool> CallTrees<FREES> {
         if self.wish.grouping != grouping {
             self.wish.grouping = grouping;
             self.wish.expand = false;
-            self.wish.selected = None; // there is no such way in the other tree
+            self.wish.selected = None; // the other tree has no such path
         }
     }
 }

@@ -1,21 +1,20 @@
-//! Nodes by the names on the way to them. What the user opened or closed is a tree of names,
-//! so that deep stacks cost a name a level.
+//! Nodes that the user opened or closed, identified by the names on the path to them. The names form a tree, so
+//! that a deep stack costs one name per level.
 //!
-//! Cost of finding them in a forest: a name for each function, and the children of each node
-//! on the ways.
+//! Cost of finding them in a forest: a name for each function, and the children of each node on the paths.
 
 use std::sync::Arc;
 
 use crate::query::{Forest, FunctionId, Functions, ModuleName, NodeKey, node_name};
 use crate::tables::KeyedMap;
 
-/// Names from the outside inwards.
+/// Names on the path to a node, outermost first.
 pub type Way = Arc<[Arc<str>]>;
 
-/// What the user opened or closed.
+/// The nodes that the user opened or closed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Opened {
-    /// Those above stand before those below; node 0 of the forest is none of them.
+    /// Parents come before their children; node 0 of the forest is not included.
     names: Vec<OpenedName>,
     index: KeyedMap<(Option<u32>, Arc<str>), u32>,
 }
@@ -24,12 +23,12 @@ pub struct Opened {
 struct OpenedName {
     above: Option<u32>,
     name: Arc<str>,
-    /// `None` if the user left it as it was.
+    /// `None` if the user neither opened nor closed the node.
     is_open: Option<bool>,
 }
 
 impl Opened {
-    /// Opens the node at the end of a way, or closes it.
+    /// Opens or closes the node at the end of a path.
     pub fn set(&mut self, way: &[Arc<str>], open: bool) {
         let mut at = None;
         for name in way {
@@ -40,7 +39,7 @@ impl Opened {
         }
     }
 
-    /// Opens all nodes on a way.
+    /// Opens all nodes on a path.
     pub fn open_way(&mut self, way: &[Arc<str>]) {
         let mut at = None;
         for name in way {
@@ -59,14 +58,14 @@ impl Opened {
     }
 }
 
-/// Finds nodes of a forest by names.
+/// Finds the nodes of a forest by names.
 pub struct Finder<'a> {
     forest: &'a Forest,
     keys: KeyedMap<String, NodeKey>,
 }
 
 impl<'a> Finder<'a> {
-    /// One that knows the names on these ways.
+    /// A finder for the names in `opened` and on `way`.
     pub fn new(forest: &'a Forest, functions: &Functions, opened: &Opened, way: Option<&Way>) -> Self {
         let opened = opened.names.iter().map(|one| &one.name);
         let wanted: crate::tables::KeyedSet<&str> =
@@ -90,12 +89,12 @@ impl<'a> Finder<'a> {
         self.forest.children(node).iter().copied().find(|&child| self.forest.key(child) == key)
     }
 
-    /// The node at the end of a way, if it is there.
+    /// The node at the end of a path, if the forest contains it.
     pub fn node(&self, way: &[Arc<str>]) -> Option<u32> {
         way.iter().try_fold(0, |node, name| self.below(node, name))
     }
 
-    /// The nodes that the user opened or closed.
+    /// The nodes that the user opened or closed, as far as the forest contains them.
     pub fn toggled(&self, opened: &Opened) -> KeyedMap<u32, bool> {
         let mut nodes: Vec<Option<u32>> = Vec::with_capacity(opened.names.len());
         let mut toggled = KeyedMap::default();

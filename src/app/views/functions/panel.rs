@@ -1,4 +1,4 @@
-//! The tree table, and beside it the butterfly of the selected function.
+//! The tree table, with the butterfly of the selected function beside it.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::format;
 use crate::query::{CallLine, Column, NodeKey, RowGrouping, SHARED, SiteLabels, layer_label, magnitude};
 use crate::stack_rules::NO_TAG;
 
-/// Columns that can be shown; what only single allocations have is none of them.
+/// Columns that can be shown; those of single allocations are not among them.
 const COLUMNS: [Column; 9] = [
     Column::Name,
     Column::Count,
@@ -33,7 +33,7 @@ const COLUMNS: [Column; 9] = [
     Column::BytesPerFrame,
 ];
 
-/// The same of functions with a line of source.
+/// Columns of functions with a source line.
 const SOURCED_COLUMNS: [Column; 10] = [
     Column::Name,
     Column::Count,
@@ -47,15 +47,15 @@ const SOURCED_COLUMNS: [Column; 10] = [
     Column::Source,
 ];
 
-/// Those of what died.
+/// Columns of the view of frees.
 const FREED_COLUMNS: [Column; 3] = [Column::Name, Column::Count, Column::Size];
 
-/// Where no free has a stack.
+/// The hint for a trace in which no free has a stack.
 const NO_FREE_STACKS: &str = "No free in this trace has a call stack. To see who frees, record them: \
                               highwater record --stacks --free-stacks, or with xperf -stackwalk VirtualFree \
                               for commit and HeapFree for heaps.";
 
-/// What the user did to the table.
+/// The user's action on the table.
 enum Did {
     Select(usize),
     Toggle(usize),
@@ -155,7 +155,7 @@ fn titled(column: Column, wish: &Wish) -> ListColumn {
     ListColumn { title, hint, ..plain }
 }
 
-/// What keys do to the selected line, unless a text field wants them.
+/// The action of a pressed key on the selected row, unless a text field has the focus.
 fn keys(ui: &Ui, table: &CallTable, selected: Option<usize>) -> Option<Did> {
     if ui.ctx().egui_wants_keyboard_input() {
         return None;
@@ -223,7 +223,7 @@ impl CallTable {
         self.peaks.as_ref()?.get(row).copied()
     }
 
-    /// What a cell says.
+    /// The value of a cell.
     fn value(&self, row: usize, column: Column) -> Value {
         let Some(line) = self.lines.get(row) else { return Value::Nothing };
         match column {
@@ -266,7 +266,7 @@ impl Sheet for CallTable {
     }
 }
 
-/// What a line is, and its share of all.
+/// Draws the tooltip of a row: its names and its share of the layer.
 fn details(ui: &mut Ui, table: &CallTable, line: &CallLine, name: &str) {
     name.split(SHARED).for_each(|name| _ = ui.strong(name));
     for column in [Column::Size, Column::OutstandingTo] {
@@ -295,7 +295,7 @@ impl List for Lines<'_, '_> {
             _ => magnitude(of, &line.numbers),
         };
         let share = Share::of(number, self.table.scale)?;
-        // Of changes a part can be more than the whole.
+        // The share can exceed 100 %: a part can have changed more than the whole.
         let whole = magnitude(of, &self.table.whole);
         Some(if of == Column::Peak || whole == 0 { share } else { Share { part: number as f64 / whole as f64, ..share } })
     }
@@ -349,7 +349,7 @@ impl List for Lines<'_, '_> {
         let Some(line) = self.table.lines.get(row) else { return };
         let (key, name) = (self.table.key(line), self.table.own_name(line));
         if !self.table.asked.frees {
-            // Filters are about who allocated.
+            // Filters are about the functions that allocated, so the view of frees does not offer them.
             match (key, &self.table.labels, self.table.asked.grouping) {
                 (NodeKey::Heap(id), ..) => self.around.offer_heap(ui, id),
                 (NodeKey::Label(id), Some(SiteLabels::Types(types)), _) => {
@@ -395,7 +395,7 @@ impl List for Lines<'_, '_> {
     }
 }
 
-/// What can be done with a function or module.
+/// Draws the context menu of a function or module.
 pub fn menu(ui: &mut Ui, around: &mut Around<'_>, key: NodeKey, name: &str) {
     offer(ui, around, key, name);
     copy_name(ui, around, name);

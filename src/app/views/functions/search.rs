@@ -1,16 +1,15 @@
-//! What a search leaves of a forest: nodes with the text in their names, all under them, and
-//! the ways to them. Numbers stay what they are.
+//! Search in a forest: keeps the nodes whose names contain the text, all nodes below them, and the paths to
+//! them. Their numbers stay the same.
 //!
 //! Cost: a name for each function, and two passes over the nodes.
 
 use crate::query::{Cancel, Cancelled, ForestSums, FunctionId, Functions, ModuleName, NodeKey, node_name};
 use crate::tables::KeyedMap;
 
-/// Nodes that a search opens by itself at most: more lines cannot be read.
+/// Most nodes that a search opens by itself: more rows than that cannot be read.
 const MOST_OPENED: usize = 20_000;
 
-/// Hides what is not left; the nodes that are to be open, so that what was
-/// found is seen.
+/// Hides all nodes that the search excludes; returns the nodes to open, so that all matches are visible.
 pub fn search(
     functions: &Functions,
     sums: &mut ForestSums<'_>,
@@ -32,7 +31,7 @@ pub fn search(
         key => has(key),
     };
     cancel.check()?;
-    // Those above come first.
+    // Parents come before their children.
     let mut is_inside = vec![false; forest.len()];
     for node in 1..forest.len() as u32 {
         is_inside[node as usize] = is_inside[forest.parent(node) as usize] || is_found(node);

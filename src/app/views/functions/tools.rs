@@ -1,5 +1,5 @@
-//! What the view can be told: layer, grouping, and how much of the tree is open. Beside the
-//! tabs where there is room, else above the table.
+//! The toolbar: layer, grouping, and how much of the tree is open. It stands beside the tabs if there is room,
+//! else above the table.
 
 use eframe::egui::{self, Ui};
 
@@ -10,7 +10,7 @@ use crate::app::panels::frames;
 use crate::app::views::Around;
 use crate::query::RowGrouping;
 
-/// Points that all of it takes beside the search field.
+/// Width in points that the toolbar needs beside the tabs.
 const ROOM: f32 = 760.0;
 
 const GROUPINGS: [(Grouping, &str, &str); 11] = [
@@ -35,10 +35,10 @@ const GROUPINGS: [(Grouping, &str, &str); 11] = [
     (Grouping::Rows(RowGrouping::Lifetime), "By lifetime", "A line for each decade of seconds"),
 ];
 
-/// Points in which all groupings are seen at once.
+/// Height in points at which all groupings are visible at once.
 const ALL_HEIGHT: f32 = 400.0;
 
-/// Groupings that say something of who freed too.
+/// Number of groupings, from the first on, that also make sense for frees.
 const OF_FREES: usize = 4;
 
 pub fn beside_tabs<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<'_>, ui: &mut Ui) {
@@ -48,7 +48,7 @@ pub fn beside_tabs<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut 
     }
 }
 
-/// The same where there is room for a line of its own.
+/// Draws the toolbar above the table, if there was no room beside the tabs.
 pub fn above_table<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<'_>, ui: &mut Ui) {
     if view.is_narrow {
         ui.horizontal(|ui| all(view, around, ui));

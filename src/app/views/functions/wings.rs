@@ -1,5 +1,5 @@
-//! The butterfly on the screen: callers above, the function in the middle, callees below, all
-//! numbers in the same columns. Only lines in sight are drawn.
+//! The butterfly on the screen: callers above, the function in the middle, callees below, with all numbers in
+//! the same columns. Only the rows on the screen are drawn.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::query::{Column, Functions, Neighbour, NodeKey, Numbers, magnitude};
 
 const LINE: f32 = 20.0;
 
-/// Points at the right that scroll bars have.
+/// Points at the right that are left free for scroll bars.
 const GUTTER: f32 = 14.0;
 
 const COLUMNS: [(Column, f32); 3] = [(Column::Impacting, 96.0), (Column::Size, 78.0), (Column::Count, 58.0)];
 
-/// What the user did to it.
+/// The user's action on the butterfly.
 pub enum Did {
     Middle(Arc<str>),
     Back,
@@ -73,7 +73,7 @@ pub fn show(ui: &mut Ui, table: &CallTable, of: &Butterflied, can_go_back: bool,
     did
 }
 
-/// Back, the process if there are several, and the end of it.
+/// Draws the header: the back button, the process or a choice of it, and the close button.
 fn bar_above(ui: &mut Ui, of: &Butterflied, can_go_back: bool) -> Option<Did> {
     let mut did = None;
     ui.horizontal(|ui| {
@@ -107,7 +107,7 @@ fn bar_above(ui: &mut Ui, of: &Butterflied, can_go_back: bool) -> Option<Did> {
     did
 }
 
-/// An arrow to the left; arrows are not in every font.
+/// A button with a painted arrow to the left, because not every font has arrows.
 fn back_button(ui: &mut Ui, is_enabled: bool) -> Response {
     let button = ui.add_enabled(is_enabled, egui::Button::new(" ").min_size(vec2(22.0, 20.0)));
     button.widget_info(|| WidgetInfo::labeled(egui::Role::Button, is_enabled, "Function before"));
@@ -119,10 +119,10 @@ fn back_button(ui: &mut Ui, is_enabled: bool) -> Response {
     button.on_hover_text("The function that was in the middle before")
 }
 
-/// Points that names have at least, at the cost of numbers.
+/// Minimum width of names in points; columns of numbers are left out for it.
 const NAME_ROOM: f32 = 120.0;
 
-/// The columns for which there is room, that of the bars among them, from the left.
+/// The columns that fit, from the left; always with the column of the bars.
 fn number_columns(rect: Rect, by: Column) -> Vec<(Column, Rect)> {
     let mut columns = COLUMNS.to_vec();
     let width = |columns: &[(Column, f32)]| columns.iter().map(|(_, width)| width).sum::<f32>();
@@ -139,8 +139,8 @@ fn number_columns(rect: Rect, by: Column) -> Vec<(Column, Rect)> {
     columns.into_iter().map(place).collect()
 }
 
-/// What bars are long by: the order of the table, as far as its column is here; where nothing
-/// has changed the size.
+/// The column that bars show: the sort column of the table if it is one of [`COLUMNS`], else the size. Also the
+/// size if nothing has changed.
 fn bar_column(sort: Column, total: &Numbers) -> Column {
     let column = if matches!(sort, Column::Count | Column::Impacting) { sort } else { Column::Size };
     if magnitude(column, total) == 0 { Column::Size } else { column }
@@ -167,18 +167,18 @@ fn numbers(ui: &Ui, rect: Rect, by: Column, n: &Numbers) {
     }
 }
 
-/// All numbers of a line in words.
+/// All numbers of a row as text, for accessibility.
 fn spoken(n: &Numbers) -> String {
     COLUMNS.map(|(column, _)| value(column, n, None, None).to_string()).join(", ")
 }
 
-/// Paints a name where names have room.
+/// Paints a name in the space left of the numbers.
 fn name(ui: &Ui, rect: Rect, by: Column, name: Name<'_>) {
     let right = number_columns(rect, by).first().map_or(rect.right(), |(_, place)| place.left());
     name_at(ui, rect.with_min_x(rect.left() + 4.0).with_max_x((right - 4.0).max(rect.left() + 24.0)), name);
 }
 
-/// The function itself: with all that it calls, and alone.
+/// Draws the function in the middle: its total with all that it calls, and its own numbers.
 fn middle(ui: &mut Ui, full: &str, by: Column, sides: &Sides) {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 3.0 * LINE + 4.0), Sense::hover());
     let (total, own) = (spoken(&sides.total), spoken(&sides.own));
@@ -195,7 +195,7 @@ fn middle(ui: &mut Ui, full: &str, by: Column, sides: &Sides) {
     response.on_hover_text(full);
 }
 
-/// A caller or callee; its name if it was clicked.
+/// Draws a caller or callee; returns its name if it was clicked.
 fn neighbour_line(
     ui: &mut Ui,
     word: &'static str,

@@ -1,5 +1,5 @@
-//! Generations: what each stretch between the user's marks has left behind, by function. A
-//! function that leaves something in every one stands first.
+//! Generations: the memory that each stretch between the user's marks has left behind, by function. Functions
+//! that leave something in every generation come first.
 
 mod panel;
 
@@ -16,17 +16,17 @@ use crate::app::state::ids::ViewId;
 use crate::query::{Cancelled, Functions, GenerationGroup, GenerationsRequest, generations};
 use crate::units::Ticks;
 
-/// What is asked.
+/// The view's request.
 pub struct Request {
     asked: GenerationsRequest,
     search: String,
 }
 
-/// What was left behind.
+/// The memory that was left behind.
 pub struct Left {
     asked: GenerationsRequest,
     groups: Vec<GenerationGroup>,
-    /// Bytes of all of them.
+    /// Total bytes of all groups.
     whole: u64,
     functions: Arc<Functions>,
 }

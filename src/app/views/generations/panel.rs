@@ -1,4 +1,4 @@
-//! The table of generations, a bar for each.
+//! The table of generations, with a bar for each of them.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ const COLUMNS: [ListColumn; 5] = [
     ListColumn::text("By generation", "What each generation has left behind, the first on the left", 260.0),
 ];
 
-/// The function of what was recorded without one.
+/// Shown in place of the function if no stack was recorded.
 const NO_STACK: &str = "(no stack recorded)";
 
-/// Parts into which a button cuts what is in sight.
+/// Number of generations into which the button cuts the view.
 const PARTS: usize = 8;
 
 pub fn tools(view: &mut Generations, around: &mut Around<'_>, ui: &mut Ui) {
@@ -158,7 +158,7 @@ impl List for Lines<'_, '_> {
             }
             1 => {
                 let value = self.value(row, column);
-                // What leaks every time stands out.
+                // Highlights functions that leave something in every generation.
                 let is_each = group.repeats == group.left.len() && group.repeats > 1;
                 let growth = theme::growth(ui.visuals());
                 ui.visuals_mut().override_text_color = is_each.then_some(growth);

@@ -1,18 +1,18 @@
-//! Buckets of either kind: what they are called, the chips that choose them, and back.
+//! Buckets of both kinds: their names, the chips that filter to them, and the bucket of a chip.
 
 use crate::app::filters::Predicate;
 use crate::format;
 use crate::model::Clock;
 use crate::query::{Bounds, LifetimeBounds, LifetimeBucket, RowCondition, SizeBucket};
 
-/// Which histogram a bucket is in.
+/// The histogram that a bucket belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BucketKind {
     Size,
     Lifetime,
 }
 
-/// A bucket of one of them.
+/// A bucket of either histogram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AnyBucket {
     Size(SizeBucket),
@@ -27,7 +27,7 @@ impl AnyBucket {
         }
     }
 
-    /// All of a kind, smallest first.
+    /// All buckets of a kind, smallest first.
     pub fn all(kind: BucketKind) -> Vec<Self> {
         match kind {
             BucketKind::Size => SizeBucket::all().map(Self::Size).collect(),
@@ -35,7 +35,7 @@ impl AnyBucket {
         }
     }
 
-    /// What exactly its rows meet.
+    /// The exact condition that the bucket's rows meet.
     fn condition(self, clock: &Clock) -> RowCondition {
         match self {
             Self::Size(bucket) => bucket.condition(),
@@ -43,17 +43,17 @@ impl AnyBucket {
         }
     }
 
-    /// What chooses it.
+    /// The predicate that filters to the bucket.
     pub fn predicate(self, clock: &Clock) -> Predicate {
         Predicate::Row(self.condition(clock), self.words().into())
     }
 
-    /// Whether it stands apart from the axis: lives without an end.
+    /// Whether its bar stands apart from the axis: the bucket of lifetimes without an end.
     pub fn is_apart(self) -> bool {
         self == Self::Lifetime(LifetimeBucket::ENDLESS)
     }
 
-    /// From and to.
+    /// The range of the bucket in words.
     pub fn words(self) -> String {
         match self {
             Self::Size(bucket) => match bucket.bounds() {
@@ -71,7 +71,7 @@ impl AnyBucket {
         }
     }
 
-    /// Its left edge on the axis.
+    /// The label of its left edge on the axis.
     pub fn edge(self) -> String {
         match self {
             Self::Size(bucket) => format::rough_bytes(bucket.bounds()[0]),
@@ -81,7 +81,7 @@ impl AnyBucket {
     }
 }
 
-/// The bucket that a predicate chooses, if it is one.
+/// The bucket to which a predicate filters, if it is that of a bucket.
 pub fn bucket_of(what: &Predicate, clock: &Clock) -> Option<AnyBucket> {
     let Predicate::Row(condition, _) = what else { return None };
     let bucket = match condition {

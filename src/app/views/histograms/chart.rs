@@ -7,7 +7,7 @@ use crate::app::theme;
 use crate::format;
 use crate::query::{Bucket, ByClass, LifetimeClass, Words};
 
-/// What heights stand for.
+/// The number that bar heights show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Measure {
     #[default]
@@ -15,7 +15,7 @@ pub enum Measure {
     Count,
 }
 
-/// How heights grow with it.
+/// The scale of bar heights.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Scale {
     #[default]
@@ -23,20 +23,20 @@ pub enum Scale {
     Log,
 }
 
-/// Lifetime classes from the axis upwards: what stays first, for its heights are compared most.
+/// Lifetime classes from the axis upwards: what stays comes first, as heights are compared best from a common base.
 pub const STACKED: [LifetimeClass; 4] = [LifetimeClass::Aifo, LifetimeClass::Aifi, LifetimeClass::Aofi, LifetimeClass::Aofo];
 
 /// One bucket.
 pub struct Bar {
     pub bucket: AnyBucket,
     pub sums: ByClass,
-    /// Whether a chip speaks of it.
+    /// Whether there is a chip of this bucket.
     pub is_chip: bool,
-    /// Whether the chips of its kind leave it.
+    /// Whether the chips of its kind let the bucket through.
     pub is_left: bool,
 }
 
-/// What the user did to a bar.
+/// The user's action on a bar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Did {
     Click(AnyBucket),
@@ -51,13 +51,13 @@ pub struct Chart<'a> {
     pub words: Words,
 }
 
-/// The widest that a bar becomes.
+/// Maximum width of a bar.
 const WIDEST: f32 = 72.0;
 
-/// Points left of the axis for what heights mean.
+/// Points left of the axis for the labels of heights.
 const MARGIN: f32 = 58.0;
 
-/// Colour of a class.
+/// The colour of a lifetime class.
 pub fn class_color(class: LifetimeClass, visuals: &Visuals) -> Color32 {
     let series = match class {
         LifetimeClass::Aifi => 0,
@@ -91,7 +91,7 @@ impl Measure {
     }
 }
 
-/// All classes together.
+/// The sum of all classes.
 fn all(sums: &ByClass) -> Bucket {
     LifetimeClass::ALL.into_iter().fold(Bucket::default(), |sum, class| sum.plus(sums.get(class)))
 }
@@ -107,7 +107,7 @@ impl Chart<'_> {
         }
         let most = self.bars.iter().map(|bar| self.value(bar)).max().unwrap_or(0).max(1);
         self.grid(ui, area, most);
-        // Lives without an end stand apart, half a bar from the others.
+        // The bar of lifetimes without an end stands apart from the others, by half a bar.
         let apart = self.bars.len() > 1 && self.bars.last().is_some_and(|bar| bar.bucket.is_apart());
         let slots = self.bars.len() as f32 + if apart { 0.5 } else { 0.0 };
         let width = (area.width() / slots).min(WIDEST);
@@ -124,7 +124,7 @@ impl Chart<'_> {
         did
     }
 
-    /// What it is of, and how much that is.
+    /// Draws the title, and the totals of the buckets that the chips let through.
     fn headline(&self, ui: &mut Ui) {
         let mut sum = Bucket::default();
         self.bars.iter().filter(|bar| bar.is_left).for_each(|bar| sum.add(all(&bar.sums)));
@@ -139,7 +139,7 @@ impl Chart<'_> {
         self.measure.of(all(&bar.sums))
     }
 
-    /// Part of the height, 0 to 1.
+    /// The height for a value, as a fraction of the chart: 0 to 1.
     fn height(&self, value: u64, most: u64) -> f32 {
         let (value, most) = (value as f64, most as f64);
         match self.scale {
@@ -163,7 +163,7 @@ impl Chart<'_> {
         }
     }
 
-    /// Round values up to the highest, rising.
+    /// Round values for grid lines, from 0 up to at most the highest, ascending.
     fn marks(&self, most: u64) -> Vec<u64> {
         let base: f64 = if self.measure == Measure::Bytes { 2.0 } else { 10.0 };
         match self.scale {
@@ -182,7 +182,7 @@ impl Chart<'_> {
         }
     }
 
-    /// One bar; what the user did to it.
+    /// Draws one bar; returns the user's action on it.
     fn bar(&self, ui: &mut Ui, slot: Rect, area: Rect, most: u64, bar: &Bar) -> Option<Did> {
         let id = ui.scope_id().with((self.title, bar.bucket.words()));
         let is_something = bar.is_chip || !bar.sums.is_empty();
@@ -202,7 +202,7 @@ impl Chart<'_> {
         let inner = slot.shrink2(vec2((slot.width() * 0.08).clamp(0.5, 4.0), 0.0));
         let mut from = area.bottom();
         for class in STACKED {
-            // On a logarithmic scale parts have their shares of the whole.
+            // On a logarithmic scale too, each class takes its linear share of the bar.
             let height = whole * (self.measure.of(bar.sums.get(class)) as f32 / value.max(1) as f32);
             let color = class_color(class, visuals).gamma_multiply(if bar.is_left { 1.0 } else { 0.3 });
             let part = Rect::from_min_max(pos2(inner.left(), from - height), pos2(inner.right(), from));
@@ -225,7 +225,7 @@ impl Chart<'_> {
         did
     }
 
-    /// The value above a bar, where there is room.
+    /// Draws the value above a bar, if there is enough space.
     fn number(&self, ui: &Ui, at: egui::Pos2, room: f32, value: u64) {
         if value == 0 {
             return;
@@ -237,7 +237,7 @@ impl Chart<'_> {
         }
     }
 
-    /// The bar's left edge on the axis, unless the one before reaches into it.
+    /// Draws the label of the bar's left edge on the axis, unless it would overlap the previous label.
     fn label(&self, ui: &Ui, slot: Rect, bar: &Bar, free_from: &mut f32) {
         let (weak, font) = (ui.visuals().weak_text_color(), FontId::proportional(11.0));
         let text = if bar.bucket.is_apart() { "No end".to_owned() } else { bar.bucket.edge() };

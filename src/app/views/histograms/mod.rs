@@ -1,9 +1,8 @@
-//! Histograms: the allocations of one layer by size and by lifetime, stacked by lifetime
-//! class. A click on a bar filters everything to its bucket. A histogram goes on showing the
-//! buckets that its own chips leave out, so that another can be chosen.
+//! Histograms: the allocations of one layer by size and by lifetime, stacked by lifetime class. A click on a
+//! bar filters all views to its bucket. A histogram still shows the buckets that its own chips exclude, so that
+//! another one can be chosen.
 //!
-//! Cost: a parallel scan of the rows; two, and the rows that each leaves, if buckets of
-//! both kinds are chosen.
+//! Cost: a parallel scan of the rows. If buckets of both kinds are chosen: two scans, and an index of the rows for each.
 
 mod bucket;
 mod chart;
@@ -23,12 +22,12 @@ pub use bucket::{AnyBucket, BucketKind};
 pub use chart::{Measure, Scale};
 pub use panel::chart as histogram_chart;
 
-/// What is asked.
+/// The view's request.
 pub struct Request {
     layer: Layer,
 }
 
-/// The distributions.
+/// The distributions by size and by lifetime.
 pub struct Distributed {
     layer: Layer,
     by_size: Vec<ByClass>,
@@ -66,7 +65,7 @@ impl View for Histograms {
     }
 
     fn take(&mut self, distributed: Distributed) {
-        // A filter to a bucket may change another layer most.
+        // A filter to a bucket may make another layer the one with the largest change; the choice stays.
         self.layer.keep(distributed.layer);
         drop_aside(self.distributed.replace(distributed));
     }

@@ -1,4 +1,4 @@
-//! The two histograms, their switches and their legend.
+//! The two histograms, their options and their legend.
 
 use eframe::egui::{self, Rect, Sense, Ui, UiBuilder, pos2, vec2};
 
@@ -10,10 +10,10 @@ use crate::app::filters::{Chip, Predicate};
 use crate::app::views::Around;
 use crate::query::{ByClass, Words, layer_label};
 
-/// Points across from which both stand side by side.
+/// Width in points from which the histograms stand side by side.
 const WIDE: f32 = 560.0;
 
-/// Points that one needs to be read.
+/// Minimum height of a histogram in points.
 const LOWEST: f32 = 150.0;
 
 pub fn show(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
@@ -43,7 +43,7 @@ pub fn show(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
     });
 }
 
-/// One histogram in the room that there is; a click filters to its bucket.
+/// Draws one histogram in the available space; a click filters to its bucket.
 pub fn chart(sums: &[ByClass], kind: BucketKind, (measure, scale): (Measure, Scale), around: &mut Around<'_>, ui: &mut Ui) {
     let bars = bars(sums, kind, around);
     let title = if kind == BucketKind::Size { "By size" } else { "By lifetime" };
@@ -52,7 +52,7 @@ pub fn chart(sums: &[ByClass], kind: BucketKind, (measure, scale): (Measure, Sca
     }
 }
 
-/// Switches and legend.
+/// Draws the options and the legend.
 pub fn tools(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
     switches(view, around, ui);
     ui.separator();
@@ -74,7 +74,7 @@ fn switches(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
     }
 }
 
-/// The classes and their colours; in short where there is no room for words.
+/// Draws the lifetime classes with their colours, with short names where space is limited.
 fn legend(words: Words, ui: &mut Ui) {
     let words = if ui.available_size_before_wrap().x < 420.0 { Words::Wpa } else { words };
     for class in STACKED {
@@ -88,7 +88,7 @@ fn legend(words: Words, ui: &mut Ui) {
     }
 }
 
-/// The bars from the first to the last that has anything, and those that chips speak of.
+/// The bars from the first to the last that is not empty or has a chip; the bar that stands apart only if it is either.
 fn bars(sums: &[ByClass], kind: BucketKind, around: &Around<'_>) -> Vec<Bar> {
     let clock = &around.document.trace.clock;
     let chips: Vec<(AnyBucket, bool)> = around
@@ -118,7 +118,7 @@ fn bars(sums: &[ByClass], kind: BucketKind, around: &Around<'_>) -> Vec<Bar> {
         .collect()
 }
 
-/// A bucket takes the place of the one that was chosen before; one with a chip loses it.
+/// Changes the chips. A click on a bucket with a chip removes that chip; else the bucket replaces the one chosen before.
 fn carry_out(did: Did, kind: BucketKind, around: &mut Around<'_>) {
     let clock = &around.document.trace.clock;
     let chips = around.document.filters().chips().iter().filter_map(|chip| Some((bucket_of(&chip.what, clock)?, chip)));

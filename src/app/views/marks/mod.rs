@@ -1,7 +1,7 @@
-//! The marks of the trace that were written in the view, as a list: when, how long, what, and who wrote it. It is
-//! about the view, not the selection: a click goes to a mark and leaves the others in the list.
+//! The marks of the trace in the visible part of the graph, as a list: time, duration, text, and who wrote
+//! each. The list covers the view, not the selection: a click goes to a mark and keeps the others in the list.
 //!
-//! Cost: a look at each mark of the view on a worker, and a sort if not by time; a line is made when it is drawn.
+//! Cost: a look at each mark of the view on a worker, and a sort unless by time; a row is formatted when it is drawn.
 
 mod panel;
 
@@ -18,7 +18,7 @@ use crate::model::{Mark, Trace};
 use crate::query::{Cancelled, MarkRequest, mark_places};
 use crate::units::Interval;
 
-/// What the list is ordered by.
+/// The sort key of the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Order {
     #[default]
@@ -27,14 +27,14 @@ enum Order {
     Text,
 }
 
-/// An order, and whether the largest come first.
+/// A sort key, and whether the largest come first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Sort {
     by: Order,
     descending: bool,
 }
 
-/// What is asked.
+/// The view's request.
 pub struct Request {
     view: Interval,
     search: String,
@@ -44,12 +44,12 @@ pub struct Request {
 /// The list.
 pub struct Listed {
     trace: Arc<Trace>,
-    /// Places in the trace's list.
+    /// Indices into the trace's list of marks.
     places: Vec<u32>,
 }
 
 impl Listed {
-    /// A mark and its place among all, if there is one in this line.
+    /// The mark in a row, with its index in the trace's list; `None` if there is no such row.
     fn mark(&self, row: usize) -> Option<(usize, &Mark)> {
         let place = *self.places.get(row)? as usize;
         Some((place, self.trace.activity.marks.list.get(place)?))
@@ -61,7 +61,7 @@ impl Listed {
 pub struct Marks {
     search: String,
     sort: Sort,
-    /// By its place among all.
+    /// The index of the selected mark in the trace's list.
     selected: Option<usize>,
     listed: Option<Arc<Listed>>,
 }
@@ -78,7 +78,7 @@ impl View for Marks {
     fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Listed)) -> Result<(), Cancelled> {
         let trace = Arc::clone(ground.trace());
         let marks = &trace.activity.marks;
-        // What is written at the end of the view is in it.
+        // A mark at the very end of the view is listed too.
         let interval = Interval { from: request.view.from, to: request.view.to.next() };
         let mut places = mark_places(marks, &MarkRequest { interval, process: None, text: &request.search });
         ground.cancel.check()?;
@@ -97,7 +97,7 @@ impl View for Marks {
 
     fn take(&mut self, listed: Listed) {
         if self.listed.as_ref().is_some_and(|before| before.trace.builder() != listed.trace.builder()) {
-            self.selected = None; // it has another place now
+            self.selected = None; // its index may have changed
         }
         drop_aside(self.listed.replace(Arc::new(listed)));
     }

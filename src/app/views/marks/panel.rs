@@ -28,7 +28,7 @@ const COLUMNS: [ListColumn; 6] = [
 
 const SORTS: [Option<Order>; 6] = [Some(Order::Time), Some(Order::Duration), Some(Order::Text), None, None, None];
 
-/// A mark that is zoomed to is in the middle of so large a part of the view, if it is a moment.
+/// Zooming to a mark without a duration shortens the view by this factor, with the mark in the middle.
 const ZOOM: i64 = 20;
 
 pub fn tools(around: &mut Around<'_>, ui: &mut Ui) {
@@ -173,7 +173,7 @@ impl List for Lines<'_, '_> {
 
     fn header_clicked(&mut self, column: usize) {
         if let Some(by) = SORTS[column] {
-            // What lasts longest is of interest, and what came first.
+            // By duration the longest come first, otherwise the smallest.
             let descending = if self.sort.by == by { !self.sort.descending } else { by == Order::Duration };
             *self.sort = Sort { by, descending };
         }

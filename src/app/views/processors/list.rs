@@ -1,4 +1,4 @@
-//! The list of processes that ran. A click draws one.
+//! The list of processes that ran. A click draws the flame graph of one.
 
 use std::sync::Arc;
 
@@ -21,31 +21,31 @@ pub const COLUMNS: [ListColumn; 4] = [
     ListColumn::number("Samples", "How often a processor was found running it", widest::COUNT),
 ];
 
-/// The column by which the list is ordered; the order of samples is the same.
+/// The column by which the list is sorted; sorting by samples gives the same order.
 const SHARE: usize = 1;
 
-/// A line.
+/// A row.
 #[derive(Clone, Debug)]
 struct Line {
     whose: Whose,
     name: String,
-    /// Whether the trace knows memory of it, so that everything can be filtered to it.
+    /// Whether the trace has memory of the process, so that the views can be filtered to it.
     has_memory: bool,
     count: u64,
     seconds: f64,
     share: f64,
 }
 
-/// All lines.
+/// All rows.
 #[derive(Clone, Debug)]
 pub struct ProcessList {
     lines: Vec<Line>,
-    /// Samples of all of them.
+    /// Samples of all processes.
     pub count: u64,
 }
 
 impl ProcessList {
-    /// All together come first, if there are several.
+    /// A row for each process, after a row for all of them if there are several.
     pub fn new(trace: &Trace, by_process: Vec<ProcessSamples>) -> Self {
         let count = by_process.iter().map(|of| of.count).sum();
         let all = Line {
@@ -68,13 +68,13 @@ impl ProcessList {
         Self { lines: several.into_iter().chain(by_process.into_iter().map(line)).collect(), count }
     }
 
-    /// What the chosen line is called, and its share of a processor.
+    /// The name of the chosen row, with its share of a processor.
     pub fn chosen(&self, whose: Whose) -> Option<String> {
         let line = self.lines.iter().find(|line| line.whose == whose)?;
         Some(format!("{}: {} of a processor", line.name, format::percent(line.share)))
     }
 
-    /// All of them, with what they are called.
+    /// All rows, with their names and shares.
     pub fn all(&self) -> impl Iterator<Item = (Whose, String)> + '_ {
         self.lines.iter().map(|line| (line.whose, format!("{}: {}", line.name, format::percent(line.share))))
     }
@@ -102,14 +102,14 @@ impl FlatTable for ProcessList {
     }
 }
 
-/// Several have one name, so ids are told.
+/// The name of a process with its id, because several processes can have the same name.
 fn name(trace: &Trace, process: ProcessId) -> String {
     let process = trace.process(process);
     let label = process.label();
     if process.name.is_empty() { label } else { format!("{label} ({})", process.pid) }
 }
 
-/// Draws the list; what the user chose.
+/// Draws the list; returns the row that the user chose.
 pub fn show(processes: &Arc<ProcessList>, whose: Whose, around: &mut Around<'_>, ui: &mut Ui) -> Option<Whose> {
     let mut lines = Lines { processes, whose, did: None, around };
     list::show(ui, "processors", &COLUMNS, processes.lines.len(), &mut lines);

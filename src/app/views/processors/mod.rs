@@ -1,9 +1,9 @@
-//! What processors ran in the interval: a list of processes, and the flame graph of one of them, to
-//! stand beside that of memory. Nothing of it is a number of memory, so filters do not count here; the
-//! process to which everything is filtered comes first.
+//! The CPU samples of the interval: a list of processes, and the flame graph of one of them, for comparison
+//! with that of memory. Samples are not memory, so filters do not apply here; only the process to which the
+//! views are filtered comes first.
 //!
-//! Cost: a look at each sample of the interval, and a pass over their sites; functions of samples are
-//! made once for each state of the names.
+//! Cost: a look at each sample of the interval, and a pass over their sites. The functions of samples are
+//! computed once for each state of the names.
 
 mod list;
 mod panel;
@@ -23,16 +23,16 @@ use crate::query::{Cancelled, FlameWeights, Key, KeyMap, Path, ProcessSamples, p
 use crate::tables::KeyedMap;
 use list::ProcessList;
 
-/// Whose samples are drawn.
+/// The processes whose samples are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whose {
-    /// Those of all processes, as one.
+    /// All processes together.
     All,
-    /// Those of one; `None` for threads of which no process is known.
+    /// One process; `None` for threads whose process is not known.
     One(Option<ProcessId>),
 }
 
-/// What is asked.
+/// The view's request.
 pub struct Request {
     whose: Option<Whose>,
     in_scope: Option<ProcessId>,
@@ -41,19 +41,19 @@ pub struct Request {
     search: String,
 }
 
-/// What ran in an interval.
+/// The samples of an interval.
 pub struct Ran {
     list: Arc<ProcessList>,
     whose: Whose,
     icicle: Icicle,
-    /// What in it has no name yet.
+    /// Its frames on the screen that have no name yet.
     nameless: Arc<SeenFrames>,
 }
 
 /// State of the view.
 #[derive(Default)]
 pub struct Processors {
-    /// What the user chose, if anything.
+    /// The user's choice, if there is one.
     whose: Option<Whose>,
     is_inverted: bool,
     focus: Way,
@@ -160,12 +160,12 @@ fn process_of(path: &Path) -> Option<ProcessId> {
     path.iter().find_map(|key| if let Key::Process(process) = *key { Some(process) } else { None })
 }
 
-/// The process to which everything is filtered.
+/// The process to which the views are filtered.
 fn in_scope(document: &Document) -> Option<ProcessId> {
     document.filters().under().any.iter().find_map(process_of)
 }
 
-/// The one in scope comes first, whether it ran or not.
+/// Moves the process in scope to the front, and adds it if it did not run.
 fn in_order(mut all: Vec<ProcessSamples>, in_scope: Option<ProcessId>) -> Vec<ProcessSamples> {
     let Some(in_scope) = in_scope else { return all };
     let at = all.iter().position(|of| of.process == Some(in_scope));
@@ -175,15 +175,15 @@ fn in_order(mut all: Vec<ProcessSamples>, in_scope: Option<ProcessId>) -> Vec<Pr
     all
 }
 
-/// The process that is looked at unless the user chooses another one: that in scope, else of those
-/// whose memory the trace knows that which ran most, else whatever ran most.
+/// The process that is shown unless the user chooses another: the one in scope, else of the processes with
+/// memory in the trace the one that ran most, else the one that ran most of all.
 fn usual(trace: &Trace, by_process: &[ProcessSamples], in_scope: Option<ProcessId>) -> Option<ProcessId> {
     let allocates = |process: ProcessId| trace.heaps.iter().any(|heap| heap.process == process);
     let ran_most = by_process.iter().filter_map(|of| of.process).find(|&process| allocates(process));
     in_scope.or(ran_most).or_else(|| by_process.first().and_then(|of| of.process))
 }
 
-/// The frames in sight that have no name yet, each in the process's module of that name, or the kernel's.
+/// The frames on the screen that have no name yet, each with the module of that name in the process or in the kernel.
 fn nameless(trace: &Arc<Trace>, whose: Whose, icicle: &Icicle) -> SeenFrames {
     let is_meant = |id: ProcessId| match whose {
         Whose::All => true,
@@ -202,7 +202,7 @@ fn nameless(trace: &Arc<Trace>, whose: Whose, icicle: &Icicle) -> SeenFrames {
     SeenFrames { trace: Arc::downgrade(trace), frames: icicle.nameless().filter_map(place).collect() }
 }
 
-/// What all samples of the chosen are called.
+/// The name of the flame graph's root.
 fn label(trace: &Trace, whose: Whose) -> String {
     match whose {
         Whose::All => "All processes".to_owned(),
@@ -211,7 +211,7 @@ fn label(trace: &Trace, whose: Whose) -> String {
     }
 }
 
-/// Threads of which no process is known.
+/// The name of threads whose process is not known.
 const UNKNOWN: &str = "(unknown threads)";
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! The list of processes and the flame graph of one, side by side; where there is no room for both, the
-//! list is one to choose from.
+//! The list of processes and the flame graph of one of them, side by side; in a narrow view the list is a combo box.
 
 use eframe::egui::{self, Ui};
 
@@ -9,10 +8,10 @@ use crate::app::views::flame::turn_tools;
 use crate::format;
 use crate::model::{IntervalOrigin, Trace};
 
-/// Width from which on the list stands beside the graph.
+/// Width from which the list stands beside the graph.
 const WIDE: f32 = 640.0;
 
-/// What a trace without samples needs.
+/// The hint for a trace without samples.
 const NO_SAMPLES: &str = "No processor sample is in this trace. To see what ran while memory was allocated, record them beside it: \
                           highwater record --samples, \
                           xperf -on PROC_THREAD+LOADER+PROFILE+VIRT_ALLOC -stackwalk Profile+VirtualAlloc, \
@@ -68,7 +67,7 @@ pub fn show(view: &mut Processors, around: &mut Around<'_>, ui: &mut Ui) {
     }
 }
 
-/// The list where there is no room for one.
+/// Draws the list as a combo box, for narrow views.
 fn choice(ran: &Ran, ui: &mut Ui) -> Option<super::Whose> {
     let mut chosen = None;
     let now = ran.list.chosen(ran.whose).unwrap_or_default();
@@ -83,7 +82,7 @@ fn choice(ran: &Ran, ui: &mut Ui) -> Option<super::Whose> {
     chosen
 }
 
-/// How far samples can be believed.
+/// Describes how accurate and complete the samples are.
 fn quality(trace: &Trace, ran: &Ran) -> String {
     let samples = &trace.activity.samples;
     let seconds = samples.interval / trace.clock.frequency as f64;

@@ -1,4 +1,4 @@
-//! All that is known of one allocation: who allocated it, and who freed it.
+//! The details of one allocation: its numbers, and the stacks that allocated and freed it.
 
 use eframe::egui::{self, Ui};
 
@@ -40,7 +40,7 @@ pub fn show(ui: &mut Ui, listed: &Listed, id: RowId, commands: &mut Commands) {
     }
 }
 
-/// A whole stack, innermost frame first, as a debugger lists them.
+/// Draws a whole stack, innermost frame first, as a debugger lists it.
 fn stack(ui: &mut Ui, listed: &Listed, (title, site): (&str, &Site), commands: &mut Commands) {
     let trace = &listed.trace;
     ui.separator();

@@ -1,5 +1,4 @@
-//! Single allocations by the million, in any order, and the details of one: its whole stack
-//! with source lines.
+//! A table of up to a million single allocations, in any order, and the details of one: its whole stack with source lines.
 
 mod details;
 mod panel;
@@ -17,10 +16,10 @@ use crate::model::{RowId, Trace};
 use crate::query::{Cancelled, Functions, RowSort, RowTable, rows};
 use crate::symbols::Names;
 
-/// Rows that are listed at most.
+/// Most rows that are listed.
 const MOST: usize = 1_000_000;
 
-/// What is asked.
+/// The view's request.
 pub struct Request {
     sort: RowSort,
 }
@@ -59,7 +58,7 @@ impl View for Rows {
 
     fn take(&mut self, listed: Listed) {
         if self.listed.as_ref().is_some_and(|before| !listed.trace.keeps_rows(&before.trace)) {
-            self.selected = None; // it has another number now
+            self.selected = None; // its number may have changed
         }
         drop_aside(self.listed.replace(Arc::new(listed)));
     }

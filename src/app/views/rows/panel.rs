@@ -1,4 +1,4 @@
-//! The table of single allocations, and beside it what is known of the selected one.
+//! The table of single allocations, with the details of the selected one beside it.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ const COLUMNS: [ListColumn; 8] = [
     ListColumn::number("Thread", "Thread that allocated", widest::THREAD),
 ];
 
-/// The function of what was recorded without one.
+/// Shown in place of the function if no stack was recorded.
 const NO_STACK: &str = "(no stack recorded)";
 
 const SORTS: [Option<RowColumn>; 8] = [
@@ -76,13 +76,13 @@ struct Lines<'a, 'b> {
 }
 
 impl Listed {
-    /// A row, if there is one at this place.
+    /// The allocation in a row of the table; `None` if there is no such row.
     pub(super) fn row(&self, index: usize) -> Option<(RowId, Row)> {
         let id = *self.table.rows.get(index)?;
         Some((id, self.trace.rows.get(id)))
     }
 
-    /// The function that wanted the memory.
+    /// The function that requested the memory: the innermost one that does not belong to the allocator.
     pub(super) fn function(&self, row: &Row) -> Option<String> {
         let function = self.functions.function(self.functions.responsible(row.site))?;
         Some(self.functions.name(function).to_string())
@@ -92,7 +92,7 @@ impl Listed {
         format::moment(t, self.trace.clock.seconds(t))
     }
 
-    /// How long it lived, if both its ends were seen.
+    /// The lifetime in seconds, if both the allocation and the free were recorded.
     pub(super) fn lifetime(&self, row: &Row) -> Option<f64> {
         let is_known = row.birth != Ticks::BEFORE_TRACE && row.death != Ticks::NEVER;
         is_known.then(|| self.trace.clock.seconds(row.death) - self.trace.clock.seconds(row.birth))
@@ -194,7 +194,7 @@ impl List for Lines<'_, '_> {
 }
 
 impl Lines<'_, '_> {
-    /// Its life with some room around it.
+    /// The lifetime of an allocation, with some space on both sides.
     fn life(&self, row: &Row) -> Interval {
         let span = self.listed.trace.span;
         let (from, to) = (row.birth.max(span.from), row.death.min(span.to));

@@ -1,4 +1,4 @@
-//! Keys that act on the table, and in it on the selected line.
+//! Keys that act on the table and its selected row.
 
 use std::sync::Arc;
 

@@ -1,9 +1,8 @@
-//! The tree of processes, layers, heaps, lifetime classes, stacks and single allocations:
-//! where the memory is, with its callers outside.
+//! The tree of processes, layers, heaps, lifetime classes, stacks and single allocations: it shows where the
+//! memory is, with callers outermost.
 //!
-//! The user selects and opens nodes by their paths, in the terms of the trace that is open;
-//! the lines can be those of the publication before. What a node is called in another one
-//! says a [`KeyMap`].
+//! The user selects and opens nodes by their paths, in terms of the open trace. The rows of the table can be
+//! from the previous publication of the trace; a [`KeyMap`] translates paths between publications.
 
 mod keys;
 mod panel;
@@ -38,41 +37,41 @@ use selected::SelectedLine;
 /// Nodes that the user opened or closed.
 type Toggled = Arc<KeyedMap<Path, bool>>;
 
-/// What is asked.
+/// The view's request.
 pub struct Request {
     search: String,
     sort: Sort,
     toggled: Toggled,
     reading: Reading,
-    /// Places that lines keep.
+    /// Positions that rows keep while the document holds the order of its tables; else empty.
     held: Arc<KeyedMap<Path, u32>>,
-    /// What is to be looked at closer.
+    /// The node whose details are wanted, if any.
     closer: Option<Path>,
 }
 
-/// The open lines. A growing trace can be ahead of them.
+/// The open rows of the tree. A growing trace can be newer than they are.
 pub struct Table {
     interval: Interval,
     trace: Arc<Trace>,
     tree: Arc<Tree>,
-    /// Places of its lines above the frames.
+    /// Positions of the rows above the frames.
     order: Arc<KeyedMap<Path, u32>>,
-    /// Largest sizes of its nodes, as far as they are known.
+    /// Peak sizes of the nodes, as far as they are known.
     peaks: Vec<Option<u64>>,
-    /// What the numbers of the order are parts of.
+    /// Totals of the sort column per layer, for the share that each row has.
     wholes: Wholes,
-    /// Frames that end in the interval, if there are any.
+    /// Number of frames that end in the interval, if there are any.
     frames: Option<u64>,
-    /// What was searched for.
+    /// The search text that `found` is about.
     search: String,
-    /// The first line with that in its name.
+    /// The first row with the search text in its name.
     found: Option<usize>,
-    /// What was looked at closer, once that is done.
+    /// The details of the requested node, once they are computed.
     closer: Option<Closer>,
 }
 
 impl Table {
-    /// One line, spelled out.
+    /// A row with its texts and numbers.
     fn row(&self, index: usize) -> Option<TreeRow> {
         self.tree.row(&self.trace, index)
     }
@@ -86,15 +85,15 @@ pub struct Stacks {
     toggled: Toggled,
     selected: SelectedLine,
     table: Option<Arc<Table>>,
-    /// Whether the user wants the details of the selected line beside the table.
+    /// The user's choice whether the details of the selected row are shown beside the table.
     wants_details: Option<bool>,
-    /// Whether there is room for them.
+    /// Whether the view is wide enough for them.
     is_wide: bool,
 }
 
 impl Stacks {
-    /// Whether the details of the selected line are shown: as the user wants it, or else where
-    /// there is room and something to tell.
+    /// Whether the details of the selected row are shown: as the user chose, else if the view is wide enough
+    /// and a row is selected.
     fn shows_details(&self) -> bool {
         self.wants_details.unwrap_or(self.is_wide && self.selected.path().is_some())
     }
@@ -120,7 +119,7 @@ impl View for Stacks {
 
     fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Table)) -> Result<(), Cancelled> {
         let tree = request.tree(ground)?;
-        // What costs a pass over the events comes behind everything else, and not while they come.
+        // Peaks that need a pass over the events are left to `complete`, which does not run while the trace grows.
         let peaks = match ground.grows() {
             true => {
                 let totals = ground.totals()?;
@@ -215,7 +214,7 @@ impl Pane for Stacks {
         self.selected.path().cloned()
     }
 
-    /// A line that is filtered away is no longer selected; the open nodes stay.
+    /// Clears the selection if the filter hides the selected row; the open nodes stay open.
     fn filtered(&mut self, filters: &Filters) {
         let under = filters.under();
         let kept = |s: &Path| under.is_all() || under.any.iter().any(|p| s.starts_with(p));
@@ -279,13 +278,13 @@ impl Request {
 }
 
 impl Request {
-    /// What the numbers of the order are parts of: what the filter leaves of a layer.
+    /// The totals of the sort column per layer, within the filters.
     fn wholes(&self, tree: &Tree, peaks: &[Option<u64>], trace: &Trace) -> Wholes {
         let mut wholes = Wholes::default();
         for (heap, sums) in trace.heaps.iter().zip(tree.by_heap()) {
             match self.sort.column {
                 Column::Peak => {}
-                // Growth and what was given back take nothing from each other.
+                // Growth and shrinkage are added by their magnitude, so that they do not cancel out.
                 Column::Impacting => {
                     let changes = [LifetimeClass::Aifo, LifetimeClass::Aofi].map(|class| sums.get(class).size);
                     changes.into_iter().for_each(|change| wholes.add(heap.layer, change));
@@ -300,7 +299,7 @@ impl Request {
     }
 }
 
-/// What the user did to the table.
+/// The user's action on the table.
 enum Did {
     Select(Option<Path>),
     Move(i64),
@@ -325,7 +324,7 @@ impl Stacks {
         around.ask();
     }
 
-    /// Changes the selected line; whether another node is selected now.
+    /// Changes the selected row; returns whether another node is selected now.
     fn select(&mut self, trace: &Trace, change: impl FnOnce(&mut SelectedLine, Option<&Table>)) -> bool {
         let before = self.selected.path().cloned();
         change(&mut self.selected, self.table.as_deref());
@@ -340,8 +339,7 @@ impl Stacks {
         true
     }
 
-    /// The same node in the present trace: the table can be older, and rows may have been
-    /// forgotten since.
+    /// The path of the same node in the present trace: the table can be older, and rows may have been dropped since.
     fn present(&self, path: Path, trace: &Trace) -> Option<Path> {
         match self.table.as_ref().and_then(|table| KeyMap::new(&table.trace, trace, [&path])) {
             Some(map) => map.path(&path),
@@ -349,26 +347,26 @@ impl Stacks {
         }
     }
 
-    /// The selected line, if it is in the table.
+    /// The selected row, if it is in the table.
     fn selected_row(&self) -> Option<TreeRow> {
         self.table.as_ref()?.row(self.selected.index()?)
     }
 
-    /// The line above the selected one in the tree, or that itself at the top.
+    /// The path of the selected row's parent, or of the row itself at the top.
     fn parent_of_selected(&self) -> Option<Path> {
         let tree = &self.table.as_ref()?.tree;
         let index = self.selected.index()?;
         tree.path(tree.parent(index).unwrap_or(index))
     }
 
-    /// Filters everything to what is under a node of the table.
+    /// Filters all views to a node of the table and everything below it.
     fn filter_to(&self, path: Path, around: &mut Around<'_>) {
         if let Some(path) = self.present(path, &around.document.trace) {
             around.commands.doc(DocCommand::Filter(Some(path)));
         }
     }
 
-    /// The names of these lines are wanted first.
+    /// Requests the names of these rows first.
     fn look_at(&self, lines: Range<usize>, around: &mut Around<'_>) {
         if let Some(Table { trace, tree, .. }) = self.table.as_deref() {
             around.looked = Some(Looked::Lines { trace: Arc::clone(trace), tree: Arc::clone(tree), lines });

@@ -1,5 +1,4 @@
-//! The table. The list of open lines comes ready from the query worker; those in sight are
-//! spelled out.
+//! The table. The list of open rows comes from the query worker; only the rows on the screen are formatted.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -51,9 +50,9 @@ pub fn show(view: &mut Stacks, around: &mut Around<'_>, ui: &mut Ui) {
     }
 }
 
-/// What stands above the table.
+/// Draws the toolbar above the table.
 pub fn tools(view: &mut Stacks, around: &mut Around<'_>, ui: &mut Ui) {
-    // What is not in the table cannot be meant.
+    // A selected node can only be filtered to while the table contains it.
     let selected = view.selected.path().filter(|_| view.selected.index().is_some()).cloned();
     let changes = selected.is_some() && around.document.filters().under().any.first() != selected.as_ref();
     let button = ui.add_enabled(changes, egui::Button::new("Filter to this line"));
@@ -76,13 +75,13 @@ pub fn tools(view: &mut Stacks, around: &mut Around<'_>, ui: &mut Ui) {
     }
 }
 
-/// Room of a table beside which details stand by themselves.
+/// Width of the view from which details are shown without a choice of the user.
 const WIDE: f32 = 1250.0;
 
-/// Frames that are listed at most.
+/// Most frames that are listed in the details.
 const FRAMES: usize = 100;
 
-/// What is known of the selected line.
+/// Draws the details of the selected row.
 fn details(view: &Stacks, table: &Table, around: &mut Around<'_>, ui: &mut Ui) {
     let (Some(index), Some(row)) = (view.selected.index(), view.selected_row()) else {
         ui.centered_and_justified(|ui| ui.weak("Select a line for its details."));
@@ -118,7 +117,7 @@ fn details(view: &Stacks, table: &Table, around: &mut Around<'_>, ui: &mut Ui) {
     });
 }
 
-/// What stands beside a line of source: what changed there, else what was alive.
+/// The number beside a line of source: its impacting size, or its size if that is zero.
 fn marginal(n: &Numbers) -> String {
     if n.impacting == 0 { format::bytes(n.size) } else { format::signed_bytes(n.impacting) }
 }
@@ -140,7 +139,7 @@ struct Lines<'a, 'b> {
     view: &'a Stacks,
     table: &'a Table,
     around: &'a mut Around<'b>,
-    /// The lines on the screen, and what is in them.
+    /// The rows on the screen, and their contents.
     visible: Range<usize>,
     rows: Vec<Rc<TreeRow>>,
     revealed: Option<usize>,
@@ -256,7 +255,7 @@ impl List for Lines<'_, '_> {
     }
 }
 
-/// The layer of a line below a process.
+/// The layer of a row below a process.
 fn layer(line: &TreeRow) -> Option<Layer> {
     line.path.iter().find_map(|key| if let Key::Layer(layer) = key { Some(*layer) } else { None })
 }
@@ -326,7 +325,7 @@ impl Lines<'_, '_> {
         }
     }
 
-    /// A block's life with some room around it.
+    /// The lifetime of a block, with some space on both sides.
     fn life(&self, birth: Ticks, death: Ticks) -> Option<Interval> {
         let span = self.around.document.trace.span;
         let (from, to) = (birth.max(span.from), death.min(span.to));
@@ -335,7 +334,7 @@ impl Lines<'_, '_> {
     }
 }
 
-/// What a line's name stands for: WPA's word, and its meaning.
+/// The tooltip of a row's name: WPA's term and its meaning, or why a process with several layers has no sizes.
 fn meaning(row: &TreeRow) -> Option<String> {
     let said = |name: &str, meaning: &str| format!("WPA's {name}: {meaning}");
     match *row.path.last()? {

@@ -1,4 +1,4 @@
-//! Going to the place of a finding: opens the tree down to it and selects that.
+//! Navigation to the place of a finding: opens the tree down to it and selects it.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use crate::app::document::{Document, source_of};
 use crate::model::NodeId;
 use crate::query::{Finding, FindingKind, Key, LifetimeClass, Path, Recorded};
 
-/// Opens all nodes on the way to the finding's place, and selects the last.
+/// Opens all nodes on the way to the finding's place, and selects the last one.
 pub fn open(view: &mut Stacks, finding: &Finding, document: &Document) {
     let trace = &document.trace;
     let Some(site) = finding.sites.first().map(|&site| trace.site(site)) else { return };
-    // Of a whole layer the heap in which the place is.
+    // A finding about a whole layer is shown in the heap of its first site.
     let source = source_of(finding.process, finding.layer, Some(site.heap));
     let class = class_of(finding.kind, finding.is_fall);
     let group: Vec<Key> = source.into_iter().chain([Key::Impacting(class.impacting()), Key::Class(class)]).collect();
@@ -25,7 +25,7 @@ pub fn open(view: &mut Stacks, finding: &Finding, document: &Document) {
         let frame = Recorded::of(trace, &names, node, site.caller, site.first, false);
         for level in frame.shown(document.fold.is_any()) {
             let path: Path = group.iter().copied().chain([Key::of_frame(node, level)]).collect();
-            // What is below the place is for the user to open.
+            // The node of the place itself stays closed: its children are for the user to open.
             if node != finding.node {
                 toggled.insert(Arc::clone(&path), true);
             }
@@ -35,7 +35,7 @@ pub fn open(view: &mut Stacks, finding: &Finding, document: &Document) {
     view.select(trace, |line, table| line.await_line(last, table));
 }
 
-/// The rows that a finding is about, in its interval.
+/// The lifetime class of the rows that a finding is about, in its interval.
 fn class_of(kind: FindingKind, is_fall: bool) -> LifetimeClass {
     match kind {
         FindingKind::Step if is_fall => LifetimeClass::Aofi,

@@ -1,4 +1,4 @@
-//! What stands in the cells, and what is copied of them.
+//! The texts of the cells and of copied rows.
 
 use super::Table;
 use crate::app::export::Sheet;
@@ -9,7 +9,7 @@ use crate::model::{Row, Trace};
 use crate::query::{Column, SourceLine, TreeRow, thread_label};
 use crate::units::Ticks;
 
-/// What a cell says.
+/// The value of a cell.
 pub fn of_cell(table: &Table, row: &TreeRow, index: usize, column: Column) -> Value {
     if row.mixes_layers && column != Column::Name {
         return Value::Nothing;
@@ -38,7 +38,7 @@ pub fn of_cell(table: &Table, row: &TreeRow, index: usize, column: Column) -> Va
     }
 }
 
-/// When a block lived, and whose it was.
+/// The lifetime of a block and the thread that allocated it.
 pub fn of_life(trace: &Trace, row: &Row) -> String {
     let time = |t: Ticks| format::moment(t, trace.clock.seconds(t));
     let until = if row.death == Ticks::NEVER { "never freed".to_owned() } else { format!("to {}", time(row.death)) };
@@ -48,12 +48,12 @@ pub fn of_life(trace: &Trace, row: &Row) -> String {
     }
 }
 
-/// One line with all columns, separated by tabs.
+/// A row with all its columns, separated by tabs.
 pub fn of_line(table: &Table, row: &TreeRow, index: usize) -> String {
     Column::ALL.map(|column| of_cell(table, row, index, column).to_string()).join("\t")
 }
 
-/// The selected line in one sentence; nothing where its numbers would mix layers.
+/// The selected row in one sentence; `None` if its numbers would mix layers.
 pub fn of_selected(table: &Table, index: usize) -> Option<String> {
     let row = table.row(index)?;
     let innermost = table.tree.shared_frames(&table.trace, index).pop();

@@ -1,5 +1,4 @@
-//! Allocations by C++ type: a line for each type in each layer. It goes on listing the others
-//! if one is chosen.
+//! Allocations by C++ type: a row for each type in each layer. The other types stay in the list if one is chosen.
 
 mod panel;
 
@@ -18,9 +17,9 @@ use crate::app::state::ids::ViewId;
 use crate::query::{Cancelled, Column, Mask, Sort, TypeGroup, magnitude};
 use crate::units::Interval;
 
-/// What is asked.
+/// The view's request.
 pub struct Request {
-    /// What their names contain.
+    /// Text that the names of the types must contain, in lower case.
     search: String,
     sort: Sort,
 }
@@ -30,9 +29,9 @@ pub struct Request {
 pub struct TypeTable {
     interval: Interval,
     groups: Vec<TypeGroup>,
-    /// Largest sizes of the groups, once they are known.
+    /// Peak sizes of the groups, once they are known.
     peaks: Option<Vec<u64>>,
-    /// What the numbers of the order are parts of.
+    /// Totals of the sort column per layer, for the share that each row has.
     wholes: Wholes,
 }
 
@@ -125,7 +124,7 @@ impl Pane for Types {
     }
 }
 
-/// The types that are listed, in order, and the rows that count.
+/// The listed types, in order, and the rows that are counted.
 fn groups(request: &Request, ground: &mut Ground<'_>) -> Result<(Vec<TypeGroup>, Mask), Cancelled> {
     let (types, sums) = (ground.types()?, ground.totals()?);
     let is_choice = |what: &Predicate| matches!(what, Predicate::Type(_));

@@ -1,4 +1,4 @@
-//! The table of types. A click filters everything to one.
+//! The table of types. A click filters all views to one type.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::app::theme;
 use crate::app::views::Around;
 use crate::query::{Column, Sort, TypeGroup, TypeKey, UNKNOWN_TYPE, layer_label, magnitude};
 
-/// Its columns.
+/// The columns of the table.
 fn columns() -> [ListColumn; 8] {
     let mut columns = SORTS.map(list_column);
     columns[0] = ListColumn::rest(
@@ -27,7 +27,7 @@ fn columns() -> [ListColumn; 8] {
     columns
 }
 
-/// What each column is for the order; the layer is part of the name.
+/// The sort key of each column; the layer sorts by name.
 const SORTS: [Column; 8] = [
     Column::Name,
     Column::Name,
@@ -65,7 +65,7 @@ pub fn show(view: &mut Types, around: &mut Around<'_>, ui: &mut Ui) {
     }
 }
 
-/// What the graph can have lines for, in words.
+/// The label of a way to split the graph.
 fn split_label(split: Split) -> String {
     match split {
         Split::Sources => "Graph by source".to_owned(),
@@ -74,7 +74,7 @@ fn split_label(split: Split) -> String {
     }
 }
 
-/// Chooses what the graph has lines for. Layers nest, so each is a stack of its own.
+/// Draws the choice of how the graph is split. Layers nest, so each has a stacked graph of its own.
 pub fn split(view: &mut Types, around: &mut Around<'_>, ui: &mut Ui) {
     let layers = around.document.digest.layers.iter().map(|sum| Split::Stack(sum.layer));
     let layers: Vec<Split> = [Split::Sources, Split::Types].into_iter().chain(layers).collect();
@@ -99,7 +99,7 @@ struct Lines<'a, 'b> {
 }
 
 impl Lines<'_, '_> {
-    /// The colour of its line, if there is one.
+    /// The colour of the type's line on the graph, if it has one.
     fn color(&self, key: &TypeKey, ui: &Ui) -> Option<egui::Color32> {
         let number = self.around.document.color_of(&LineOf::Type(key.clone()))?;
         Some(theme::series(number, ui.visuals()))
@@ -159,7 +159,7 @@ impl List for Lines<'_, '_> {
             list::plain(self, ui, row, column);
             return;
         }
-        // Those without a line keep the place free, so that names stand below each other.
+        // Types without a line leave the space of the swatch empty, so that all names are aligned.
         if self.split != Split::Sources {
             let (rect, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
             if let Some(color) = self.color(&group.key, ui) {
@@ -217,7 +217,7 @@ impl List for Lines<'_, '_> {
     }
 
     fn is_shown(&self, column: usize) -> Option<bool> {
-        // Otherwise the list keeps which columns are hidden.
+        // Otherwise (`None`) the list remembers which columns the user has hidden.
         self.table.interval.is_empty().then(|| columns::says_something(SORTS[column], self.table.interval))
     }
 }
