@@ -37,7 +37,7 @@ pub struct Opened {
     pub name: String,
     pub ready: Arc<Ready>,
     names: Names,
-    /// Keeps its files from being written over.
+    /// Protects its files from being overwritten.
     _files: Arc<Reading>,
 }
 
@@ -60,7 +60,7 @@ pub struct Joined {
 }
 
 impl Beside {
-    /// The other trace, once it is there.
+    /// The other trace, once it is loaded.
     pub fn opened(&self) -> Option<&Opened> {
         if let Self::Open(opened) = self { Some(opened) } else { None }
     }
@@ -187,7 +187,7 @@ impl HighwaterApp {
                 let Some(event) = job.drain().pop() else { return };
                 let name = job.inputs.iter().map(Input::name).collect::<Vec<_>>().join(" + ");
                 document.beside = match event {
-                    LoadEvent::Trace(trace) if !trace.complete => return, // nobody asked for it
+                    LoadEvent::Trace(trace) if !trace.complete => return, // only the complete trace is used
                     LoadEvent::Trace(trace) => {
                         let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
                         let names = Names::start(ctx, &trace, search, &self.given, self.rules.now());

@@ -71,7 +71,7 @@ impl HighwaterApp {
             Command::ShowSources(shown) => {
                 self.source_files.is_shown = shown;
                 if !shown {
-                    self.save_settings(); // not for each letter
+                    self.save_settings(); // once, not for each typed letter
                 }
             }
             Command::ChangeSources(sources) => {

@@ -72,7 +72,7 @@ impl Counters {
         self.shown.contains(&id)
     }
 
-    /// Takes an answer.
+    /// Stores an answer.
     pub fn take(&mut self, trace: &Trace, view: Interval, ids: Vec<CounterId>, lines: Vec<Series>) {
         let line = |(id, line): (CounterId, Series)| CounterLine { id, points: points(trace.clock, &line), line };
         self.answer = Some((view, ids.into_iter().zip(lines).map(line).collect()));

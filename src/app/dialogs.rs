@@ -173,7 +173,7 @@ pub fn show_default_programs() -> io::Result<()> {
 /// Explorer has no console.
 pub fn tell_without_window(reason: &str) {
     if crate::platform::has_stderr() {
-        return; // whoever called prints it
+        return; // the caller prints it
     }
     rfd::MessageDialog::new().set_level(rfd::MessageLevel::Error).set_title("highwater").set_description(reason).show();
 }

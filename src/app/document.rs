@@ -150,7 +150,7 @@ impl Document {
             (false, Some(before)) => {
                 self.held_since = None;
                 if before != interval {
-                    self.ask(); // in the order that is due
+                    self.ask(); // sorts the lines again
                 }
             }
             _ => {}
@@ -219,7 +219,7 @@ impl Document {
         };
         let highlight = self.panes_in_sight().find_map(Pane::highlight);
         if self.highlight != highlight {
-            self.answers.lives = None; // those of the one before
+            self.answers.lives = None; // they belong to the previous highlight
             self.highlight.clone_from(&highlight);
         }
         Some(Query {
@@ -253,11 +253,11 @@ impl Document {
         match answer.part {
             Part::Overview(lines) => {
                 drop_aside(std::mem::replace(&mut answers.overview, lines));
-                self.choose_lines(); // only now it is known which heaps are the largest
+                self.choose_lines(); // the largest heaps are only known now
             }
             Part::Left(filters, lines) => {
                 drop_aside(answers.left.replace((filters, lines)));
-                self.choose_lines(); // and of which of them the filters leave most
+                self.choose_lines(); // the largest heaps after filtering are only known now
             }
             Part::Unmatched(groups, all) => answers.unmatched = Some((groups, all)),
             Part::Graph(split, lines) => {
@@ -270,7 +270,7 @@ impl Document {
                     self.ask();
                 }
             }
-            Part::View(..) => {} // nobody keeps it up any more
+            Part::View(..) => {} // the view is no longer visible
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
             Part::Happened(happened) => drop_aside(std::mem::replace(&mut self.happenings.answer, *happened)),
             Part::Sources { trace, by_heap } => {
@@ -343,7 +343,7 @@ impl Document {
     pub fn look_at(&mut self, tab: Tab, in_sight: Vec<Tab>) {
         for before in self.views_in_sight() {
             if !in_sight.contains(&Tab::View(before)) && !self.views.is_always_asked(before) {
-                self.views.forget(before); // nobody keeps it up any more
+                self.views.forget(before); // hidden views get no more answers
             }
         }
         (self.tab, self.in_sight) = (tab, in_sight);

@@ -1,6 +1,5 @@
-//! What programs did while memory changed, drawn beside the graph's lines: marks on the time axis, a
-//! lane with a program's frames, and a lane of CPU use. Holds which of these are requested, and the
-//! latest answer.
+//! Program activity that is drawn beside the graph's lines: marks on the time axis, a lane with a
+//! program's frames, and a lane of CPU use. Holds which of these are requested, and the latest answer.
 
 use std::collections::BTreeSet;
 

@@ -157,7 +157,7 @@ impl Queries {
                     }
                     *lock(&theirs.last) = Some((Instant::now(), start.elapsed()));
                 }
-                ctx.request_repaint(); // the status bar says that nothing is running any more
+                ctx.request_repaint(); // so that the status bar shows that nothing is running
             }
         });
         Self { inbox, wake, answers }

@@ -19,7 +19,7 @@ pub enum Stage {
     Found(Leftovers),
     /// A recording of this window was ended from outside; its remains are not known.
     CutShort,
-    /// It is being put right; the system may ask the user.
+    /// The clean-up is running; the system may ask the user for consent.
     CleaningUp,
     /// These remains were cleaned up.
     CleanedUp(Leftovers),

@@ -25,7 +25,7 @@ impl LineColors {
     pub fn assign(&mut self, drawn: impl IntoIterator<Item = LineOf>) {
         let was_drawn: KeyedSet<LineOf> = self.0.iter().filter(|(_, slot)| slot.is_drawn).map(|(of, _)| of.clone()).collect();
         let mut drawn: Vec<LineOf> = drawn.into_iter().collect();
-        drawn.sort_by_key(|of| !was_drawn.contains(of)); // stable: the others in their order
+        drawn.sort_by_key(|of| !was_drawn.contains(of)); // stable, so the others keep their order
         self.0.values_mut().for_each(|slot| slot.is_drawn = false);
         if self.0.len() > REMEMBERED + drawn.len() {
             self.0.retain(|of, _| was_drawn.contains(of));

@@ -116,7 +116,7 @@ fn free_folder(recordings: &Path, name: &str) -> PathBuf {
     let name: String = name.chars().map(|c| if c.is_alphanumeric() || " .-_".contains(c) { c } else { '_' }).collect();
     let mut stem = format!("{name} {}", time_of_day());
     if is_device(&stem) {
-        stem.insert(0, '_'); // of a program that is called so
+        stem.insert(0, '_'); // the program has the name of a device
     }
     let numbered = (2..1000).map(|n| format!("{stem} {n}"));
     let mut folders = std::iter::once(stem.clone()).chain(numbered).map(|name| recordings.join(name));

@@ -200,7 +200,7 @@ impl HighwaterApp {
             let pace = if options.follow { Pace::Followed } else { options.speed.map_or(Pace::AtOnce, Pace::Played) };
             app.open(ctx, options.inputs, pace);
         }
-        app.errors.extend(errors); // opening takes away those of before
+        app.errors.extend(errors); // opening a trace clears earlier errors
         app
     }
 

@@ -69,7 +69,7 @@ impl Search {
             beside_image: settings.beside_image,
             where_linked: settings.where_linked,
             path,
-            network: true, // those that may not be asked are not on the path
+            network: true, // forbidden servers were removed from the path
             store,
             volumes: volumes.to_vec(),
             embedded: vec![demo::symbols()],

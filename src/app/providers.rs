@@ -39,7 +39,7 @@ impl Providers {
         rayon::spawn(move || {
             let found = panics::catch(|| Capture::open(&inputs).map(|capture| capture.providers()));
             match found {
-                Ok(Ok(found)) => drop(send.send(found)), // nobody waits any more for those of a closed document
+                Ok(Ok(found)) => drop(send.send(found)), // the receiver is gone once the document is closed
                 Ok(Err(reason)) => log::warn!("the providers could not be listed: {reason}"),
                 Err(fault) => log::error!("the providers could not be listed: {fault}"),
             }

@@ -1,8 +1,9 @@
-//! Traces that were open before: which files, when, how long they are, and a small picture of
-//! the layer of a process with the largest peak. Kept in a file of their own beside the settings,
-//! `recent.toml`, which is bounded and believed in nothing: what is damaged is left out.
+//! Recently opened traces: their files, when they were opened, how long they are, and a small picture
+//! of the layer of a process with the largest peak. They are kept in a file of their own beside the
+//! settings, `recent.toml`. Its size is limited and its contents are not trusted: damaged entries are
+//! left out.
 //!
-//! No frame waits for files: they are written, and looked for, on threads of their own.
+//! No frame waits for files: they are written and looked for on threads of their own.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -23,49 +24,49 @@ use crate::query::layer_label;
 use crate::toml_file::text_of;
 use crate::utc;
 
-/// Traces that are remembered.
+/// Number of traces remembered.
 const MOST: usize = 20;
 
-/// Files of one trace that are.
+/// Number of files remembered per trace.
 const MOST_FILES: usize = 64;
 
-/// Values of a picture.
+/// Number of values in a picture.
 const VALUES: usize = 160;
 
-/// Characters of whose line it is.
+/// Maximum length in characters of the name of a picture's line.
 const LONGEST: usize = 300;
 
-/// Bytes of the file at most; what is longer is not ours.
+/// Maximum size of the file in bytes; a longer one is not ours.
 const LARGEST: u64 = 1 << 20;
 
-/// A trace that was open.
+/// A trace that was opened before.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RecentTrace {
-    /// Its files, which open together.
+    /// Its files, which are opened together.
     pub files: Vec<PathBuf>,
-    /// When it was opened last, in seconds since 1970.
+    /// When it was last opened, in seconds since 1970.
     opened: u64,
-    /// What it looked like, if it was there long enough to be known.
+    /// A small picture of it, if it was open long enough to be drawn.
     pub picture: Option<Picture>,
 }
 
-/// What a trace looks like, in small.
+/// A small picture of a trace.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Picture {
-    /// Its length.
+    /// Duration of the trace.
     pub seconds: f64,
-    /// Whose line it is: process and layer. Earlier versions kept a process and one heap of it.
+    /// The process and layer whose line it shows. Earlier versions stored a process and one of its heaps.
     pub of: String,
-    /// The largest outstanding size of that.
+    /// The largest outstanding size of the line.
     pub peak: u64,
-    /// The outstanding size at even distances, in 255ths of the peak.
+    /// The outstanding size at regular intervals, in 255ths of the peak.
     pub values: Vec<u8>,
 }
 
 impl RecentTrace {
-    /// As it is opened.
+    /// The inputs for opening it.
     pub fn inputs(&self) -> Vec<Input> {
         self.files.iter().cloned().map(Input::File).collect()
     }
@@ -80,19 +81,19 @@ impl RecentTrace {
         first.iter().map(name).chain(more).collect::<Vec<_>>().join(" + ")
     }
 
-    /// Where its first file lies.
+    /// The folder of its first file.
     pub fn folder(&self) -> String {
         self.files.first().and_then(|path| path.parent()).map(|folder| folder.display().to_string()).unwrap_or_default()
     }
 
-    /// When it was opened last, in words; `None` if nobody knows.
+    /// When it was last opened, in words; `None` if unknown.
     pub fn opened(&self) -> Option<String> {
         (self.opened > 0).then(|| ago(self.opened, now()))
     }
 }
 
 impl Picture {
-    /// Of a complete trace and the lines of all its rows.
+    /// Draws a complete trace from the lines of all its rows.
     pub fn of(trace: &Trace, lines: &Overview) -> Option<Self> {
         let ((process, layer), line) = lines.largest_layer()?;
         let mut of = format!("{}: {}", trace.process(process).label(), layer_label(layer));
@@ -104,7 +105,7 @@ impl Picture {
         let (from, length) = (trace.span.from.0, trace.span.len().max(1));
         let place = |t: i64| (t.saturating_sub(from).max(0) as f64 / length as f64 * VALUES as f64) as usize;
         let part = |value: u64| (value as f64 / line.peak.max(1) as f64 * 255.0).round() as u8;
-        // Each value is the largest of its stretch; a line holds its value until the next point.
+        // Each value is the maximum of its stretch; a line holds its value until the next point.
         let mut points = line.points.iter().peekable();
         while let Some(&(t, value)) = points.next() {
             let until = points.peek().map_or(from.saturating_add(length), |next| next.0.0);
@@ -112,39 +113,39 @@ impl Picture {
             let stretch = &mut values[place(t.0).min(last)..=last];
             stretch.iter_mut().for_each(|known| *known = part(value).max(*known));
         }
-        // The file has signed numbers only.
+        // The file format has only signed numbers.
         Some(Self { seconds, of, peak: line.peak.min(i64::MAX as u64), values })
     }
 }
 
-/// What is written to the file.
+/// The contents of the file, for writing.
 #[derive(Serialize)]
 struct Kept {
     trace: Vec<RecentTrace>,
 }
 
-/// What stands in the file.
+/// The contents of the file, for reading.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Read {
     trace: Vec<toml::Value>,
 }
 
-/// All that are remembered, the latest first.
+/// All remembered traces, the latest first.
 #[derive(Debug, Default)]
 pub struct Recents {
     list: Vec<RecentTrace>,
-    /// Where they are kept, if anywhere.
+    /// The file that stores them, if any.
     file: Option<PathBuf>,
-    /// Files that are not there any more, as far as somebody has looked.
+    /// Files found to be missing at the last check.
     missing: BTreeSet<PathBuf>,
     looking: Option<Receiver<BTreeSet<PathBuf>>>,
-    /// Who writes the file. Each waits for the one before, so that the last change stays.
+    /// The thread that writes the file. Each waits for the one before, so that the last change is kept.
     writer: Option<JoinHandle<()>>,
 }
 
 impl Recents {
-    /// What was kept, or else the files that settings of an earlier version knew.
+    /// Loads the list from its file, or else from the files that the settings of an earlier version listed.
     pub fn load(file: Option<PathBuf>, older: &[PathBuf]) -> Self {
         let list = match file.as_deref().map(read) {
             Some(Ok(list)) => list,
@@ -158,17 +159,17 @@ impl Recents {
         let mut recents = Self { list, file, ..Self::default() };
         recents.list.truncate(MOST);
         if is_moved {
-            recents.save(); // the settings do not keep them any more
+            recents.save(); // the settings no longer store them
         }
         recents
     }
 
-    /// The latest first.
+    /// All remembered traces, the latest first.
     pub fn list(&self) -> &[RecentTrace] {
         &self.list
     }
 
-    /// A trace was opened: it is the latest now. What has no file is not remembered.
+    /// Puts an opened trace at the front of the list. Inputs without a file are not remembered.
     pub fn remember(&mut self, inputs: &[Input]) {
         let files = files_of(inputs);
         if files.is_empty() {
@@ -181,7 +182,7 @@ impl Recents {
         self.save();
     }
 
-    /// What it looks like is known now.
+    /// Stores the picture of a trace.
     pub fn draw(&mut self, inputs: &[Input], picture: Picture) {
         let files = files_of(inputs);
         let known = self.list.iter_mut().find(|trace| trace.files == files && trace.picture.as_ref() != Some(&picture));
@@ -191,7 +192,7 @@ impl Recents {
         }
     }
 
-    /// A file lies elsewhere now.
+    /// Takes note that a file has moved.
     pub fn rename(&mut self, from: &Path, to: &Path) {
         let (from, to) = (absolute(from), absolute(to));
         self.list
@@ -202,24 +203,24 @@ impl Recents {
         self.save();
     }
 
-    /// Forgets one of them.
+    /// Removes one trace from the list.
     pub fn forget(&mut self, files: &[PathBuf]) {
         self.list.retain(|trace| trace.files != files);
         self.save();
     }
 
-    /// Forgets all.
+    /// Clears the list.
     pub fn clear(&mut self) {
         self.list.clear();
         self.save();
     }
 
-    /// Whether a file of it is not there any more.
+    /// Whether one of its files no longer exists.
     pub fn is_missing(&self, trace: &RecentTrace) -> bool {
         trace.files.iter().any(|file| self.missing.contains(file))
     }
 
-    /// Looks which files are there: a share that is gone can take minutes to say so.
+    /// Checks which files exist, in the background: a missing network share can take minutes to report an error.
     pub fn look(&mut self, ctx: &egui::Context) {
         if self.looking.is_some() || self.list.is_empty() {
             return;
@@ -234,7 +235,7 @@ impl Recents {
         });
     }
 
-    /// Takes what was found.
+    /// Takes the result of the check.
     pub fn drain(&mut self) {
         match self.looking.as_ref().map(Receiver::try_recv) {
             Some(Ok(missing)) => (self.missing, self.looking) = (missing, None),
@@ -243,12 +244,12 @@ impl Recents {
         }
     }
 
-    /// Whether something is still written or looked for.
+    /// Whether the list is being written or files are being checked.
     pub fn is_at_work(&self) -> bool {
         self.looking.is_some() || self.writer.as_ref().is_some_and(|writer| !writer.is_finished())
     }
 
-    /// Waits until all is written, at the end of the program.
+    /// Waits until everything is written, at the end of the program.
     pub fn finish(&mut self) {
         if let Some(Err(_)) = self.writer.take().map(JoinHandle::join) {
             log::warn!("recent traces could not be written");
@@ -273,7 +274,7 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The files among what was opened, wherever the program stands.
+/// The files among the inputs, as absolute paths.
 fn files_of(inputs: &[Input]) -> Vec<PathBuf> {
     let file = |input: &Input| match input {
         Input::File(path) => Some(absolute(path)),
@@ -284,7 +285,7 @@ fn files_of(inputs: &[Input]) -> Vec<PathBuf> {
 
 fn read(file: &Path) -> io::Result<Vec<RecentTrace>> {
     let read: Read = toml::from_str(&text_of(file, LARGEST)?).map_err(io::Error::other)?;
-    // One that is not understood leaves the others alone.
+    // An entry that cannot be read leaves the others intact.
     let mut trace: Vec<RecentTrace> = read.trace.into_iter().filter_map(|one| one.try_into().ok()).collect();
     trace.retain(|trace| !trace.files.is_empty());
     for one in &mut trace {
@@ -300,7 +301,7 @@ fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// How long ago a moment was, as people say it; what is older than a month by its date.
+/// How long ago a moment was, in everyday words; after a month its date.
 fn ago(then: u64, now: u64) -> String {
     /// Seconds from 1601 to 1970.
     const TO_1970: u64 = 11_644_473_600;
@@ -364,7 +365,7 @@ mod tests {
         recents.finish();
         let mut twice = Recents::load(Some(path.clone()), &["/older.etl".into()]);
         assert_eq!(twice.list()[0].name(), "old.etl", "once");
-        twice.finish(); // two at once would write over each other
+        twice.finish(); // two writers would overwrite each other's file
         recents.remember(&[file("a.etl")]);
         let picture = Picture { seconds: 2.5, of: "game.exe: heap".to_owned(), peak: 7, values: vec![0, 255, 3] };
         recents.draw(&[file("a.etl")], picture.clone());

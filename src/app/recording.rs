@@ -1,4 +1,4 @@
-//! A recording of the window's: a thread of its own asks the system, looks how it goes,
+//! A recording started from the window: its thread asks the system to record, watches the progress,
 //! ends it and makes one trace of it.
 
 use std::path::{Path, PathBuf};
@@ -12,45 +12,45 @@ use crate::capture::{Aftermath, CaptureError, Pulse, Recorder, Request, Running}
 use crate::panics;
 use crate::paths::{self, Existing};
 
-/// How it goes.
+/// The stage of a recording.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Stage {
-    /// The system is asked; it may ask the user.
+    /// The system is asked to record; it may ask the user for consent.
     Starting,
     Running,
-    /// The lanes are being completed and put together.
+    /// The lanes are completed and merged.
     Saving,
-    /// It is a trace now: its file and bytes.
+    /// It has become a trace: its file and bytes.
     Saved(PathBuf, u64),
-    /// That file is put where the user wants it.
+    /// The file is being moved to where the user wants it.
     Moving(PathBuf),
-    /// There is nothing, or there are only the lanes in the folder.
+    /// The recording failed: there is no trace, or only the lanes in the folder.
     Failed(String),
 }
 
-/// Events and bytes in a second.
+/// Events and bytes per second.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Rate {
     pub events: f64,
     pub bytes: f64,
 }
 
-/// A recording. Dropping it ends it.
+/// A recording. Dropping it ends the recording.
 #[derive(Debug)]
 pub struct RecordJob {
-    /// What is recorded, for people.
+    /// Name of the recorded program, for the user.
     pub name: String,
-    /// Where the lanes grow.
+    /// The folder in which the lanes grow.
     pub folder: PathBuf,
     pub stage: Stage,
     pub pulse: Pulse,
     pub rate: Rate,
-    /// When it began, once it did, and when it ended.
+    /// When it began, and when it ended; `None` until then.
     pub since: Option<Instant>,
     pub until: Option<Instant>,
-    /// The last pulse but some, for the rate.
+    /// An earlier pulse, for the rate.
     before: Option<(Instant, Pulse)>,
-    /// Whether the lanes are still there.
+    /// Whether the lanes still exist.
     has_lanes: bool,
     ctx: egui::Context,
     news: Receiver<News>,
@@ -63,30 +63,30 @@ enum News {
     Stage(Stage),
     Pulse(Pulse),
     Ended(Aftermath),
-    /// From where to where the trace was put, or why not.
+    /// The trace's old and new file, or why it could not be moved.
     Moved(PathBuf, PathBuf, Result<u64, String>),
 }
 
-/// So often it is looked how it goes.
+/// Interval between two looks at the progress.
 const BEAT: Duration = Duration::from_millis(250);
 
-/// What happens to a recording at a moment.
+/// An event in the course of a recording.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Turn {
     /// Its files can be followed.
     Started,
-    /// No more is recorded, and this is to be said of it.
+    /// The recording has ended, and this is to be reported.
     Ended(Aftermath),
-    /// It is this file now.
+    /// It has become this file.
     Saved(PathBuf),
-    /// The file is there now, and was here before.
+    /// The file was moved from the first path to the second.
     Moved(PathBuf, PathBuf),
-    /// The file could not be put there.
+    /// The file could not be moved there.
     NotMoved(PathBuf, String),
 }
 
 impl RecordJob {
-    /// Begins to record into `folder`, and in the end to write `out`.
+    /// Starts to record into `folder`; the trace will be written to [`file_of`] that folder.
     pub fn start(ctx: egui::Context, recorder: Arc<dyn Recorder>, request: Request, name: String, folder: PathBuf) -> Self {
         let (send, news) = channel();
         let (stop, stopped) = channel();
@@ -116,7 +116,7 @@ impl RecordJob {
         }
     }
 
-    /// Takes what the worker tells; what of it others must know.
+    /// Takes the worker's messages; returns the events that concern others.
     pub fn drain(&mut self) -> Vec<Turn> {
         let mut turns = Vec::new();
         for news in self.news.try_iter().collect::<Vec<_>>() {
@@ -164,17 +164,17 @@ impl RecordJob {
         self.pulse = pulse;
     }
 
-    /// Asks it to end.
+    /// Asks the recording to end.
     pub fn stop(&self) {
         let _ = self.stop.send(()); // it may have ended by itself
     }
 
-    /// Whether it still works.
+    /// Whether the recording or a move of its file is still in progress.
     pub fn is_busy(&self) -> bool {
         matches!(self.stage, Stage::Starting | Stage::Running | Stage::Saving | Stage::Moving(_))
     }
 
-    /// Puts the trace elsewhere; to another drive that takes its time.
+    /// Moves the trace to another file, which takes a while if that is on another drive.
     pub fn move_to(&mut self, to: PathBuf, existing: Existing) {
         let Stage::Saved(from, _) = self.stage.clone() else { return };
         self.stage = Stage::Moving(to.clone());
@@ -186,7 +186,7 @@ impl RecordJob {
         });
     }
 
-    /// Deletes the lanes: all that they hold is in the trace, and nobody reads them any more.
+    /// Deletes the lanes: the trace contains all their data, and nothing reads them any more.
     pub fn forget_lanes(&mut self) {
         if matches!(self.stage, Stage::Saved(..)) && std::mem::take(&mut self.has_lanes) {
             let folder = self.folder.clone();
@@ -198,7 +198,7 @@ impl RecordJob {
         }
     }
 
-    /// How long it has recorded.
+    /// Duration of the recording so far.
     pub fn time(&self) -> Duration {
         let until = self.until.unwrap_or_else(Instant::now);
         self.since.map_or(Duration::ZERO, |since| until.saturating_duration_since(since))
@@ -236,7 +236,7 @@ impl Work {
         Ok(())
     }
 
-    /// Until it ends, or somebody wants it to.
+    /// Watches the recording until it ends or the user stops it.
     fn watch(&self, running: &mut dyn Running) {
         while let Ok(pulse) = running.pulse() {
             let ends = pulse.ends.is_some();

@@ -1,6 +1,7 @@
-//! Files that the user has the window write: tables, pictures, rules, the recorded trace. All go the same way: the place is
-//! looked at by a worker, a file that is there is asked about unless the system's dialog has asked already, and what is
-//! read is refused ([`crate::paths`] has the rule).
+//! Files that the window writes for the user: tables, pictures, rules, the recorded trace. All are
+//! saved in the same way: a worker checks the path; an existing file is replaced only after a question,
+//! unless the system's dialog has asked already; and files that are being read are refused
+//! ([`crate::paths`] has the rule).
 
 use std::path::{Path, PathBuf};
 
@@ -12,19 +13,19 @@ use super::export::Done;
 use super::failure::Failure;
 use crate::paths::{self, Existing, Refusal};
 
-/// Where the user wants something.
+/// A path at which the user wants something saved.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub purpose: Purpose,
     pub file: PathBuf,
-    /// As it was typed, if it was not chosen in a dialog of the system's.
+    /// The typed path, if it was not chosen in a dialog of the system.
     typed: Option<TypedPath>,
-    /// Whether the user has said that a file which is there is replaced.
+    /// Whether the user has agreed to replace an existing file.
     existing: Existing,
 }
 
 impl Place {
-    /// That of a file as it was named; one without an ending gets that of its kind.
+    /// A path as the user named it; without an extension it gets that of its kind.
     fn new(purpose: Purpose, named: PathBuf, typed: Option<TypedPath>) -> Self {
         let mut file = named;
         let mut is_as_named = true;
@@ -34,7 +35,7 @@ impl Place {
             is_as_named = false;
             file.set_extension(kind);
         }
-        // The system has asked about the file that was named, and about no other.
+        // The system's dialog has asked about the file as it was named, and about no other.
         let is_asked = typed.is_none() && is_as_named;
         let existing = if is_asked { Existing::GivesWay } else { Existing::Stays };
         Self { purpose, file, typed, existing }
@@ -51,7 +52,7 @@ impl Place {
         self.file.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Looks what is there.
+    /// Checks whether the path is free.
     fn look(self) -> Done {
         let is_there_already = matches!(&self.purpose, Purpose::Save(from) if *from == self.file);
         match paths::check(&self.file, self.existing) {
@@ -64,23 +65,23 @@ impl Place {
 }
 
 impl HighwaterApp {
-    /// Saves something where the user has said, if that may be.
+    /// Saves something at this path, if that is allowed.
     pub(super) fn save_at(&mut self, ctx: &egui::Context, purpose: Purpose, file: PathBuf, typed: Option<TypedPath>) {
         let place = Place::new(purpose, file, typed);
         self.exports.start(ctx, move || place.look());
     }
 
-    /// The user says whether the file that is there is replaced.
+    /// Handles the user's answer whether to replace an existing file.
     pub(super) fn replace(&mut self, ctx: &egui::Context, is_replaced: bool) {
         let Some(place) = self.replacing.take() else { return };
         if is_replaced {
             self.save_there(ctx, Place { existing: Existing::GivesWay, ..place });
         } else {
-            self.typed_path = place.typed; // for another name
+            self.typed_path = place.typed; // lets the user type another name
         }
     }
 
-    /// Nothing may be saved there: the user can type another path.
+    /// Reports that nothing may be saved there, and lets the user type another path.
     pub(super) fn refuse_place(&mut self, place: Place, refusal: Refusal) {
         let text = format!("{}: {refusal}.", place.file.display());
         match place.typed {
@@ -89,7 +90,7 @@ impl HighwaterApp {
         }
     }
 
-    /// Has it written; what is there is looked at once more by whoever writes.
+    /// Starts to write it; the writer checks the path once more.
     pub(super) fn save_there(&mut self, ctx: &egui::Context, place: Place) {
         let Place { purpose, file, existing, .. } = place;
         match purpose {
@@ -97,7 +98,7 @@ impl HighwaterApp {
             Purpose::Picture(picture) => self.save_picture(ctx, &picture, file, existing),
             Purpose::SaveRules => self.write_rules(ctx, file, existing),
             Purpose::Save(_) => self.recording.iter_mut().for_each(|job| job.move_to(file.clone(), existing)),
-            Purpose::Traces | Purpose::Compared | Purpose::Rules | Purpose::Pdb(_) => {} // they are read
+            Purpose::Traces | Purpose::Compared | Purpose::Rules | Purpose::Pdb(_) => {} // these files are read, not saved
         }
     }
 }

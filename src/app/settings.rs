@@ -1,5 +1,5 @@
-//! What is remembered between runs: theme, text size, hidden columns, window.
-//! One TOML file in the platform's place for settings; [`file`](mod@file) reads and writes it.
+//! Settings that are remembered between runs: theme, text size, hidden columns, window. They are kept
+//! in one TOML file in the platform's folder for settings; [`file`](mod@file) reads and writes it.
 
 mod file;
 
@@ -19,7 +19,7 @@ use crate::query::{Column, Words};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Theme {
-    /// As the system has it.
+    /// The theme of the system.
     #[default]
     System,
     /// Light.
@@ -29,7 +29,7 @@ pub enum Theme {
 }
 
 impl Theme {
-    /// In egui's terms.
+    /// The theme in egui's terms.
     pub fn preference(self) -> egui::ThemePreference {
         match self {
             Self::System => egui::ThemePreference::System,
@@ -39,7 +39,7 @@ impl Theme {
     }
 }
 
-/// The window's place on the screen.
+/// The window's size and state.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Window {
@@ -49,19 +49,19 @@ pub struct Window {
     pub maximized: bool,
 }
 
-/// Where symbols come from.
+/// The places to search for symbols.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SymbolSettings {
-    /// Whether a PDB may lie beside its image.
+    /// Whether to look for a PDB beside its image.
     pub beside_image: bool,
-    /// Whether it may lie where the linker wrote it.
+    /// Whether to look for a PDB at the path that the linker wrote.
     pub where_linked: bool,
-    /// A symbol path, asked before that of the environment.
+    /// A symbol path, searched before that of the environment.
     pub path: String,
-    /// Whether `_NT_SYMBOL_PATH` and `_NT_ALT_SYMBOL_PATH` count.
+    /// Whether `_NT_SYMBOL_PATH` and `_NT_ALT_SYMBOL_PATH` are used.
     pub environment: bool,
-    /// Whether servers may be asked; `None` until the user has said so.
+    /// Whether servers may be contacted; `None` until the user has decided.
     pub network: Option<bool>,
 }
 
@@ -71,103 +71,103 @@ impl Default for SymbolSettings {
     }
 }
 
-/// What is recorded beside memory.
+/// The data to record beside memory.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BesideMemory {
-    /// Frames that programs show.
+    /// Frames that programs present.
     pub frames: bool,
-    /// What the .NET runtime tells.
+    /// Events of the .NET runtime.
     pub managed: bool,
-    /// Samples of processors.
+    /// CPU samples.
     pub samples: bool,
-    /// Providers whose events are marks, with commas.
+    /// Providers whose events become marks, separated by commas.
     pub marks: String,
 }
 
-/// Everything that is remembered. What is not understood falls back to its default, alone.
+/// All settings. A value that cannot be read falls back to its default, without affecting the others.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
     /// Light or dark.
     pub theme: Theme,
-    /// How the lines of the graph stand.
+    /// The arrangement of the graph's lines.
     pub arrangement: Arrangement,
-    /// Percent of the usual size that everything is drawn at.
+    /// Text size in percent of the usual one; it scales everything that is drawn.
     text_size: Option<u16>,
-    /// Columns of the table that are not shown, by their stable names.
+    /// Hidden columns of the table, by their stable names.
     pub hidden_columns: Vec<String>,
-    /// Columns that are shown only if the user says so: of single allocations, whose lines tell the same behind the
-    /// address, and averages over frames.
+    /// Columns that are shown only on request: those of single allocations, whose lines show the same
+    /// data after the address, and averages over frames.
     pub extra_columns: Vec<String>,
-    /// Files opened before, as earlier versions kept them; now they are [`Recents`](super::recent).
+    /// Files opened before, as stored by earlier versions; they are now in [`Recents`](super::recent).
     #[serde(skip_serializing)]
     pub(super) recent: Vec<PathBuf>,
-    /// The file of accepted findings, if it is another one than beside this.
+    /// The file of accepted findings, if it is not the one beside the settings.
     pub accepted: Option<PathBuf>,
-    /// Memory that a trace may use, in MB; without it, three quarters of the machine's.
+    /// Memory that a trace may use, in MB; by default three quarters of the machine's.
     pub memory_limit_mb: Option<u64>,
-    /// Whether all frames are shown, not the user's own alone.
+    /// Whether all frames are shown, not only the user's own.
     pub show_all_frames: bool,
-    /// Whether each call has a line of its own, also where there is no choice.
+    /// Whether every call has a line of its own, even if it is the only one at its level.
     pub open_chains: bool,
-    /// Whether lifetime classes are called as in WPA, and nothing else.
+    /// Whether lifetime classes have WPA's names instead of plain words.
     pub wpa_words: bool,
     /// The width of the list of sources, in points.
     pub sources_width: Option<f32>,
     /// The window.
     pub window: Window,
-    /// Where its parts stand, if the user has moved them.
+    /// The layout of the window's parts, if the user has changed it.
     pub layout: Option<Shape>,
-    /// Where symbols come from.
+    /// The places to search for symbols.
     pub symbols: SymbolSettings,
-    /// How source files are opened.
+    /// The way to open source files.
     pub sources: SourceSettings,
-    /// What was recorded beside memory the last time.
+    /// The last choice of data to record beside memory.
     pub recording: BesideMemory,
-    /// Whose events are marks: names or GUIDs of providers.
+    /// Providers whose events become marks: names or GUIDs.
     pub mark_providers: Vec<String>,
-    /// Where to save; nowhere for settings that were not loaded from a place.
+    /// The file of the settings; `None` if they were not loaded from one.
     #[serde(skip)]
     file: Option<PathBuf>,
-    /// Why that file is not written: it could not be read, and is not lost.
+    /// Why the file is not written: it could not be read, and must not be lost.
     #[serde(skip)]
     pub unread: Option<String>,
-    /// What this version does not understand of it.
+    /// Entries of the file that this version does not know.
     #[serde(skip)]
     left: file::Left,
 }
 
-/// Sides that a window can have, in points.
+/// Allowed side lengths of the window, in points.
 const WINDOW_SIDES: std::ops::RangeInclusive<f32> = 200.0..=10_000.0;
 
-/// Sizes to choose from, in percent of the usual one.
+/// Text sizes to choose from, in percent of the usual one.
 pub const TEXT_SIZES: [u16; 8] = [75, 90, 100, 110, 125, 150, 175, 200];
 
-/// The size so many steps up or down; the last one where there is none.
+/// The text size this many steps up or down; at the end of the list the last one.
 pub fn text_size_beside(size: u16, by: isize) -> u16 {
     let at = TEXT_SIZES.iter().position(|&known| known >= size).unwrap_or(TEXT_SIZES.len() - 1);
     TEXT_SIZES[at.saturating_add_signed(by).min(TEXT_SIZES.len() - 1)]
 }
 
 impl Settings {
-    /// Takes back what no window can have, wherever it comes from.
+    /// Drops values that no window can have, wherever they come from.
     fn bound(&mut self) {
         self.window.size = self.window.size.filter(|size| size.iter().all(|side| WINDOW_SIDES.contains(side)));
         self.sources_width = self.sources_width.filter(|width| width.is_finite()).map(bounded_width);
     }
 
-    /// A file of that name, beside that of the settings.
+    /// A file of this name beside the settings file.
     pub fn beside(&self, name: &str) -> Option<PathBuf> {
         Some(self.file.as_ref()?.with_file_name(name))
     }
 
-    /// Percent of the usual size that everything is drawn at.
+    /// Text size in percent of the usual one.
     pub fn text_size(&self) -> u16 {
         self.text_size.unwrap_or(100).clamp(TEXT_SIZES[0], TEXT_SIZES[TEXT_SIZES.len() - 1])
     }
 
-    /// Has everything drawn at another size.
+    /// Changes the text size.
     pub fn set_text_size(&mut self, percent: u16) {
         self.text_size = Some(percent).filter(|&percent| percent != 100);
     }
@@ -190,7 +190,7 @@ impl Settings {
         }
     }
 
-    /// How lines of tables read.
+    /// The wording and layout of table lines.
     pub fn reading(&self) -> Reading {
         Reading { chains: !self.open_chains, words: if self.wpa_words { Words::Wpa } else { Words::Plain } }
     }
@@ -200,26 +200,26 @@ impl Settings {
         self.memory_limit_mb.filter(|&n| n > 0).map_or_else(default_budget, |n| n.saturating_mul(1 << 20))
     }
 
-    /// Takes note of the window's size.
+    /// Remembers the window's size.
     pub fn note_window(&mut self, ctx: &egui::Context) {
         let (rect, maximized) = ctx.input(|i| (i.viewport().inner_rect, i.viewport().maximized));
         if let Some(maximized) = maximized {
             self.window.maximized = maximized;
         }
         if let Some(rect) = rect.filter(|_| !self.window.maximized) {
-            // It is opened before anything is drawn larger or smaller.
+            // The window is opened before anything is scaled.
             let size = rect.size() * ctx.zoom_factor();
             self.window.size = Some([size.x, size.y]);
         }
     }
 }
 
-/// Where recordings are kept until the user puts them elsewhere.
+/// The folder for recordings until the user saves them elsewhere.
 pub fn recordings() -> Option<PathBuf> {
     Some(local_data()?.join("recordings"))
 }
 
-/// Where it is written down which recordings run, so that what a killed one leaves in the system is found.
+/// The folder that lists running recordings, so that remains of a killed one are found.
 pub fn recordings_that_run() -> Option<PathBuf> {
     Some(local_data()?.join("recording"))
 }
@@ -231,7 +231,7 @@ fn local_data() -> Option<PathBuf> {
     }
 }
 
-/// The settings file; another folder can be named for tests and portable use.
+/// The settings file; an environment variable can name another folder, for tests and portable use.
 fn file() -> Option<PathBuf> {
     let folder = match std::env::var_os("HIGHWATER_SETTINGS_DIR") {
         Some(folder) => PathBuf::from(folder),

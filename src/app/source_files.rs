@@ -1,8 +1,9 @@
-//! Lines of source files: opens them in the user's editor, and reads what stands around them. Looking for a file can take
-//! long, so a thread of its own does it.
+//! Lines of source files: opens them in the user's editor, and reads the lines around them. Finding a
+//! file can take long, so a thread of its own does it.
 //!
-//! A file is on this machine ([`editor::find`]), or where the build's symbols say: the program's own, kept from before,
-//! or at a server, which is asked only if the user allowed that one.
+//! A file is either on this machine ([`editor::find`]) or where the build's symbols say: built into the
+//! program, stored from an earlier download, or on a server, which is contacted only if the user has
+//! allowed it.
 
 use std::path::PathBuf;
 
@@ -15,13 +16,13 @@ use crate::query::SourceLine;
 use crate::symbols::{BuildSources, SourceOrigin, SourceStore, Stop};
 use crate::tables::KeyedMap;
 
-/// Whether the dialog is shown, and files that are looked for.
+/// State of the source files: the settings dialog, and files being opened and read.
 #[derive(Default)]
 pub struct SourceFiles {
-    /// Whether the user is to say how files are opened.
+    /// Whether the dialog for opening files is shown.
     pub is_shown: bool,
     at_work: Aside<Result<(), String>>,
-    /// What stands around the lines that were looked at last; `None` while it is being read.
+    /// The text around the lines shown last; `None` while it is being read.
     texts: KeyedMap<SourceLine, Option<Result<Excerpt, Unread>>>,
     reading: Aside<(SourceLine, Result<Excerpt, Unread>)>,
 }
@@ -29,43 +30,43 @@ pub struct SourceFiles {
 /// Why a source file was not read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unread {
-    /// A sentence.
+    /// The reason, as a sentence.
     pub reason: String,
-    /// The server that has it, if the user did not allow yet that it is asked.
+    /// The server that has it, if the user has not yet allowed contacting it.
     pub server: Option<String>,
 }
 
-/// Lines whose text is kept.
+/// Number of lines whose text is kept.
 const MOST_TEXTS: usize = 64;
-/// Lines before and behind one.
+/// Lines before and after a line.
 const AROUND: u32 = 4;
 
 impl SourceFiles {
-    /// Whether a file is looked for.
+    /// Whether a file is being opened or read.
     pub fn is_at_work(&self) -> bool {
         self.at_work.is_at_work() || self.reading.is_at_work()
     }
 
-    /// What stands around a line, or why that is not known; `None` if nobody has asked yet, or it is being read.
+    /// The text around a line, or why it could not be read; `None` if it was not requested yet, or is being read.
     pub fn text(&self, line: &SourceLine) -> Option<&Result<Excerpt, Unread>> {
         self.texts.get(line)?.as_ref()
     }
 
-    /// Forgets what was read: files are to be found elsewhere now.
+    /// Forgets the texts, because files are to be searched for elsewhere now.
     pub fn forget_texts(&mut self) {
         self.texts.clear();
-        self.reading = Aside::default(); // what is being read is of the old places
+        self.reading = Aside::default(); // pending reads use the old places
     }
 }
 
 /// A source file.
 enum Found {
     File(PathBuf),
-    /// Of what the program brings along.
+    /// A text that is built into the program.
     Text(&'static str),
 }
 
-/// Where source files may be.
+/// The places to search for source files.
 struct Search {
     settings: SourceSettings,
     builds: BuildSources,
@@ -73,7 +74,7 @@ struct Search {
 }
 
 impl Search {
-    /// A file as a compiler named it.
+    /// Finds a file by the name that the compiler gave it.
     fn find(&self, file: &str) -> Result<Found, Unread> {
         let missing = match editor::find(file, &self.settings.folders) {
             Ok(path) => return Ok(Found::File(path)),
@@ -109,7 +110,7 @@ impl Search {
 }
 
 impl Search {
-    /// A file with a text of the program's own, for an editor.
+    /// Writes a built-in text to a file, for the editor.
     fn keep(&self, file: &str, text: &str) -> Result<PathBuf, String> {
         let store = self.store.as_ref().ok_or("There is no folder for files of the program's own.")?;
         store.keep(file, text).map_err(|why| format!("{file} was not written: {why}."))
@@ -126,7 +127,7 @@ impl HighwaterApp {
         }
     }
 
-    /// Opens a line, once its file is found.
+    /// Opens a line in the editor, once its file is found.
     pub(super) fn open_source(&mut self, ctx: &egui::Context, line: &SourceLine) {
         let (search, SourceLine { file, line }) = (self.search_for_sources(), line.clone());
         self.source_files.at_work.start(ctx, move || {
@@ -138,7 +139,7 @@ impl HighwaterApp {
         });
     }
 
-    /// Reads what stands around a line, once.
+    /// Reads the text around a line, once.
     pub(super) fn read_source(&mut self, ctx: &egui::Context, line: SourceLine) {
         let search = self.search_for_sources();
         let SourceFiles { texts, reading, .. } = &mut self.source_files;
@@ -161,7 +162,7 @@ impl HighwaterApp {
         });
     }
 
-    /// Says what was not found, or not opened.
+    /// Takes the results, and reports files that were not found or not opened.
     pub(super) fn drain_source_files(&mut self) {
         for (line, read) in self.source_files.reading.done() {
             self.source_files.texts.insert(line, Some(read));

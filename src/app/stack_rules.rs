@@ -1,7 +1,6 @@
-//! The rules for stacks as the user has them: kept in a file of their own beside the settings
-//! (or where the start of the program says), changed in steps that can be undone, read from
-//! files of others and written for them. Other rules are another state of the names, so that
-//! everything is asked anew (see `names`).
+//! The user's stack rules: kept in a file of their own beside the settings (or named on the command
+//! line), changed in steps that can be undone, read from files of others and written for them. A change
+//! of the rules is a new state of the names, so that everything is computed again (see `names`).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,30 +19,30 @@ use crate::stack_rules::{FoldRule, StackRules, TagRule, WrittenOrigins};
 pub enum RulesChange {
     /// Fold frames with this pattern.
     Fold(String),
-    /// Name stacks; before all other rules, so that it does what the user has said last.
+    /// Tag stacks; the rule goes before all others, so that the user's latest choice wins.
     Tag(TagRule),
     RemoveFold(usize),
     RemoveTag(usize),
-    /// Put a rule that names before the one above it.
+    /// Move a tag rule up by one.
     RaiseTag(usize),
     RemoveAll,
     Undo,
     Redo,
 }
 
-/// See the module.
+/// The stack rules in force, the steps to undo and redo, and the file that stores them.
 #[derive(Debug, Default)]
 pub struct RuleBook {
     now: Arc<StackRules>,
     before: Vec<Arc<StackRules>>,
     after: Vec<Arc<StackRules>>,
-    /// Where they are kept, if anywhere.
+    /// The file that stores them, if any.
     file: Option<PathBuf>,
-    /// Why that file is not written: what stands in it could not be read, and is not lost.
+    /// Why the file is not written: it could not be read, and must not be lost.
     pub unread: Option<String>,
     /// Files that are being read or written.
     at_work: Aside<Result<Option<StackRules>, String>>,
-    /// Whether the rules are on the screen, and the dialog that names stacks.
+    /// Whether the window with the rules is shown, and the rule in the open dialog for tagging stacks.
     pub is_shown: bool,
     naming: Option<TagRule>,
     /// Whether that dialog has just been opened.
@@ -51,7 +50,7 @@ pub struct RuleBook {
 }
 
 impl RuleBook {
-    /// Those of a file; none if it is not there yet, or not readable.
+    /// Loads the rules of a file; none if it does not exist or cannot be read.
     pub fn load(file: Option<PathBuf>) -> Self {
         let mut book = Self { file, ..Self::default() };
         if let Some(path) = book.file.as_deref().filter(|path| path.exists()) {
@@ -71,18 +70,18 @@ impl RuleBook {
         self.file.as_deref()
     }
 
-    /// What the dialog that names stacks says, and whether it is new; once.
+    /// The rule in the dialog for tagging stacks, and whether the dialog is new, which is reported once.
     pub fn naming(&mut self) -> Option<(TagRule, bool)> {
         let is_new = std::mem::take(&mut self.is_naming_new);
         self.naming.clone().map(|rule| (rule, is_new))
     }
 
-    /// Whether that dialog is on the screen.
+    /// Whether the dialog for tagging stacks is shown.
     pub fn is_naming(&self) -> bool {
         self.naming.is_some()
     }
 
-    /// Opens the dialog, changes what it says, or closes it.
+    /// Opens the dialog for tagging stacks, changes its rule, or closes it.
     pub fn name_stacks(&mut self, naming: Option<TagRule>) {
         self.is_naming_new = self.naming.is_none();
         self.naming = naming;
@@ -100,7 +99,7 @@ impl RuleBook {
         self.at_work.is_at_work()
     }
 
-    /// Makes other rules of them; `None` if they stay, or a sentence why that cannot be.
+    /// Changes the rules. `None` if they stay the same; an error is a sentence for the user.
     fn change(&mut self, change: RulesChange) -> Result<Option<()>, String> {
         let (mut folds, mut tags) = (self.now.folds().to_vec(), self.now.tags().to_vec());
         match change {
@@ -126,7 +125,7 @@ impl RuleBook {
         self.put(folds, tags, origins)
     }
 
-    /// Adds the rules of others, behind those that are there.
+    /// Adds the rules of others after the existing ones.
     fn add(&mut self, others: &StackRules) -> Result<Option<()>, String> {
         let (mut folds, mut tags) = (self.now.folds().to_vec(), self.now.tags().to_vec());
         folds.extend(others.folds().iter().filter(|rule| !self.now.folds().contains(rule)).cloned());
@@ -136,7 +135,7 @@ impl RuleBook {
         self.put(folds, tags, origins)
     }
 
-    /// What says where code comes from is in files alone; it stays, whatever is changed here.
+    /// Replaces the rules. Origins of code come only from files; every change made here keeps them.
     fn put(&mut self, folds: Vec<FoldRule>, tags: Vec<TagRule>, origins: WrittenOrigins) -> Result<Option<()>, String> {
         let new = StackRules::new(folds, tags).and_then(|rules| rules.with_origins(origins));
         let new = new.map_err(|refusal| format!("That is no rule: {refusal}."))?;
@@ -165,7 +164,7 @@ fn step(now: &mut Arc<StackRules>, from: &mut Vec<Arc<StackRules>>, to: &mut Vec
 
 impl HighwaterApp {
     pub(super) fn change_rules(&mut self, ctx: &egui::Context, change: RulesChange) {
-        // What the user folds away shall be folded.
+        // A fold rule has no effect while all frames are shown.
         let folds = matches!(change, RulesChange::Fold(_));
         let changed = self.rules.change(change);
         if folds && self.settings.show_all_frames && matches!(changed, Ok(Some(()))) {
@@ -182,13 +181,13 @@ impl HighwaterApp {
     /// Writes the rules to a file.
     pub(super) fn write_rules(&mut self, ctx: &egui::Context, file: PathBuf, existing: Existing) {
         if self.rules.file.as_ref() == Some(&file) {
-            self.rules.unread = None; // the user wants what stands there replaced
+            self.rules.unread = None; // the user wants its contents replaced
         }
         let rules = Arc::clone(&self.rules.now);
         self.rules.at_work.start(ctx, move || rules.write_to(&file, existing).map(|()| None));
     }
 
-    /// Takes what has come of files.
+    /// Takes the results of finished reads and writes.
     pub(super) fn drain_rules(&mut self) {
         for result in self.rules.at_work.done() {
             let changed = match result {
@@ -203,7 +202,7 @@ impl HighwaterApp {
         }
     }
 
-    /// Keeps what was changed, and has everything made with it.
+    /// Saves changed rules, and has everything computed with them.
     fn rules_changed(&mut self, changed: Result<Option<()>, String>) {
         let saved = match changed {
             Ok(None) => return,
@@ -222,7 +221,7 @@ impl HighwaterApp {
 }
 
 impl Document {
-    /// From now on these rules hold.
+    /// Applies these rules from now on.
     pub(super) fn set_rules(&mut self, rules: &Arc<StackRules>) {
         self.names.iter_mut().for_each(|names| names.set_rules(rules));
         self.beside.opened_mut().into_iter().for_each(|opened| opened.set_rules(rules));

@@ -1,4 +1,4 @@
-//! A picture of the finished window, for scripts and machines without a screen.
+//! Saves a picture of the finished window, for scripts and machines without a screen.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,16 +16,16 @@ pub struct Picture {
     asked: bool,
 }
 
-/// Frames without work before the picture: animations end, fonts and columns settle.
+/// Idle frames before the picture, in which animations end and fonts and columns settle.
 const QUIET_FRAMES: u32 = 20;
 
 impl Picture {
-    /// Of a file, and whether one that is there is replaced.
+    /// A picture for this file; `existing` says whether it may replace one.
     pub fn new(path: PathBuf, existing: Existing) -> Self {
         Self { path, existing, quiet_frames: 0, asked: false }
     }
 
-    /// Counts one frame; the one after enough quiet ones is saved.
+    /// Counts one frame; after enough idle frames the next one is saved.
     pub fn take_when_ready(&mut self, ctx: &egui::Context, busy: bool) {
         ctx.request_repaint();
         self.quiet_frames = if busy { 0 } else { self.quiet_frames + 1 };

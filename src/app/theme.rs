@@ -1,12 +1,12 @@
-//! Colours and sizes: one place for both themes.
+//! Colours and sizes for both themes.
 
 #[cfg(test)]
 mod vision;
 
 use eframe::egui::{self, Color32, CornerRadius, Stroke, Visuals};
 
-/// Colours of lines, told apart in both themes by people with any colour vision (see the tests).
-/// None is red, which is for errors, or amber, which is for growth.
+/// Colours of lines, which people with any colour vision can tell apart in both themes (see the tests).
+/// Red is reserved for errors, and amber for growth.
 const SERIES: [(u32, u32); DISTINCT] = [
     // (on dark, on light)
     (0x66A3FF, 0x2E7BE9),
@@ -19,14 +19,14 @@ const SERIES: [(u32, u32); DISTINCT] = [
     (0x7D8CA3, 0x3C485D),
 ];
 
-/// Lines that anybody can tell apart by their colours.
+/// Number of lines that everyone can tell apart by colour.
 pub const DISTINCT: usize = 8;
 
 fn rgb(hex: u32) -> Color32 {
     Color32::from_rgb((hex >> 16) as u8, (hex >> 8) as u8, hex as u8)
 }
 
-/// Colour of the n-th line. Those behind the first ones are fainter.
+/// Colour of the n-th line. Lines beyond the first ones are fainter.
 pub fn series(index: usize, visuals: &Visuals) -> Color32 {
     let (dark, light) = SERIES[index % SERIES.len()];
     let color = rgb(if visuals.dark_mode { dark } else { light });
@@ -34,12 +34,12 @@ pub fn series(index: usize, visuals: &Visuals) -> Color32 {
     color.lerp_to_gamma(visuals.extreme_bg_color, faint)
 }
 
-/// The colour of a line that has that number, or none.
+/// Colour of a line with this number; a neutral one without a number.
 pub fn line(number: Option<usize>, visuals: &Visuals) -> Color32 {
     number.map_or(no_series(visuals), |number| series(number, visuals))
 }
 
-/// What has no line: in place of its colour.
+/// Neutral colour for rows without a line on the graph.
 fn no_series(visuals: &Visuals) -> Color32 {
     visuals.weak_text_color().gamma_multiply(0.7)
 }
@@ -49,7 +49,7 @@ pub fn loss(visuals: &Visuals) -> Color32 {
     visuals.warn_fg_color
 }
 
-/// Growth: memory that stays. Red is for what went wrong.
+/// Growth: memory that stays. Red is for errors.
 pub fn growth(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0xFFB74D } else { 0x9A5B00 })
 }
@@ -59,7 +59,7 @@ pub fn shrinkage(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0x7ED6A5 } else { 0x1B7A4B })
 }
 
-/// Colour of a change; none of what has not changed.
+/// Colour of a change; `None` if nothing has changed.
 pub fn change(change: i64, visuals: &Visuals) -> Option<Color32> {
     match change {
         1.. => Some(growth(visuals)),
@@ -68,12 +68,12 @@ pub fn change(change: i64, visuals: &Visuals) -> Option<Color32> {
     }
 }
 
-/// Bars for shares behind numbers, before they are made transparent.
+/// Bars for shares behind numbers, before transparency is applied.
 pub fn share(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0x6FA8FF } else { 0x2F78E0 })
 }
 
-/// The selected line of a table on the graph: when it was alive, and its own outstanding size.
+/// The selected line of a table on the graph: its lifetimes, and its own outstanding size.
 pub fn highlight(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0xFFE082 } else { 0x6D4C00 })
 }
@@ -83,7 +83,7 @@ pub fn selection_fill(visuals: &Visuals) -> Color32 {
     visuals.text_color().gamma_multiply(0.07)
 }
 
-/// Boxes of a flame graph: calm colours of one lightness, on which one text colour is read.
+/// Boxes of a flame graph: calm colours of equal lightness, so that one text colour suits them all.
 const FLAME: [(u32, u32); 8] = [
     (0x3E6CB5, 0xB9D2F5),
     (0xA8672A, 0xF6D3AC),
@@ -95,18 +95,18 @@ const FLAME: [(u32, u32); 8] = [
     (0x5A6B80, 0xCDD6E0),
 ];
 
-/// Colour of the boxes of one module, by any number that stands for it.
+/// Colour of the boxes of one module, given any number that identifies it.
 pub fn flame(number: u32, visuals: &Visuals) -> Color32 {
     let (dark, light) = FLAME[number as usize % FLAME.len()];
     rgb(if visuals.dark_mode { dark } else { light })
 }
 
-/// Boxes of what was given back.
+/// Boxes of freed memory.
 pub fn flame_shrinkage(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0x2F6B3F } else { 0x9FD6AE })
 }
 
-/// Boxes that are too narrow to be told apart.
+/// Boxes that are too narrow to be drawn separately.
 pub fn flame_rest(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0x34383F } else { 0xDDE1E7 })
 }
@@ -116,7 +116,7 @@ pub fn on_flame(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0xF2F4F8 } else { 0x1B1F26 })
 }
 
-/// A frame of a game of which so large a part was allocated as of the one with most, 0 to 1.
+/// A frame of a game, by its allocations as a part of the largest frame's, 0 to 1.
 pub fn frame(part: f32, visuals: &Visuals) -> Color32 {
     let calm = rgb(if visuals.dark_mode { 0x5C7391 } else { 0x9DB2CC });
     calm.lerp_to_gamma(growth(visuals), part.clamp(0.0, 1.0))

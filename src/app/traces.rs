@@ -1,6 +1,6 @@
-//! Several traces open at once, each behind a tab. One is in front: it is the window's document,
-//! with its load and its queries. The others are put aside whole, with all that the user did in
-//! them; what they still load goes on, and they share the memory that traces may use.
+//! Several traces open at once, each in its own tab. The one in front is the window's document, with
+//! its load and its queries. The others are parked with all of the user's work on them; their loads
+//! continue, and all share the memory that traces may use.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::load::Input;
 /// The open traces, in the order of their tabs.
 #[derive(Default)]
 pub struct Traces {
-    /// `None` in the place of the one in front.
+    /// `None` in the place of the trace in front.
     tabs: Vec<Option<Parked>>,
     front: usize,
 }
@@ -30,18 +30,18 @@ struct Parked {
     queries: Queries,
 }
 
-/// What a tab says.
+/// The contents of a tab.
 pub struct TraceTab {
     pub name: String,
     pub is_in_front: bool,
     pub is_loading: bool,
 }
 
-/// Traces that are open at once at most.
+/// Maximum number of open traces.
 const MOST: usize = 12;
 
 impl Parked {
-    /// Ends it; a large trace takes a while to go.
+    /// Closes the trace; a large one takes a while to free.
     fn close(self) {
         let trace = self.document.as_ref().map(|document| Arc::clone(&document.trace));
         drop(self);
@@ -55,32 +55,32 @@ impl Parked {
 }
 
 impl Traces {
-    /// How many there are, a start page in front among them.
+    /// The number of tabs, including a start page in front.
     pub fn count(&self) -> usize {
         self.tabs.len().max(1)
     }
 
-    /// The tab so many to the right, around the end.
+    /// The tab this many places to the right, wrapping around.
     pub fn beside(&self, by: isize) -> usize {
         (self.front as isize + by).rem_euclid(self.count() as isize) as usize
     }
 
-    /// Bytes that those aside hold.
+    /// Bytes that the parked traces hold.
     fn bytes(&self) -> u64 {
         self.tabs.iter().flatten().filter_map(|parked| parked.document.as_ref()).map(|document| document.trace.load_bytes).sum()
     }
 
-    /// Whether any that is aside is still loaded, or recorded.
+    /// Whether a parked trace is still being loaded or recorded.
     pub fn are_loading(&self) -> bool {
         self.tabs.iter().flatten().any(|parked| parked.loading.is_some())
     }
 
-    /// All that are aside.
+    /// The documents of all parked traces.
     pub fn documents_mut(&mut self) -> impl Iterator<Item = &mut Document> {
         self.tabs.iter_mut().flatten().filter_map(|parked| parked.document.as_mut())
     }
 
-    /// The traces aside that can be compared with, and their tabs.
+    /// The parked traces that can be compared with, and their tabs.
     pub fn comparable(&self) -> impl Iterator<Item = (usize, &Document)> {
         let tabs = self.tabs.iter().enumerate();
         let tabs = tabs.filter_map(|(at, parked)| Some((at, parked.as_ref()?.document.as_ref()?)));
@@ -89,7 +89,7 @@ impl Traces {
 }
 
 impl HighwaterApp {
-    /// What the tabs say.
+    /// The contents of all tabs.
     pub fn trace_tabs(&self) -> Vec<TraceTab> {
         let name = |document: Option<&Document>, loading: Option<&LoadJob>| match (document, loading) {
             (Some(document), _) => document.name(),
@@ -106,13 +106,13 @@ impl HighwaterApp {
         self.traces.tabs.iter().enumerate().map(tab).collect()
     }
 
-    /// Bytes that the trace in front may use: what the others hold is not there for it.
+    /// Bytes that the trace in front may use: the limit minus what the others hold.
     pub(super) fn budget(&self) -> u64 {
         self.memory_limit.unwrap_or_else(|| self.settings.budget()).saturating_sub(self.traces.bytes())
     }
 
-    /// Makes room for a trace: a tab of its own, unless nothing is open in front; the one with
-    /// these files if there is one.
+    /// Makes room for a trace: brings the tab with these files to the front if there is one, else opens
+    /// a tab of its own, unless nothing is open in front.
     pub(super) fn make_room(&mut self, ctx: &egui::Context, inputs: &[Input]) {
         let known = self.traces.tabs.iter().position(|tab| tab.as_ref().is_some_and(|parked| parked.inputs() == inputs));
         if let Some(at) = known {
@@ -129,7 +129,7 @@ impl HighwaterApp {
         }
     }
 
-    /// Opens a trace behind a tab that does not come to the front, unless it is open; whether there was room.
+    /// Opens a trace in a tab in the background, unless it is open already; returns whether there was room.
     pub(super) fn open_behind(&mut self, ctx: &egui::Context, inputs: Vec<Input>, pace: Pace) -> bool {
         if self.tab_of(&inputs).is_some() {
             return true;
@@ -146,7 +146,7 @@ impl HighwaterApp {
         true
     }
 
-    /// Whether any trace is being read: not as slowly as it was recorded, and not waiting for a choice.
+    /// Whether any trace is being read, live ones and those that wait for a choice apart.
     pub(super) fn is_reading(&self) -> bool {
         let front = self.loading.as_ref().filter(|_| self.offer.is_none());
         let aside = self.traces.tabs.iter().flatten().filter(|parked| parked.offer.is_none());
@@ -167,7 +167,7 @@ impl HighwaterApp {
         }
     }
 
-    /// The same, if its trace is there to the end.
+    /// The tab with these files, if its trace no longer grows.
     pub(super) fn settled_tab(&self, inputs: &[Input]) -> Option<usize> {
         let at = self.tab_of(inputs)?;
         let document = match self.traces.tabs.get(at)? {
@@ -185,7 +185,7 @@ impl HighwaterApp {
         self.put_in_front(ctx, parked, at);
     }
 
-    /// Closes a trace; the next one comes to the front if it was there.
+    /// Closes a trace; if it was in front, the next one comes to the front.
     pub(super) fn close_trace(&mut self, ctx: &egui::Context, at: usize) {
         if at != self.traces.front {
             if at < self.traces.tabs.len() {
@@ -204,7 +204,7 @@ impl HighwaterApp {
             }
         }
         if self.traces.tabs.len() == 1 {
-            self.traces = Traces::default(); // it needs no tab
+            self.traces = Traces::default(); // a single trace needs no tab
         }
         self.recents.look(ctx);
         self.set_title(ctx);
@@ -227,7 +227,7 @@ impl HighwaterApp {
         self.traces.front = at;
         let (rules, settings) = (self.rules.now(), &self.settings);
         if let Some(document) = &mut self.document {
-            // What is the same for all may have changed meanwhile.
+            // Settings common to all traces may have changed meanwhile.
             document.set_rules(rules);
             document.show_all_frames(settings.show_all_frames);
             document.views.accept(self.accepted.now());
@@ -240,7 +240,7 @@ impl HighwaterApp {
         self.set_title(ctx);
     }
 
-    /// Takes what loads of traces aside tell, and closes tabs for which nothing has come.
+    /// Takes the load events of parked traces, and closes tabs whose load yielded nothing.
     pub(super) fn drain_parked(&mut self, ctx: &egui::Context) {
         for at in 0..self.traces.tabs.len() {
             let loads = |tab: &mut Parked| tab.loading.is_some();

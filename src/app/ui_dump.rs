@@ -1,7 +1,6 @@
-//! For tests of the real window: if `HIGHWATER_UI_DUMP` names a file, each frame
-//! writes there what a screen reader would be told, one widget a line: role, frame
-//! (x y width height in points), and name or value, separated by tabs. The first line
-//! is the number of the frame.
+//! For tests of the real window: if `HIGHWATER_UI_DUMP` names a file, each frame writes to it what a
+//! screen reader would receive, one widget a line: role, frame (x y width height in points), and name
+//! or value, separated by tabs. The first line is the number of the frame.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -10,10 +9,10 @@ use eframe::egui;
 
 use crate::paths;
 
-/// Bytes of a frame at most.
+/// Maximum bytes of a frame.
 const MOST: u64 = 64 << 20;
 
-/// Installs the writer if it is asked for.
+/// Installs the writer if the environment variable is set.
 pub fn install(ctx: &egui::Context) {
     let Some(path) = std::env::var_os("HIGHWATER_UI_DUMP") else { return };
     ctx.enable_accesskit();
@@ -46,7 +45,7 @@ impl egui::Plugin for Dump {
                 name.replace(['\n', '\t'], " ")
             );
         }
-        // A reader never sees half of it. If that fails, there is the next frame.
+        // A reader never sees a partial file. If writing fails, the next frame tries again.
         let _ = paths::keep(&self.path, &text, MOST);
     }
 }

@@ -1,6 +1,6 @@
-//! Guided walks through the demo trace: growth, spike, leak. A step says what to do, and can
-//! do it (*Show me*) by the commands that the user would give. What it speaks of is looked up
-//! in the open trace by name and time; a step that finds it not has nothing to show.
+//! Guided walks through the demo trace: growth, spike, leak. A step says what to do, and can do it
+//! (*Show me*) with the commands that the user would give. Its subject is looked up in the open trace
+//! by name and time; a step that does not find it has nothing to show.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::model::{HeapId, ProcessId};
 use crate::query::{FindingKind, ImpactingType, Key, Path};
 use crate::units::{Interval, Layer};
 
-/// What the user wants to know.
+/// The question that a walk answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Walk {
     Growth,
@@ -22,13 +22,13 @@ pub enum Walk {
 /// One step of a walk.
 pub struct Step {
     pub title: &'static str,
-    /// Names of things in the window stand between stars.
+    /// The text, with names of things in the window between asterisks.
     pub text: &'static str,
-    /// What shows it.
+    /// The commands that show it; `None` if its subject is not in the trace.
     show: fn(&Document) -> Option<Vec<DocCommand>>,
 }
 
-/// A walk on its way.
+/// A walk in progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Walking {
     pub walk: Walk,
@@ -46,7 +46,7 @@ impl Walk {
         }
     }
 
-    /// The question that it answers.
+    /// The question that the walk answers.
     pub fn question(self) -> &'static str {
         match self {
             Self::Growth => "Memory went up and stayed. What was that, and who wanted it?",
@@ -65,7 +65,7 @@ impl Walk {
 }
 
 impl Walking {
-    /// The present step, and whether others come before it and after it.
+    /// The current step.
     pub fn step(self) -> Option<&'static Step> {
         self.walk.steps().get(self.at)
     }
@@ -76,7 +76,7 @@ impl Walking {
 }
 
 impl Step {
-    /// The commands that show it in the open trace, from whatever is shown now.
+    /// The commands that show the step in the open trace, whatever is shown now.
     pub fn commands(&self, document: &Document) -> Option<Vec<Command>> {
         let clean = [DocCommand::ClearFilter, DocCommand::Select(None), DocCommand::ZoomOut];
         let shown = (self.show)(document)?;
@@ -188,7 +188,7 @@ fn program(document: &Document) -> Option<ProcessId> {
     document.trace.processes.iter().position(is_it).map(|at| ProcessId(at as u32))
 }
 
-/// What of the program a step is about.
+/// The part of the program that a step is about.
 #[derive(Clone, Copy)]
 enum Of {
     All,
@@ -197,7 +197,7 @@ enum Of {
     Heap,
 }
 
-/// Filters to a part of the program.
+/// A command that filters to a part of the program.
 fn under(document: &Document, of: Of) -> Option<DocCommand> {
     let path: Path = match of {
         Of::All => [Key::Process(program(document)?)].into(),

@@ -1,4 +1,4 @@
-//! How the window is opened: what the command line says of it, and what draws it.
+//! Opening the window: the options of the command line, and the choice of a renderer.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,58 +11,58 @@ use super::{HighwaterApp, dialogs, icon};
 use crate::capture::Recorder;
 use crate::load::Input;
 
-/// How to open the window.
+/// Options for opening the window.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// What to open at once.
+    /// Inputs to open at the start.
     pub inputs: Vec<Input>,
-    /// Play it as if it were being recorded: so many seconds of it a second.
+    /// Replay the input as if it were being recorded, at this multiple of real time.
     pub speed: Option<f64>,
     /// Follow it while it is being recorded.
     pub follow: bool,
-    /// Save a picture of the window to this file once everything is drawn, and quit.
+    /// Save a picture of the window to this file once everything is drawn, then quit.
     pub screenshot: Option<PathBuf>,
-    /// Whether that file is replaced if it is there.
+    /// Whether to replace that file if it exists.
     pub replaces: bool,
-    /// Theme for this run only, whatever the settings say.
+    /// Theme for this run only, overriding the settings.
     pub theme: Option<Theme>,
     /// Size of the window for this run only, in points.
     pub size: Option<[f32; 2]>,
-    /// Bytes of memory that a trace may use in this run, whatever the settings say.
+    /// Bytes of memory that a trace may use in this run, overriding the settings.
     pub memory_limit: Option<u64>,
-    /// Where symbols come from in this run, beside the settings.
+    /// Symbol options for this run, in addition to the settings.
     pub symbols: Given,
-    /// Where the rules for stacks are kept in this run, in place of the file beside the settings.
+    /// File of the stack rules in this run, instead of the one beside the settings.
     pub stack_rules: Option<PathBuf>,
-    /// Where the recent traces are kept in this run, in place of the file beside the settings.
+    /// File of the recent traces in this run, instead of the one beside the settings.
     pub recent: Option<PathBuf>,
-    /// Who records, if anybody can.
+    /// The recorder, if this machine has one.
     pub recorder: Option<Arc<dyn Recorder>>,
-    /// Where recordings are kept in this run.
+    /// Folder for recordings in this run.
     pub recordings: Option<PathBuf>,
-    /// What to draw with, and nothing else.
+    /// The only renderer to try; `None` tries all.
     pub renderer: Option<Renderer>,
 }
 
-/// What draws the window.
+/// A renderer of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Renderer {
     /// OpenGL.
     Glow,
-    /// What wgpu finds: Direct3D, Vulkan, Metal, or software.
+    /// The backend that wgpu finds: Direct3D, Vulkan, Metal, or software.
     #[cfg(any(windows, feature = "wgpu"))]
     Wgpu,
 }
 
 impl Renderer {
-    /// All that are built in, the first choice first.
+    /// All renderers that are built in, the preferred one first.
     const ALL: &[Self] = &[
         Self::Glow,
         #[cfg(any(windows, feature = "wgpu"))]
         Self::Wgpu,
     ];
 
-    /// What it is called on the command line.
+    /// Name on the command line.
     fn name(self) -> &'static str {
         match self {
             Self::Glow => "glow",
@@ -71,14 +71,14 @@ impl Renderer {
         }
     }
 
-    /// The one of that name, if it is built in.
+    /// The renderer of this name, if it is built in.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|renderer| renderer.name() == name)
     }
 }
 
-/// Opens the window and returns when it is closed. The renderer is OpenGL, or whatever
-/// wgpu finds, if it is built in, where OpenGL cannot start (remote desktops, virtual machines).
+/// Opens the window and returns when it is closed. The renderer is OpenGL; where it cannot start
+/// (remote desktops, virtual machines), it is the backend that wgpu finds, if that is built in.
 pub fn run(options: &Options) -> Result<(), String> {
     if !has_display() {
         return Err("there is no display to open a window on; highwater info and highwater report work without one".to_owned());
@@ -104,7 +104,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         .inspect_err(|reason| dialogs::tell_without_window(reason))
 }
 
-/// Tells who records which window the system's question for rights belongs in front of.
+/// Tells the recorder in front of which window the system should show its consent prompt.
 #[cfg(windows)]
 fn introduce(cc: &eframe::CreationContext<'_>, recorder: Option<&dyn Recorder>) {
     use wgpu::rwh::{HasWindowHandle, RawWindowHandle};
@@ -114,7 +114,7 @@ fn introduce(cc: &eframe::CreationContext<'_>, recorder: Option<&dyn Recorder>) 
     }
 }
 
-/// Starts with the first renderer that can; the reasons of all that cannot.
+/// Starts with the first renderer that works; the error lists the reasons of all that do not.
 fn start_first(renderers: &[Renderer], start: impl Fn(Renderer) -> Result<(), String>) -> Result<(), String> {
     let mut reasons = Vec::new();
     for &renderer in renderers {
@@ -129,7 +129,7 @@ fn start_first(renderers: &[Renderer], start: impl Fn(Renderer) -> Result<(), St
     Err(reasons.join("; "))
 }
 
-/// Whether a window can be opened at all, as far as that is known beforehand.
+/// Whether a window can be opened at all, as far as can be known beforehand.
 fn has_display() -> bool {
     let names = ["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET"];
     !cfg!(all(unix, not(target_os = "macos")))
@@ -153,6 +153,6 @@ fn native_options(options: &Options, settings: &Settings, renderer: Renderer) ->
         #[cfg(any(windows, feature = "wgpu"))]
         Renderer::Wgpu => eframe::Renderer::Wgpu,
     };
-    // Fonts of the system are ours to look for: see `fonts`.
+    // The window looks for system fonts itself: see `fonts`.
     eframe::NativeOptions { viewport, renderer, system_font_fallback: false, ..eframe::NativeOptions::default() }
 }

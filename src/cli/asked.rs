@@ -23,7 +23,7 @@ use crate::stack_rules::StackRules;
 use crate::symbols::Names;
 use crate::units::{Interval, Ticks};
 
-/// See the module.
+/// Options that choose the rows and groups of an answer.
 #[derive(Args, Debug)]
 pub(super) struct Asked {
     /// Files of one capture; `demo:` names the built-in demo trace
@@ -85,7 +85,7 @@ const REVERSED: &str = "--from is later than --to; swap them";
 /// Which groups are told.
 #[derive(Args, Debug)]
 pub(super) struct GroupsAsked {
-    /// What makes a group; the layer always does
+    /// Group by these keys; rows are always split by layer
     #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',', default_value = "process,heap")]
     pub(super) by: Vec<By>,
 

@@ -9,7 +9,7 @@ use crate::moment::Moment;
 use crate::query::{ReportFilter, RowChoice, RowCondition, SiteChoice, check_thread};
 use crate::units::{Layer, Tid};
 
-/// See the module. An option that is given again is a further condition.
+/// Conditions that rows must meet; an option that is given twice is two conditions.
 #[derive(Args, Debug, Clone, Default)]
 pub(super) struct Choices {
     /// Only this process

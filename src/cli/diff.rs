@@ -41,7 +41,7 @@ pub(super) struct DiffArgs {
     #[arg(value_name = "A")]
     a: OsString,
 
-    /// What it is compared with
+    /// The trace, or part of one, that A is compared with
     #[arg(value_name = "B")]
     b: OsString,
 

@@ -8,7 +8,7 @@ use super::text::plural;
 use super::{Failure, cannot_open, output};
 use crate::load::{Capture, Input, Opened};
 
-/// See the module.
+/// Options for an answer of each capture.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(super) struct Each {
     /// Answer for each capture, where the files are of several

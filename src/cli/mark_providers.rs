@@ -5,7 +5,7 @@ use clap::Args;
 use super::output;
 use crate::load::{Capture, Plan};
 
-/// See the module.
+/// Providers whose events are markers.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct MarkProvidersAsked {
     /// Make marks of this provider's events: its name, in which * stands for anything, or its GUID; may be repeated

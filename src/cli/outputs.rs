@@ -26,7 +26,7 @@ impl Replace {
     }
 }
 
-/// What a team knows and accepts.
+/// The baseline file of findings and breaches that a team accepts.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct BaselineArgs {
     /// Leave out what this file accepts, unless it holds more bytes than accepted

@@ -17,13 +17,13 @@ use crate::synth::{Nightly, Options, Scenario, StackForm, SynthError, generate, 
 /// Write a generated trace.
 #[derive(clap::Args, Clone, Debug)]
 pub struct SynthArgs {
-    /// What happens in it; `demo` takes no further options
+    /// Scenario to write; `demo` takes no further options
     #[arg(value_enum)]
     scenario: ScenarioName,
     /// File to write
     #[arg(short, long, value_name = "OUT.etl")]
     output: PathBuf,
-    /// What heaptrack recorded, as text (recorded)
+    /// A recording of heaptrack, as text (recorded)
     #[arg(long, value_name = "FILE", required_if_eq("scenario", "recorded"))]
     recording: Option<PathBuf>,
     /// Memory events; stacks come on top
@@ -93,7 +93,7 @@ enum ScenarioName {
     Trackers,
     /// A night of the demo's program, with known numbers
     Nightly,
-    /// What heaptrack recorded of a real program
+    /// A recording of a real program by heaptrack
     Recorded,
 }
 

@@ -1,8 +1,7 @@
-//! The key map. Each key stands here once: what presses it, what a menu, a hint and the
-//! window *Keys* say of it, all come from these constants.
+//! The key map. Each key is defined here once: key bindings, menus, hints and the window *Keys* all use these constants.
 //!
-//! Keys that act on the table in sight are the view's own business ([`STEPS`], and what
-//! [`GESTURES`] says of them); all others belong to a command of the [`table`].
+//! Keys that act on a table are handled by its view ([`STEPS`], and their descriptions in
+//! [`GESTURES`]); all others belong to a command of the [`table`].
 
 use std::cmp::Reverse;
 
@@ -14,7 +13,7 @@ use crate::app::HighwaterApp;
 use crate::app::panels::toolbar;
 use crate::app::state::ids::ViewId;
 
-/// Keys that do the same; the first is the one that menus show.
+/// Keys for the same command; the first is shown in menus.
 pub type Keys = &'static [KeyboardShortcut];
 
 const fn key(key: K) -> KeyboardShortcut {
@@ -70,7 +69,7 @@ pub const USUAL_SIZE: Keys = &[ctrl(K::Num0)];
 /// Keys that move the selection in a table, and by how many lines.
 pub const STEPS: [(K, isize); 4] = [(K::ArrowUp, -1), (K::ArrowDown, 1), (K::PageUp, -20), (K::PageDown, 20)];
 
-/// What belongs to no command: on what it works, and what it does.
+/// Keys and mouse gestures that belong to no command, each with its effect.
 pub const GESTURES: &[(&str, &str)] = &[
     ("drag on the graph", "Select an interval; the tables show it. Its edges and its label can be dragged"),
     ("wheel, Shift+wheel on the graph", "Zoom at the pointer, move sideways"),
@@ -83,7 +82,7 @@ pub const GESTURES: &[(&str, &str)] = &[
     ("Ctrl+C", "Copy the selected line"),
 ];
 
-/// One of them in words.
+/// A key in words.
 fn one(shortcut: &KeyboardShortcut) -> String {
     let key = match shortcut.logical_key {
         // Arrows are not in every font.
@@ -95,57 +94,55 @@ fn one(shortcut: &KeyboardShortcut) -> String {
     if modifiers.is_empty() { key.to_owned() } else { format!("{modifiers}+{key}") }
 }
 
-/// The first of some keys, as menus and hints say it.
+/// The first of some keys, as menus and hints show it.
 pub fn first(keys: Keys) -> String {
     keys.first().map(one).unwrap_or_default()
 }
 
-/// All of them.
+/// All of some keys, separated by commas.
 pub fn all(keys: Keys) -> String {
     keys.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// A hint with the key behind it.
+/// A hint with the key after it.
 pub fn hint(words: &str, keys: Keys) -> String {
     format!("{words} ({})", first(keys))
 }
 
-/// Who has the keys when a frame begins, before anything is drawn.
+/// The owner of the keyboard at the start of a frame, before anything is drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
-    /// A text field: at Enter it gives the focus up within the frame, and the key is its own
-    /// all the same.
+    /// A text field. At Enter it gives up the focus within the frame, but the key still belongs to it.
     is_typing: bool,
     /// A menu, which Escape closes.
     has_menu: bool,
 }
 
 impl Owner {
-    /// Looks who has them.
+    /// Finds out who owns the keyboard.
     pub fn now(ctx: &egui::Context) -> Self {
         Self { is_typing: ctx.egui_wants_keyboard_input(), has_menu: egui::Popup::is_any_open(ctx) }
     }
 
-    /// Whether keys are not those of a text field.
+    /// Whether no text field owns the keyboard.
     pub fn is_nobody(self, ctx: &egui::Context) -> bool {
         !self.is_typing && !ctx.egui_wants_keyboard_input()
     }
 }
 
-/// Ctrl+F puts the cursor into the search field, before the field is drawn: what is
-/// typed within the same frame is its own.
+/// Focuses the search field on Ctrl+F, before the field is drawn, so that text typed within the same frame goes into it.
 pub fn press_search(view: ViewId, ctx: &egui::Context) {
     if is_pressed(ctx, SEARCH) {
         ctx.memory_mut(|m| m.request_focus(toolbar::search_id(view)));
     }
 }
 
-/// Whether one of these was pressed; nothing else gets it then.
+/// Whether one of these keys was pressed; consumes it.
 pub fn is_pressed(ctx: &egui::Context, keys: Keys) -> bool {
     keys.iter().any(|key| ctx.input_mut(|i| i.consume_shortcut(key)))
 }
 
-/// Turns the keys of a frame into commands; those that a text field wants are its own.
+/// Turns the keys of a frame into commands, except those that a text field needs.
 pub fn press(app: &mut HighwaterApp, ctx: &egui::Context, owner: Owner) {
     let is_press = |event: &Event| matches!(event, Event::Key { pressed: true, .. });
     if !ctx.input(|i| i.events.iter().any(is_press)) {
@@ -153,19 +150,19 @@ pub fn press(app: &mut HighwaterApp, ctx: &egui::Context, owner: Owner) {
     }
     let is_free = owner.is_nobody(ctx);
     let mut bound = bindings(app);
-    // A shortcut also fits where more modifiers are held than it has.
+    // A shortcut also matches if more modifiers are held than it has.
     bound.sort_by_key(|(shortcut, _)| Reverse(held(shortcut)));
     for (shortcut, command) in bound {
         let is_own = is_free || !disturbs_typing(&shortcut);
         let is_menus = owner.has_menu && shortcut.logical_key == K::Escape;
-        // What is impossible has its key all the same: another one with fewer modifiers is not meant.
+        // The key of a disabled command is consumed too: a shortcut with fewer modifiers is not meant.
         if is_own && !is_menus && ctx.input_mut(|i| i.consume_shortcut(&shortcut)) {
             command.into_iter().for_each(|command| app.commands.push(command));
         }
     }
 }
 
-/// All keys, with their commands if these can be carried out now.
+/// All keys with their commands; `None` for commands that are disabled now.
 fn bindings(app: &HighwaterApp) -> Vec<(KeyboardShortcut, Option<Command>)> {
     let entries = table::sections(app).into_iter().flat_map(|section| section.entries);
     entries.flat_map(|entry| entry.keys.iter().map(move |key| (*key, entry.command.clone().ok()))).collect()
@@ -176,7 +173,7 @@ fn held(shortcut: &KeyboardShortcut) -> u8 {
     u8::from(alt) + u8::from(shift) + u8::from(command)
 }
 
-/// Whether a text field wants it.
+/// Whether a text field needs the key.
 fn disturbs_typing(shortcut: &KeyboardShortcut) -> bool {
     shortcut.conflicts_with_text_editing() && shortcut.logical_key != K::F1
 }

@@ -1,6 +1,5 @@
-//! Everything a user can do, as values: menus, keys, clicks and tests all push
-//! the same commands. What can be given by name stands in one [`table`], each key in one
-//! [key map](keys).
+//! Everything that a user can do, as values: menus, keys, clicks and tests all push the same commands.
+//! Commands that have a name are listed in one [`table`], and keys in one [key map](keys).
 
 pub mod keys;
 mod search;
@@ -37,224 +36,224 @@ use crate::symbols::ModuleKey;
 use crate::units::{Interval, Layer, Ticks};
 pub use search::{Hit, find};
 
-/// Something to do.
+/// A command.
 #[derive(Clone, Debug)]
 pub enum Command {
     Open(Vec<Input>),
     OpenDialog,
-    /// Let the user type a path, or not any more.
+    /// Open the field for typing a path, or close it.
     TypePath(Option<TypedPath>),
-    /// Use the files that the user has chosen; as it was typed, if it was.
+    /// Use the files that the user has chosen; with the path field, if it was typed.
     TakeFiles(Purpose, Vec<PathBuf>, Option<TypedPath>),
-    /// Replace the file that is there, or leave it alone.
+    /// Replace the existing file, or keep it.
     Replace(bool),
     Record(RecordCommand),
     Load(LoadCommand),
-    /// Let the user name a trace to compare with.
+    /// Let the user choose a trace to compare with.
     CompareDialog,
     /// Compare with the open trace behind this tab.
     CompareWith(usize),
     /// Bring the trace behind this tab to the front.
     ShowTrace(usize),
-    /// Close it.
+    /// Close the trace in this tab.
     CloseTrace(usize),
     /// Close the trace to compare with, or stop loading it.
     StopComparing,
     Close,
     Quit,
     Set(Setting),
-    /// Show where the user says what opens `.etl` files.
+    /// Open the system's page for choosing the program that opens `.etl` files.
     ShowDefaultPrograms,
     ForgetRecent,
     /// Forget the recent trace of these files.
     ForgetOneRecent(Vec<PathBuf>),
-    /// Walk through the demo trace, or not any more.
+    /// Start or continue a walk through the demo trace, or end it.
     Walk(Option<Walking>),
-    /// Let the user name the PDB of a module.
+    /// Let the user choose the PDB of a module.
     BrowsePdb(ModuleKey),
     /// Open a line of a source file in the editor.
     OpenSource(SourceLine),
-    /// Read what stands around a line of a source file.
+    /// Read the text around a line of a source file.
     ReadSource(SourceLine),
-    /// Show how source files are opened, or, once it is kept, not any more.
+    /// Open the dialog for source files, or save it and close it.
     ShowSources(bool),
-    /// How they are opened from now on.
+    /// Change how source files are opened.
     ChangeSources(SourceSettings),
-    /// Ask why a finding is accepted, or not any more.
+    /// Open the dialog for accepting a finding, or close it.
     OfferToAccept(Option<Box<Accepted>>),
     ChangeAccepted(AcceptChange),
-    /// Show the rules for stacks, or not any more.
+    /// Show or hide the stack rules.
     ShowRules(bool),
     ChangeRules(RulesChange),
-    /// Ask for the name of stacks with a frame, or not any more.
+    /// Open the dialog for tagging stacks with a frame, or close it.
     NameStacks(Option<TagRule>),
-    /// Let the user name a file whose rules are added, or one for the rules.
+    /// Let the user choose a file whose rules are added, or one to save the rules to.
     OpenRulesDialog,
     SaveRulesDialog,
     /// Add the rules of a file.
     ReadRules(PathBuf),
     ChangeModule(ModuleKey, ModuleChange),
     DismissError(usize),
-    /// Nothing more is to be said of files of several captures.
+    /// Close the message about files of several captures.
     CloseApart,
-    /// Look which providers the trace has events of.
+    /// List the providers that have events in the trace.
     ListProviders,
     ShowKeys(bool),
-    /// Show the guide or the glossary, or not any more.
+    /// Open the guide or the glossary, or close it.
     ShowHelp(Option<Page>),
-    /// Show all commands to choose from, what is typed and chosen there, or not any more.
+    /// Open or update the command palette, or close it.
     ShowPalette(Option<Palette>),
-    /// Put the cursor into the field that searches the table in sight.
+    /// Focus the search field of the active table.
     FocusSearch,
-    /// Give the keys to the graph.
+    /// Focus the graph.
     FocusGraph,
     Copy(String),
-    /// Copy a table, or let the user name the file that it is written to.
+    /// Copy a table, or let the user choose the file to export it to.
     Export(Export),
-    /// The same of the table in sight.
+    /// Export the active table.
     ExportInSight(Format),
-    /// Other parts of the window can be seen now.
+    /// The visible tabs have changed.
     LookAgain,
     ChooseLayout(Preset),
-    /// Show a part of the window, or not.
+    /// Show or hide a part of the window.
     ShowPart(Part, bool),
-    /// Take a picture of a part of the window, and let the user name the file that it is written to.
+    /// Take a picture of a part of the window, and let the user choose the file for it.
     TakePicture(Wish),
     Document(DocCommand),
 }
 
-/// Something to do about recording a program.
+/// A command about recording a program.
 #[derive(Clone, Debug)]
 pub enum RecordCommand {
-    /// Show what can be recorded, or not any more.
+    /// Show or hide the dialog for recording.
     Show(bool),
     Change(Box<Form>),
-    /// Record what the dialog says.
+    /// Start the recording that the dialog describes.
     Start,
     Stop,
-    /// Put the recorded trace where the user says.
+    /// Let the user choose a file for the recorded trace.
     Save,
-    /// Say no more of a recording that has ended.
+    /// Close the bar of a recording that has ended.
     Dismiss,
-    /// Put right what recordings have left in the system, ...
+    /// Clean up remains of recordings in the system, ...
     CleanUp,
-    /// ... or say no more of it.
+    /// ... or close the message about them.
     LeaveBe,
 }
 
-/// Something to do to what is being loaded.
+/// A command about a load in progress.
 #[derive(Clone, Debug)]
 pub enum LoadCommand {
     Cancel,
-    /// Hold a capture that is played, or let it go on.
+    /// Pause or resume a replayed capture.
     TogglePause,
-    /// End the capture that is followed with what is there.
+    /// Stop following a capture, and keep what has been read.
     EndFollowing,
-    /// Pause the capture that is played, or change its speed.
+    /// Pause a replayed capture, or change its speed.
     ChangePlayer(PlayerChange),
     /// Change the choice of what to load.
     ChangeOffer(OfferChange),
-    /// Load this part of the trace that needs too much memory.
+    /// Load this part of a trace that needs too much memory.
     TakeOffer(Scope),
 }
 
-/// A setting, as it is from now on.
+/// A setting with its new value.
 #[derive(Clone, Debug)]
 pub enum Setting {
     Theme(Theme),
-    /// Percent of the usual size that everything is drawn at.
+    /// Text size in percent of the usual one.
     TextSize(u16),
     /// Whether a column is shown.
     Column(Column, bool),
-    /// Whether the lines of the graph have a scale each, or one in common.
+    /// Whether the graph's lines have a scale each, or one in common.
     Arrangement(Arrangement),
     /// Megabytes that a trace may use; `None` leaves it to the machine's memory.
     MemoryLimit(Option<u64>),
-    /// Whether all frames are shown, or the user's own alone.
+    /// Whether all frames are shown, or only the user's own.
     AllFrames(bool),
-    /// Whether calls without choice share a line.
+    /// Whether chains of calls without a branch share a line.
     Chains(bool),
-    /// Whether lifetime classes are called as WPA does, or in plain words.
+    /// Whether lifetime classes have WPA's names or plain words.
     WpaWords(bool),
-    /// Where symbols come from.
+    /// The places to search for symbols.
     Symbols(SymbolSettings),
-    /// Whose events are marks: names or GUIDs of providers.
+    /// Providers whose events become marks: names or GUIDs.
     MarkProviders(Vec<String>),
 }
 
-/// Something to do to the open trace.
+/// A command about the open trace.
 #[derive(Clone, Debug)]
 pub enum DocCommand {
     /// Select an interval, or nothing.
     Select(Option<Interval>),
-    /// Change the selection on: of a drag that began with [`DocCommand::Select`].
+    /// Extend the selection, during a drag that began with [`DocCommand::Select`].
     SelectOn(Interval),
     /// Make the selection the view.
     ZoomToSelection,
-    /// Make an interval the view; what is selected stays so.
+    /// Make an interval the view and keep the selection.
     Zoom(Interval),
-    /// Make an interval the view, and what the tables are about.
+    /// Make an interval the view and clear the selection.
     ZoomInto(Interval),
-    /// Zoom by a wheel or keys: steps close in time are one step of the history.
+    /// Zoom by wheel or keys; steps close in time are one step of the history.
     ZoomStep(Interval),
     /// Show the whole trace.
     ZoomOut,
-    /// The view before this one.
+    /// Go back to the previous view.
     Back,
-    /// The view after this one.
+    /// Go forward to the next view.
     Forward,
-    /// Set a pin; the third replaces the nearer one.
+    /// Set a pin; a third one replaces the nearer of the two.
     Pin(Ticks),
     ClearPins,
-    /// Set a mark at a moment, or at the end of what there is; where there is one, take it away.
+    /// Set a mark at a moment, or at the end of the trace so far; a second time removes it.
     Mark(Option<Ticks>),
-    /// Cut what the tables show into so many parts by marks.
+    /// Divide the interval of the tables into this many parts with marks.
     MarkEvenly(usize),
     ClearMarks,
-    /// Make these the marks, as far as there is room.
+    /// Replace the marks by these, up to the maximum number.
     MarkAll(Vec<Ticks>),
-    /// Put the cursor there, or take it away.
+    /// Put the cursor at a moment, or remove it.
     PutCursor(Option<Ticks>),
-    /// Go to a mark of the trace, or a frame.
+    /// Go to a mark of the trace or to a frame.
     StepTo(Stop),
     /// Show the frames of this swap chain.
     ChooseChain(usize),
-    /// Nothing but to ask anew: a view wants to know something else.
+    /// Only send a new query: a view has another request.
     Ask,
-    /// Show only what is under this node of the tree, or under any.
+    /// Filter to this node of the tree, or remove that filter.
     Filter(Option<Path>),
     AddChip(Chip),
     RemoveChip(Predicate),
-    /// Take some chips away and add others, in one step.
+    /// Remove some chips and add others, in one step.
     ChangeChips {
         away: Vec<Predicate>,
         add: Vec<Chip>,
     },
-    /// Include what a chip leaves out, and the other way round.
+    /// Invert a chip.
     TurnChip(Predicate),
-    /// Show everything again.
+    /// Remove all filters.
     ClearFilter,
-    /// Show what a finding speaks of: interval, filter and stack.
+    /// Go to a finding: its interval, filter and stack.
     GoToFinding(Box<Finding>),
-    /// Show a line or not.
+    /// Show or hide a line.
     ShowLine(LineOf, bool),
-    /// Open a lane, or close it.
+    /// Expand a lane, or collapse it.
     OpenLane(LayerOf, Option<Parts>),
-    /// List only sources with this in their names.
+    /// List only sources whose name contains this text.
     FindSources(String),
-    /// Close a process or a layer of it in the list of sources, or open it.
+    /// Collapse or expand a process, or a layer of it, in the list of sources.
     CloseSource((ProcessId, Option<Layer>), bool),
     /// List the counters of all processes, or only of those with allocations.
     ListAllCounters(bool),
-    /// Select no line of the view in sight any more.
+    /// Clear the selection in the active view.
     Unselect,
-    /// Select the first line that the search finds.
+    /// Select the first line that matches the search.
     GoToFound,
     Search(String),
     ShowTab(Tab),
 }
 
-/// Commands of one frame.
+/// The commands of one frame.
 #[derive(Debug, Default)]
 pub struct Commands(Vec<Command>);
 

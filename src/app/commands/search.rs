@@ -1,27 +1,26 @@
-//! Finding commands by what is typed: each word of it has to be met, at the beginning of a
-//! word best, anywhere in one next, else as letters in their order ("zts" is *Zoom to
-//! selection*). Case does not matter.
+//! Searches commands by typed text: each word must match, preferably at the beginning of a word, then
+//! anywhere in one, else by its letters in order ("zts" finds *Zoom to selection*). Case does not
+//! matter.
 //!
 //! Cost: for each text its length times the words typed.
 
 use std::cmp::Reverse;
 
-/// How a text was met.
+/// A matching text, with the quality of the match.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hit {
-    /// More is better.
+    /// The score; higher is better.
     score: usize,
-    /// The characters that were met, by their number, in order.
+    /// Indices of the characters that matched, in order.
     pub met: Vec<usize>,
 }
 
-/// Points for a word that begins so, one that has it inside, and letters here and there.
+/// Points for a match at the beginning of a word, inside a word, and of scattered letters.
 const BEGINS: usize = 1000;
 const HAS: usize = 400;
 const SCATTERED: usize = 100;
 
-/// Those of `texts` that are met, best first; equally good ones stay in their order. Each
-/// with its number.
+/// The matching texts with their indices, best first; equally good ones keep their order.
 pub fn find<'a>(typed: &str, texts: impl Iterator<Item = &'a str>) -> Vec<(usize, Hit)> {
     let words: Vec<Vec<char>> = typed.split_whitespace().map(folded).collect();
     let mut found: Vec<_> = texts.enumerate().filter_map(|(i, text)| Some((i, hit(&words, &folded(text))?))).collect();
@@ -29,7 +28,7 @@ pub fn find<'a>(typed: &str, texts: impl Iterator<Item = &'a str>) -> Vec<(usize
     found
 }
 
-/// Letters in one case; each stays one, so that numbers of characters hold.
+/// Letters in one case. Each becomes one character, so that indices stay valid.
 fn folded(text: &str) -> Vec<char> {
     text.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect()
 }
@@ -46,16 +45,16 @@ fn hit(words: &[Vec<char>], text: &[char]) -> Option<Hit> {
     Some(all)
 }
 
-/// The word in one piece; at the beginning of a word if that can be.
+/// Matches the word in one piece; at the beginning of a word if possible.
 fn whole(word: &[char], text: &[char]) -> Option<Hit> {
     let places = || text.windows(word.len()).enumerate().filter(|(_, part)| *part == word).map(|(at, _)| at);
     let begins = |&at: &usize| at == 0 || !text[at - 1].is_alphanumeric();
     let (at, points) = places().find(begins).map(|at| (at, BEGINS)).or_else(|| places().next().map(|at| (at, HAS)))?;
-    // What stands further in front comes first.
+    // Earlier matches come first.
     Some(Hit { score: points - at.min(HAS / 8), met: (at..at + word.len()).collect() })
 }
 
-/// Its letters in their order, with whatever between them.
+/// Matches the letters in their order, with anything between them.
 fn scattered(word: &[char], text: &[char]) -> Option<Hit> {
     let mut met = Vec::with_capacity(word.len());
     let mut from = 0;

@@ -1,9 +1,8 @@
-//! All commands that can be given by name, as they stand now: in what words, by which keys,
-//! and whether they can be carried out, else why not. The menu bar, the keys, the window
-//! *Keys* and the palette are made of this table, and of nothing else.
+//! The table of all commands that have a name, in their present state: their words, their keys, and
+//! whether they are enabled, else why not. The menu bar, the keys, the window *Keys* and the palette
+//! are made from this table alone.
 //!
-//! Cost: some hundred short texts each time; it is asked for when a menu or the palette is
-//! open, and when a key is pressed.
+//! Cost: some hundred short texts each time. It is needed while a menu or the palette is open, and when a key is pressed.
 
 use std::borrow::Cow;
 
@@ -30,24 +29,24 @@ use crate::app::walk::{Walk, Walking};
 use crate::load::Input;
 use crate::query::Column;
 
-/// Where commands stand in the menu bar.
+/// The menu that contains a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Menu {
     File,
     View,
     Help,
-    /// In no menu: they have a place elsewhere in the window.
+    /// Not in the menu bar: elsewhere in the window.
     None,
 }
 
-/// What a command switches, if it does.
+/// The kind of switch that a command is, with its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Switch {
-    /// It just does something.
+    /// A plain action, without a state.
     None,
-    /// Something is on or off.
+    /// On or off.
     Box(bool),
-    /// One of several is chosen, or not.
+    /// One of several choices, selected or not.
     Choice(bool),
 }
 
@@ -55,19 +54,19 @@ pub enum Switch {
 #[derive(Debug)]
 pub struct Entry {
     pub words: Cow<'static, str>,
-    /// What it does, in a sentence; where the words say all there is none.
+    /// Its effect, in a sentence; empty if the words say it all.
     pub hint: &'static str,
     pub keys: Keys,
     pub switch: Switch,
-    /// What it pushes, or why that cannot be now.
+    /// The command to push, or why it is disabled now.
     pub command: Result<Command, &'static str>,
 }
 
-/// Commands that stand together: a part of a menu, or a menu in it.
+/// Commands that belong together: a part of a menu, or a submenu.
 #[derive(Debug)]
 pub struct Section {
     pub menu: Menu,
-    /// What the menu in the menu is called, if it is one.
+    /// Title of the submenu; empty if it is a part of the menu itself.
     pub title: &'static str,
     pub entries: Vec<Entry>,
 }
@@ -93,7 +92,7 @@ impl Entry {
         Self { switch: Switch::Choice(is_chosen), ..self }
     }
 
-    /// Possible only so; the first reason against it counts.
+    /// Disables the command with this reason unless the condition holds; the first reason is kept.
     fn when(mut self, is_possible: bool, reason: &'static str) -> Self {
         if self.command.is_ok() && !is_possible {
             self.command = Err(reason);
@@ -170,7 +169,7 @@ fn default_programs() -> Vec<Entry> {
     cfg!(windows).then_some(entry).into_iter().collect()
 }
 
-/// What can be done with a load, a player, a recording.
+/// Commands about loads, players and recordings.
 fn load(app: &HighwaterApp) -> Vec<Entry> {
     let job = app.loading.as_ref().filter(|_| app.offer.is_none());
     let is_live = job.is_some_and(|job| job.is_followed() || job.player().is_some());
@@ -223,7 +222,7 @@ fn close(app: &HighwaterApp) -> Vec<Entry> {
     ]
 }
 
-/// The way through intervals and filters.
+/// Commands for moving between intervals and filters.
 fn way(app: &HighwaterApp) -> Vec<Entry> {
     let document = app.document.as_ref();
     let is = |test: fn(&Document) -> bool| document.is_some_and(test);
@@ -245,7 +244,7 @@ fn way(app: &HighwaterApp) -> Vec<Entry> {
     ]
 }
 
-/// What is chosen, marked and searched for.
+/// Commands about the selection, marks and the search.
 fn chosen(app: &HighwaterApp) -> Vec<Entry> {
     let document = app.document.as_ref();
     let is = |test: fn(&Document) -> bool| document.is_some_and(test);
@@ -272,7 +271,7 @@ fn chosen(app: &HighwaterApp) -> Vec<Entry> {
     entries
 }
 
-/// From mark to mark of the trace, and from frame to frame.
+/// Commands that step between marks of the trace, and between frames.
 fn steps(app: &HighwaterApp) -> Vec<Entry> {
     let document = app.document.as_ref();
     let has = |what: Happening| document.is_some_and(|d| what.is_in(&d.trace));
@@ -311,7 +310,7 @@ fn entry_of_parts(parts: usize) -> Entry {
     Entry::new(words, Command::Document(DocCommand::MarkEvenly(parts)))
 }
 
-/// Closes what stands above everything else, then takes one thing back after the other.
+/// Closes the topmost dialog; if there is none, clears the selection, pins and so on, one at a time.
 fn escape(app: &HighwaterApp) -> Entry {
     let shown = [
         (app.show_keys, Command::ShowKeys(false)),
@@ -356,7 +355,7 @@ fn tabs(app: &HighwaterApp) -> Vec<Entry> {
     all.into_iter().map(entry).chain(others).collect()
 }
 
-/// Where the parts of the window stand.
+/// Commands that choose the layout.
 fn layouts(app: &HighwaterApp) -> Vec<Entry> {
     let entry = |preset: Preset| {
         let entry = Entry::new(preset.name(), Command::ChooseLayout(preset)).hint(preset.hint());
@@ -414,7 +413,7 @@ fn rules(app: &HighwaterApp) -> Vec<Entry> {
     ]
 }
 
-/// How the lines of the graph stand, and the way to it by keys.
+/// The arrangement of the graph's lines, and the command that focuses the graph.
 fn graph(app: &HighwaterApp) -> Vec<Entry> {
     let now = app.settings.arrangement;
     let arrange = |words, arrangement, hint| {
@@ -430,7 +429,7 @@ fn graph(app: &HighwaterApp) -> Vec<Entry> {
     ]
 }
 
-/// What the table in sight can be taken away as.
+/// Commands that export the active table.
 fn exports(app: &HighwaterApp) -> Vec<Entry> {
     let document = app.document.as_ref();
     let view = document.and_then(|document| document.views.get(document.view_in_sight()?));
@@ -442,7 +441,7 @@ fn exports(app: &HighwaterApp) -> Vec<Entry> {
     Format::ALL.into_iter().map(entry).collect()
 }
 
-/// The graph and the view in sight as pictures.
+/// Commands that save the graph and the active view as pictures.
 fn pictures(app: &HighwaterApp) -> Vec<Entry> {
     let document = app.document.as_ref();
     let view = document.and_then(Document::view_in_sight);

@@ -1,5 +1,5 @@
-//! What the user does to the open trace, carried out: another view, selection or filter, other pins, marks and
-//! lines; then all is asked anew that follows from it.
+//! Carries out the user's commands on the open trace: changes of view, selection, filters, pins, marks
+//! and lines. Then everything that depends on them is requested again.
 
 use super::Document;
 use crate::app::commands::DocCommand;
@@ -39,7 +39,7 @@ impl Document {
             }
             DocCommand::PutCursor(at) => {
                 self.cursor = at;
-                return; // no number changes
+                return; // no number depends on the cursor
             }
             DocCommand::StepTo(stop) => {
                 if !self.step_to(stop) {
@@ -128,7 +128,7 @@ impl Document {
         self.pins.sort_unstable();
     }
 
-    /// Sets a mark; once more takes it away.
+    /// Sets a mark, or removes the one that is there.
     fn mark(&mut self, at: Ticks) {
         match self.marks.binary_search(&at) {
             Ok(known) => _ = self.marks.remove(known),
@@ -143,7 +143,7 @@ impl Document {
         self.marks = (1..parts).map(|i| Ticks(edge(i) as i64)).collect();
     }
 
-    /// What Escape takes back next.
+    /// The command for the next press of Escape.
     pub fn escape(&self) -> DocCommand {
         if self.selection().is_some() {
             DocCommand::Select(None)

@@ -1,4 +1,4 @@
-//! Going to what a finding speaks of: one click sets interval, filter and tree.
+//! Goes to a finding: one click sets interval, filter and tree.
 
 use std::sync::Arc;
 
@@ -9,13 +9,12 @@ use crate::query::{Finding, FindingKind, Key, Path};
 use crate::units::{Interval, Layer, Ticks};
 
 impl Document {
-    /// What stands out in what the filters leave, as far as it is found.
+    /// The findings in the filtered rows, as far as they are known.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.views.findings(self)
     }
 
-    /// Makes the finding's interval the selection, with some room around it in the view;
-    /// filters to its heap; shows its place.
+    /// Selects the finding's interval, with some room around it in the view; filters to its heap; shows its place.
     pub(super) fn go_to_finding(&mut self, finding: &Finding) {
         let (interval, span) = (finding.interval, self.trace.span);
         let room = (interval.len() / 4).max(span.len() / 50);
@@ -26,7 +25,7 @@ impl Document {
         let mut filters = Filters::default();
         filters.add(Chip::only(Predicate::Under(Arc::clone(&source))));
         let selection = Some(match finding.kind {
-            // What was alive then, and nothing else.
+            // Only the allocations that were alive at the peak.
             FindingKind::Peak => Interval { from: interval.to, to: interval.to },
             _ => interval,
         });
@@ -38,7 +37,7 @@ impl Document {
     }
 }
 
-/// Process, layer and heap, as the tree has them.
+/// The path of a process, layer and heap in the tree.
 pub fn source_of(process: ProcessId, layer: Layer, heap: Option<HeapId>) -> Vec<Key> {
     let heap = heap.filter(|_| layer != Layer::Commit).map(Key::Heap);
     [Key::Process(process), Key::Layer(layer)].into_iter().chain(heap).collect()

@@ -1,4 +1,4 @@
-//! A document whose trace grows: what the user chose goes on meaning the same.
+//! Updates of a document whose trace grows: the user's choices keep their meaning.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::query::{KeyMap, Path};
 use crate::units::{Interval, Ticks};
 
 impl Document {
-    /// The trace has grown. A view of all of it goes on showing all of it.
+    /// Takes a newer version of the trace. A view of the whole trace keeps showing all of it.
     pub fn update(&mut self, trace: Arc<Trace>) {
         let (view, old) = (self.view(), self.trace.span);
         self.history.grow(old, trace.span);
@@ -24,13 +24,13 @@ impl Document {
         self.needs_query = true;
     }
 
-    /// Nothing more will come: the trace stays as far as it was loaded.
+    /// Ends the growth: the trace stays as far as it was loaded.
     pub fn stop_growing(&mut self) {
         self.growing = false;
         self.ask();
     }
 
-    /// Whether it stays as it is.
+    /// Whether the trace no longer grows.
     pub fn is_settled(&self) -> bool {
         !self.growing
     }
@@ -40,8 +40,7 @@ impl Document {
         !self.growing && !self.trace.complete
     }
 
-    /// What the user chose is called otherwise in the trace that comes, if rows were
-    /// forgotten or all was loaded anew.
+    /// Renumbers the user's choices, if rows were dropped or the trace was loaded again.
     fn renumber(&mut self, trace: &Trace) {
         let mut chosen: Vec<Path> = self.history.all_filters().flat_map(|filters| filters.paths().cloned()).collect();
         chosen.extend(self.views.paths());

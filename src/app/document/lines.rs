@@ -1,4 +1,4 @@
-//! What the graph has lines for, how they stand, and in which colours.
+//! The lines of the graph, their arrangement and their colours.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use crate::app::views::Pane;
 use crate::model::HeapId;
 
 impl Document {
-    /// What the graph has lines for.
+    /// The kind of lines that the graph has.
     pub fn graph_split(&self) -> Split {
         self.panes_in_sight().map(Pane::split).find(|split| *split != Split::Sources).unwrap_or_default()
     }
 
-    /// How the lines stand.
+    /// The arrangement of the lines.
     pub fn arrangement(&self) -> Arrangement {
         self.arrangement
     }
 
-    /// Lets the lines stand otherwise.
+    /// Changes the arrangement of the lines.
     pub fn arrange(&mut self, arrangement: Arrangement) {
         self.arrangement = arrangement;
         self.choose_lines();
@@ -32,7 +32,7 @@ impl Document {
         self.lanes.all()
     }
 
-    /// Heaps with a line where lines stand together, in order.
+    /// Heaps with a line, in order, if all lines share one scale.
     pub fn heap_lines(&self) -> &[HeapId] {
         self.lines.heaps()
     }
@@ -42,7 +42,7 @@ impl Document {
         self.colors.of(line)
     }
 
-    /// Whether a line of the list of sources is drawn, or lines of what is in it.
+    /// Whether a line of the list of sources is drawn, or any line inside it.
     pub fn shows(&self, line: &LineOf) -> bool {
         let is_inside = |heap: &HeapId| {
             let heap = self.trace.heap(*heap);
@@ -51,7 +51,7 @@ impl Document {
         self.color_of(line).is_some() || self.arrangement == Arrangement::Together && self.lines.heaps().iter().any(is_inside)
     }
 
-    /// The line in which a heap is drawn, if any: its own, or that of its layer.
+    /// The drawn line that contains a heap: its own, or that of its layer.
     pub fn line_with(&self, heap: HeapId) -> Option<LineOf> {
         let own = LineOf::Heap(heap);
         let of = self.trace.heap(heap);
@@ -59,7 +59,7 @@ impl Document {
         [own, layer].into_iter().find(|line| self.color_of(line).is_some())
     }
 
-    /// Shows a line or not, whatever its size.
+    /// Shows or hides a line, whatever its size.
     pub(super) fn show_line(&mut self, of: &LineOf, shown: bool) {
         match *of {
             LineOf::Layer(process, layer) if self.arrangement == Arrangement::Together => {
@@ -71,7 +71,7 @@ impl Document {
                 let of = (heap_of.process, heap_of.layer);
                 let is_opened = self.lanes.get(of).is_some_and(|lane| lane.opened == Some(Parts::Heaps));
                 if self.arrangement == Arrangement::Lanes && shown && !is_opened {
-                    // Its own lane and no other.
+                    // Only its own lane, without the layer's other heaps.
                     self.heaps_of(of).into_iter().for_each(|other| self.lines.show(other, other == heap));
                     self.lanes.show(of, true);
                     self.lanes.open(of, Some(Parts::Heaps));
@@ -90,13 +90,13 @@ impl Document {
         heaps.filter(|(_, heap)| (heap.process, heap.layer) == (process, layer)).map(|(id, _)| id).collect()
     }
 
-    /// Decides anew which heaps, layers and counters have a line. If others have one than were
-    /// asked for, they are asked for.
+    /// Chooses again which heaps, layers and counters have a line. If the choice differs from the last
+    /// query's, a new query is needed.
     pub(super) fn choose_lines(&mut self) {
         let filter = self.history.filters().under();
         let all = Arc::clone(&self.answers.overview);
         let known = self.answers.left.as_ref().filter(|(filters, left)| filters == self.filters() && left.has_any());
-        // As long as nobody knows, and where the filters leave nothing, what there is.
+        // Until the filtered sizes are known, and if the filters leave nothing, all rows are used.
         let overview = known.map_or(all, |(_, left)| Arc::clone(left));
         self.needs_query |= self.lines.choose(&self.trace, &filter, &overview);
         self.needs_query |= self.lanes.choose(&self.trace, &filter, &overview, &self.lines);
@@ -105,7 +105,7 @@ impl Document {
         self.choose_colors();
     }
 
-    /// Lines of sources that the graph has.
+    /// The number of source lines on the graph.
     pub(super) fn line_count(&self) -> usize {
         match self.arrangement {
             Arrangement::Lanes => self.lanes.all().iter().map(|lane| 1 + lane.heaps.len()).sum(),

@@ -1,5 +1,5 @@
-//! From mark to mark and from frame to frame: what is gone to is selected if it lasts, the cursor is
-//! put there if it does not, and it is in sight afterwards.
+//! Steps from mark to mark and from frame to frame. A target that lasts is selected; a target without
+//! duration gets the cursor. The view is moved so that it is visible.
 
 use super::Document;
 use crate::app::happenings::centered;
@@ -8,7 +8,7 @@ use crate::model::Mark;
 use crate::units::{Interval, Ticks};
 
 impl Document {
-    /// Goes there, if there is such a thing. Whether anything but the cursor has changed.
+    /// Goes to a target, if it exists. Returns whether anything but the cursor has changed.
     pub(super) fn step_to(&mut self, stop: Stop) -> bool {
         match stop {
             Stop::Mark(place) => self.go_to_mark(Some(place)),
@@ -27,7 +27,7 @@ impl Document {
         }
     }
 
-    /// Where one is: at the cursor, else where the selection or the view begins.
+    /// The present position: the cursor, else just before the start of the selection or the view.
     fn now(&self) -> Ticks {
         let begin = |interval: Interval| Ticks(interval.from.0.saturating_sub(1));
         self.cursor.or_else(|| self.selection().map(begin)).unwrap_or_else(|| begin(self.view()))
@@ -45,16 +45,16 @@ impl Document {
 
     fn go_to_frame(&mut self, number: Option<usize>) -> bool {
         let Some(frame) = number.and_then(|number| self.frame(number)) else { return false };
-        self.cursor = None; // it would be where one was before
+        self.cursor = None; // it would stay at the previous place
         match self.shown_frame() {
-            // What is looked at alone is looked at alone.
+            // If the view is exactly one frame, the next frame becomes the view.
             Some(_) if self.selection().is_none() => self.history.go_into(self.clamp(frame)),
             _ => self.show_interval(frame, Some(frame)),
         }
         true
     }
 
-    /// Selects and brings into sight, in one step.
+    /// Selects an interval and makes it visible, in one step.
     fn show_interval(&mut self, interval: Interval, selection: Option<Interval>) {
         let view = self.view();
         let is_in_sight = view.from <= interval.from && interval.to <= view.to;
@@ -68,7 +68,7 @@ impl Document {
         self.chain(self.frames_in_scope()?.chain)?.frame(number)
     }
 
-    /// The frame that the tables show, if it is one.
+    /// The frame that is exactly the interval of the tables, if there is one.
     pub fn shown_frame(&self) -> Option<usize> {
         let lane = self.chain(self.frames_in_scope()?.chain)?;
         let interval = self.interval();
@@ -80,22 +80,22 @@ impl Document {
         if let Some(number) = self.shown_frame() {
             return number.checked_add_signed(by);
         }
-        // That at the cursor, or the first in sight; before it that which ends there.
+        // The frame at the cursor, or the first visible one; backwards the frame that ends there.
         let lane = self.chain(self.frames_in_scope()?.chain)?;
         let now = self.now().next();
         let from = lane.times.partition_point(|&time| time < now);
         if by > 0 { Some(from) } else { from.checked_sub(2) }
     }
 
-    /// The longest frame in sight, as far as it is known.
+    /// The longest visible frame, as far as it is known.
     pub fn worst_frame(&self) -> Option<usize> {
         let bars = self.happenings.answer.frames.as_ref()?.bars.iter();
-        // The first of equal ones.
+        // Of equally long frames the first.
         bars.rev().map(|bar| &bar.longest).max_by_key(|frame| frame.interval.len()).map(|frame| frame.number)
     }
 }
 
-/// How long a mark lasts, if it does.
+/// The duration of a mark, if it has one.
 pub fn lasting(mark: &Mark) -> Option<Interval> {
     (mark.from < mark.to).then_some(Interval { from: mark.from, to: mark.to })
 }

@@ -1,7 +1,6 @@
-//! What filters leave of a trace: made by a worker, of what it knows of names.
+//! Evaluation of filters on a trace, done by a worker with the names known so far.
 //!
-//! Cost: a pass over the sites for each predicate; those about functions one over the paths
-//! too.
+//! Cost: a pass over the sites for each predicate; those about functions also take one over the paths.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use crate::model::Trace;
 use crate::query::{Cancel, Cancelled, Filter, FunctionId, Functions, Mask, PathId, RowChoice, RowSet, SiteNames, Types};
 use crate::units::Interval;
 
-/// What follows from names, as far as filters need it.
+/// The data derived from names that filters need.
 #[derive(Clone, Default)]
 pub struct Known {
     pub types: Option<Arc<Types>>,
@@ -20,7 +19,7 @@ pub struct Known {
 }
 
 impl Filters {
-    /// The sites that meet all that `counts` and is about places.
+    /// The sites that meet all predicates about places for which `counts` is true.
     pub fn mask(&self, trace: &Trace, known: &Known, counts: impl Fn(&Chip) -> bool) -> Mask {
         let mut mask = Mask::all(trace);
         for chip in self.chips.iter().filter(|chip| !chip.is_about_rows() && counts(chip)) {
@@ -37,15 +36,15 @@ impl Filters {
                     Some(tags) => tags.mask(trace, name),
                     None => continue,
                 },
-                _ => continue, // what nobody can tell
+                _ => continue, // it cannot be evaluated yet
             };
             if chip.is_excluded { mask.but(&meets) } else { mask.and(&meets) }
         }
         mask
     }
 
-    /// The rows that meet what is asked of rows themselves while the tables show an interval; `None` if that
-    /// is all.
+    /// The rows that meet all predicates about single rows while the tables show an interval; `None` if
+    /// there is no such predicate.
     pub fn rows(&self, trace: &Trace, interval: Interval, cancel: &Cancel) -> Result<Option<Arc<RowSet>>, Cancelled> {
         let mut chips = self.chips.iter().filter(|chip| chip.is_about_rows()).peekable();
         if chips.peek().is_none() {
@@ -56,7 +55,7 @@ impl Filters {
             Predicate::Row(condition, _) if !chip.is_excluded => Some(condition.clone()),
             _ => None,
         };
-        // These narrow each other in one pass.
+        // All of these are applied in one pass.
         let mut rows = all(self.chips.iter().filter_map(condition).collect())?;
         for chip in chips {
             let meet = match &chip.what {
@@ -70,7 +69,7 @@ impl Filters {
     }
 }
 
-/// The sites with a function of that name anywhere in the stack.
+/// The sites with a function of this name anywhere in the stack.
 fn with_function(trace: &Trace, functions: &Functions, name: &str) -> Mask {
     let wanted = functions.called(name);
     let mut is_inside = vec![false; functions.paths()];
@@ -81,7 +80,7 @@ fn with_function(trace: &Trace, functions: &Functions, name: &str) -> Mask {
     Mask::of_sites(trace, |site, _| is_inside[functions.path(site).0 as usize])
 }
 
-/// The sites whose memory a function of that module wanted, allocators apart.
+/// The sites whose responsible function, apart from allocators, is in this module.
 fn of_module(trace: &Trace, functions: &Functions, name: &str) -> Mask {
     let is_it = |function: FunctionId| {
         functions.module(function).is_some_and(|module| functions.module_name(module).eq_ignore_ascii_case(name))

@@ -1,7 +1,7 @@
-//! The fonts that come with Windows, by the scripts that they are for. Asking DirectWrite for
-//! them would make the program a quarter larger, and their files have had the same names since
-//! Windows 8.1 (Microsoft, "Fonts included with Windows" and "Windows 11 font list"). Each
-//! font is tried out before it is used, so a wrong line here costs time, never a wrong picture.
+//! The fonts that come with Windows, by script. Asking DirectWrite for them would make the program a
+//! quarter larger, and the files have had the same names since Windows 8.1 (Microsoft, "Fonts included
+//! with Windows" and "Windows 11 font list"). Each font is tried before it is used, so a wrong line
+//! here costs time but never draws wrong glyphs.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,10 @@ use eframe::egui::{FontData, FontFamily};
 
 use super::{LARGEST_FILE, has};
 
-/// From the first to the last character of a block of Unicode, the files that may draw it.
+/// The first and last character of a block of Unicode, and the files of fonts that may draw it.
 type Block = (char, char, &'static [&'static str]);
 
-/// What has a font of its own, in the order of Unicode; everything else is [`COMMON`].
+/// Blocks with fonts of their own, in the order of Unicode; everything else uses [`COMMON`].
 const BLOCKS: &[Block] = &[
     ('\u{0900}', '\u{0dff}', &["Nirmala.ttc", "Nirmala.ttf"]), // of India
     ('\u{0e00}', '\u{0eff}', &["LeelawUI.ttf"]),               // Thai, Lao
@@ -33,20 +33,20 @@ const BLOCKS: &[Block] = &[
     ('\u{20000}', '\u{3ffff}', &["simsunb.ttf", "msyh.ttc"]),  // Han
 ];
 
-/// Latin, Greek, Cyrillic, Armenian, Georgian, Hebrew, Arabic; signs; what is written no more.
+/// Latin, Greek, Cyrillic, Armenian, Georgian, Hebrew, Arabic; symbols; historic scripts.
 const COMMON: &[&str] = &["segoeui.ttf", "seguisym.ttf", "seguiemj.ttf", "seguihis.ttf", "ebrima.ttf", "sylfaen.ttf"];
 
-/// A folder of fonts with the names that Windows gives them.
+/// A folder of fonts under the names that Windows gives them.
 pub struct KnownFonts(PathBuf);
 
 impl KnownFonts {
-    /// Those of the system.
+    /// The folder of the system.
     #[cfg(windows)]
     pub fn new() -> Self {
         Self(PathBuf::from(std::env::var_os("WINDIR").unwrap_or_else(|| r"C:\Windows".into())).join("Fonts"))
     }
 
-    /// The first font of those for this character's script that has it.
+    /// The first of the fonts for this character's script that contains it.
     pub fn font_for(&self, request: &FallbackRequest<'_>) -> Option<FontInsert> {
         let c = request.cluster.chars().next()?;
         files(c).find_map(|name| read(&self.0.join(name), name).filter(|font| has(font, c)))

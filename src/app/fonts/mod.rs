@@ -1,12 +1,10 @@
-//! Fonts of the system for what the window's own lack: names of processes, heaps, types and
-//! files can be in any script. Only if a text with such a character is drawn, a worker looks
-//! for a font that has it, as the system would choose (`egui_system_font_provider`; on Windows
-//! the fonts that come with it, [`known`]); till then, and where there is none, a box stands
-//! for it.
+//! System fonts for characters that the window's own fonts lack: names of processes, heaps, types and
+//! files can be in any script. Only when a text with such a character is drawn, a worker looks for a
+//! font that contains it, as the system would choose (`egui_system_font_provider`; on Windows the fonts
+//! that come with it, [`known`]). Until then, and if there is none, a box is drawn instead.
 //!
-//! Bounds: at most [`MOST_FONTS`] files of at most [`LARGEST_FILE`] bytes; each is tried out
-//! on the worker before the window gets it. A frame waits for none of it: asking costs a look
-//! into a set.
+//! Bounds: at most [`MOST_FONTS`] files of at most [`LARGEST_FILE`] bytes; each is tried on the worker
+//! before the window gets it. No frame waits: a request costs one look into a set.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,32 +23,32 @@ use egui_system_font_provider::SystemFontProvider as Installed;
 #[cfg(windows)]
 use known::KnownFonts as Installed;
 
-/// Fonts of the system that are used at most.
+/// Maximum number of system fonts in use.
 const MOST_FONTS: usize = 4;
 
-/// Bytes of a font's file at most.
+/// Maximum size of a font's file in bytes.
 const LARGEST_FILE: usize = 40 << 20;
 
-/// Characters that are looked for at most.
+/// Maximum number of characters that are looked for.
 const MOST_CHARACTERS: usize = 4096;
 
-/// The fonts of the system, as far as they are needed. Cheap to clone.
+/// The system fonts found so far. Cheap to clone.
 #[derive(Clone)]
 pub struct SystemFonts(Arc<Mutex<Found>>);
 
 #[derive(Default)]
 struct Found {
     fonts: Vec<FontInsert>,
-    /// What was looked for, or is.
+    /// All characters requested so far.
     asked: KeyedSet<char>,
-    /// Characters that the worker has not looked for yet.
+    /// Number of characters that the worker has not looked for yet.
     waiting: usize,
-    /// To the worker, once there is one.
+    /// Sends characters to the worker; `None` until it is started.
     worker: Option<Sender<char>>,
 }
 
 impl SystemFonts {
-    /// From now on the window draws what its own fonts lack with those of the system.
+    /// Makes the window draw with system fonts the characters that its own fonts lack.
     pub fn install(ctx: &egui::Context) -> Self {
         let fonts = Self(Arc::default());
         ctx.add_font_provider(Arc::new(Provider { fonts: fonts.clone(), ctx: ctx.clone() }));
@@ -66,7 +64,7 @@ impl SystemFonts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the worker look for a character, once.
+    /// Requests a character from the worker, once.
     fn ask(&self, c: char, ctx: &egui::Context) {
         let mut found = self.lock();
         if found.asked.len() >= MOST_CHARACTERS || !found.asked.insert(c) {
@@ -80,15 +78,15 @@ impl SystemFonts {
             send
         });
         if worker.send(c).is_err() {
-            found.waiting = 0; // the worker broke
+            found.waiting = 0; // the worker panicked
         }
     }
 
-    /// Looks for what is asked, as long as there is a window.
+    /// Looks for requested characters, as long as there is a window.
     fn work(&self, asked: &Receiver<char>, ctx: &egui::Context) {
         let system = Installed::new();
         while let Ok(first) = asked.recv() {
-            // Whatever else is there by now is shown with it.
+            // Requests that have arrived by now are handled together.
             let batch: Vec<char> = std::iter::once(first).chain(asked.try_iter()).collect();
             let mut has_more = false;
             for &c in &batch {
@@ -101,7 +99,7 @@ impl SystemFonts {
             }
             self.lock().waiting -= batch.len();
             if has_more {
-                // All that was missed is looked up anew.
+                // All missing characters are looked up again.
                 ctx.set_font_providers(vec![Arc::new(Provider { fonts: self.clone(), ctx: ctx.clone() })]);
             }
             ctx.request_repaint();
@@ -109,14 +107,14 @@ impl SystemFonts {
     }
 }
 
-/// A font of the system with this character, if there is one that can be used.
+/// A system font that contains this character, if there is a usable one.
 fn look_for(system: &Installed, c: char) -> Option<FontInsert> {
     let cluster = c.to_string();
     let request = FallbackRequest { cluster: &cluster, family: &FontFamily::Proportional };
     system.font_for(&request).filter(|font| font.data.bytes().len() <= LARGEST_FILE && has(font, c))
 }
 
-/// Whether a font can be read and has a character: found by what the window would do.
+/// Whether a font can be read and contains a character, tested as the window would use it.
 fn has(font: &FontInsert, c: char) -> bool {
     let mut alone = FontDefinitions::empty();
     alone.font_data.insert(font.name.clone(), Arc::new(font.data.clone()));
@@ -126,7 +124,7 @@ fn has(font: &FontInsert, c: char) -> bool {
     tried.unwrap_or(false)
 }
 
-/// What egui asks.
+/// The source of fallback fonts for egui.
 struct Provider {
     fonts: SystemFonts,
     ctx: egui::Context,

@@ -1,5 +1,4 @@
-//! How a query is answered: part by part, with what is kept of the ones before. The view in
-//! sight comes first.
+//! Answers a query part by part, reusing results kept from earlier queries. The active view comes first.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use crate::query::{
     unmatched_groups,
 };
 
-/// Places of unmatched frees that are listed.
+/// Maximum number of places of unmatched frees that are listed.
 const UNMATCHED_GROUPS: usize = 32;
 
 /// Bins of the small lines.
@@ -51,7 +50,7 @@ pub(super) fn answer(
         tell(Part::Pins { interval, by_heap: by_heap(trace, &sums, &ground.mask, cancel)? });
     }
     if query.growing {
-        return Ok(()); // what costs most would be stale at once
+        return Ok(()); // the costly parts would be stale at once
     }
     tell(Part::Lives(query.highlight.as_ref().map(|path| lives(query, path, &ground)).transpose()?));
     for ask in &query.asks {
@@ -76,7 +75,7 @@ fn lives(query: &Query, path: &Path, ground: &Ground<'_>) -> Result<Lives, Cance
     Ok(Lives { spans, line })
 }
 
-/// What the filters leave of each source in the interval.
+/// Sends the filtered numbers of each source in the interval, unless they are unchanged.
 fn sources(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
     let key = (query.interval, ground.kept.rows_of(query));
     if ground.kept.sources.as_ref() == Some(&key) {
@@ -89,7 +88,7 @@ fn sources(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Resul
     Ok(())
 }
 
-/// Small lines of all heaps and of all layers: of all rows, or of those that the filters leave.
+/// Small lines of all heaps and layers: of all rows, or of those that pass the filters.
 fn overview(ground: &mut Ground<'_>, of_all: bool) -> Result<Overview, Cancelled> {
     let trace = ground.trace();
     let (index, all) = match of_all {
@@ -105,7 +104,7 @@ fn overview(ground: &mut Ground<'_>, of_all: bool) -> Result<Overview, Cancelled
     for (id, heap) in (0..).map(HeapId).zip(&trace.heaps) {
         heaps_of.entry((heap.process, heap.layer)).or_default().push(id);
     }
-    // Of the others it is that of their heap.
+    // A layer with one heap uses that heap's line.
     let several: Vec<(LayerOf, &Vec<HeapId>)> =
         heaps_of.iter().map(|(&of, heaps)| (of, heaps)).filter(|(_, heaps)| heaps.len() > 1).collect();
     let mut line_of = vec![None; trace.heaps.len()];
@@ -118,7 +117,7 @@ fn overview(ground: &mut Ground<'_>, of_all: bool) -> Result<Overview, Cancelled
     Ok(Overview { heaps, layers, only })
 }
 
-/// Overview, graph and counters, as far as they are not what they were.
+/// Sends overview, graph and counters, as far as they have changed.
 fn pictures(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
     let trace = query.trace.as_ref();
     let all = match &ground.kept.overview {

@@ -1,4 +1,4 @@
-//! Requests of views on their way to a worker, and the answers: jobs carry both without knowing their types.
+//! Requests of views on their way to a worker, and their answers: jobs carry both without knowing their types.
 
 use std::any::Any;
 
@@ -15,6 +15,6 @@ pub trait Ask: Send {
     fn view(&self) -> ViewId;
     /// Answers on a worker, before the graph is made (`views::View::answer`).
     fn answer(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
-    /// Adds what takes longer, behind the graph (`views::View::complete`).
+    /// Adds what takes longer, after the graph (`views::View::complete`).
     fn complete(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
 }

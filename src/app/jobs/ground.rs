@@ -1,5 +1,5 @@
-//! What views stand on: a trace, an interval, the rows that the filters leave, and what is
-//! prepared for them. What several views want is made once.
+//! The common basis of all views: a trace, an interval, the filtered rows, and data prepared for them.
+//! Data that several views need is made once.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use crate::query::{
 use crate::symbols::Names;
 use crate::units::Interval;
 
-/// Another trace, and its names.
+/// Another trace and its names.
 type OtherTrace<'a> = (&'a Arc<Trace>, &'a Arc<Names>);
 
-/// See the module.
+/// The data with which views answer a query.
 pub struct Ground<'a> {
-    /// Sees only the rows that the filters leave.
+    /// Covers only the rows that pass the filters.
     pub index: Arc<Index>,
-    /// Sites that the filters leave.
+    /// The sites that pass the filters.
     pub mask: Arc<Mask>,
     pub cancel: &'a Cancel,
     query: &'a Query,
-    /// Sees all rows.
+    /// Covers all rows.
     all: Arc<Index>,
     rows: Option<Arc<RowSet>>,
     known: Known,
@@ -63,7 +63,7 @@ impl<'a> Ground<'a> {
         };
     }
 
-    /// Waits for all that is being prepared.
+    /// Waits for the index that is being prepared.
     pub(super) fn prepare(&mut self) -> Result<(), Cancelled> {
         self.all = self.kept.prepared(Arc::clone(&self.all), self.cancel)?;
         self.choose();
@@ -78,7 +78,7 @@ impl<'a> Ground<'a> {
         &self.query.trace
     }
 
-    /// What the views are about.
+    /// The interval of the query.
     pub fn interval(&self) -> Interval {
         self.query.interval
     }
@@ -87,12 +87,12 @@ impl<'a> Ground<'a> {
         &self.query.filters
     }
 
-    /// Whether the trace grows: what costs much would be stale at once.
+    /// Whether the trace still grows, so that costly results would be stale at once.
     pub fn grows(&self) -> bool {
         self.query.growing
     }
 
-    /// What is known of names by now.
+    /// The names known so far.
     pub fn names(&self) -> &'a Arc<Names> {
         &self.query.names
     }
@@ -102,13 +102,13 @@ impl<'a> Ground<'a> {
         self.query.fold
     }
 
-    /// What the filters need to know of names.
+    /// The data derived from names that the filters need.
     pub fn known(&self) -> &Known {
         &self.known
     }
 
-    /// Sees the rows that are left by the chips that `counts`. Takes a pass over the rows if
-    /// that is not what all chips leave.
+    /// An index of the rows that pass the chips for which `counts` is true. Takes a pass over the rows
+    /// unless that is the same as for all chips.
     pub fn index_of(&self, counts: impl Fn(&Chip) -> bool) -> Result<Arc<Index>, Cancelled> {
         let filters = self.filters().only(counts).about_rows();
         if filters == self.filters().about_rows() {
@@ -117,22 +117,23 @@ impl<'a> Ground<'a> {
         Ok(Arc::new(self.all.choosing(filters.rows(self.trace(), self.interval(), self.cancel)?)))
     }
 
-    /// Sees all rows, whatever the filters leave.
+    /// An index of all rows, without filters.
     pub fn all_rows(&self) -> &Arc<Index> {
         &self.all
     }
 
-    /// The sums of the interval.
+    /// The totals of the interval.
     pub fn totals(&mut self) -> Result<Arc<Totals>, Cancelled> {
         self.totals_of(self.query.interval)
     }
 
-    /// The sums of another interval.
+    /// The totals of another interval.
     pub fn totals_of(&mut self, interval: Interval) -> Result<Arc<Totals>, Cancelled> {
         self.kept.totals(&self.index, interval, self.cancel)
     }
 
-    /// The groups that two sides have in common, one of them of another trace if there is one; `ours` is that of the open one.
+    /// The groups that two sides have in common; one side is another trace if there is one. `ours` is
+    /// the side of the open trace.
     pub fn common_groups(
         &mut self,
         sides: &[DiffSide<'_>; 2],
@@ -145,7 +146,7 @@ impl<'a> Ground<'a> {
         self.kept.common_groups(of, sides, self.cancel)
     }
 
-    /// The sums of an interval over all rows.
+    /// The totals of an interval over all rows.
     pub fn all_totals_of(&mut self, interval: Interval) -> Result<Arc<Totals>, Cancelled> {
         self.kept.totals(&self.all, interval, self.cancel)
     }
@@ -160,19 +161,19 @@ impl<'a> Ground<'a> {
         self.kept.types(&self.query.trace, &self.query.names, self.cancel)
     }
 
-    /// The sites as folding orders them, if the user wants that.
+    /// The sites in the order that folding gives them, if the user wants folding.
     pub fn trimmed(&mut self) -> Result<Option<Arc<Trimmed>>, Cancelled> {
         let fold = self.folds();
         let wants = fold.is_any().then(|| self.kept.trimmed(&self.query.trace, &self.query.names, fold, self.cancel));
         wants.transpose()
     }
 
-    /// The functions of all sites, none folded away.
+    /// The functions of all sites, without folding.
     pub fn functions(&mut self) -> Result<Arc<Functions>, Cancelled> {
         self.kept.functions(&self.query.trace, &self.query.names, Fold::Nothing, self.cancel)
     }
 
-    /// The same, with what is not the user's own folded away if that is wanted.
+    /// The functions of all sites, folded as the user wants.
     pub fn folded_functions(&mut self) -> Result<Arc<Functions>, Cancelled> {
         self.kept.functions(&self.query.trace, &self.query.names, self.folds(), self.cancel)
     }
@@ -188,7 +189,7 @@ impl<'a> Ground<'a> {
         self.kept.forest(&functions, kind, self.cancel)
     }
 
-    /// The functions of those who freed, folded as [`Ground::folded_functions`], and a tree over them.
+    /// The functions that freed memory, folded like [`Ground::folded_functions`], and a tree over them.
     pub fn freeing(&mut self, kind: ForestKind) -> Result<(Arc<Functions>, Arc<Forest>), Cancelled> {
         let (trace, names) = (&self.query.trace, &self.query.names);
         let functions = self.kept.freeing_functions(trace, names, self.folds(), self.cancel)?;
@@ -196,7 +197,7 @@ impl<'a> Ground<'a> {
         Ok((functions, forest))
     }
 
-    /// The functions of processor samples, none folded away, and a tree over them.
+    /// The functions of CPU samples, without folding, and a tree over them.
     pub fn sampled(&mut self, kind: ForestKind) -> Result<(Arc<Functions>, Arc<Forest>), Cancelled> {
         let (trace, names) = (&self.query.trace, &self.query.names);
         let functions = self.kept.sampled_functions(trace, names, self.cancel)?;

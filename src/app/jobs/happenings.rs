@@ -1,4 +1,4 @@
-//! Marks, frames and processors as the graph draws them.
+//! Makes the marks, frames and CPU lines that the graph draws.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::query::{
 };
 use crate::units::Interval;
 
-/// Samples that a bin of the lane of processors has at least: fewer say nothing of a share.
+/// Minimum number of samples in a bin of the CPU lane: fewer do not give a meaningful share.
 const SAMPLES_A_BIN: f64 = 8.0;
 
-/// What the picture follows from.
+/// The inputs of the picture; it is made again when they change.
 #[derive(PartialEq)]
 pub struct PictureKey {
     view: Interval,
@@ -25,7 +25,7 @@ pub struct PictureKey {
     rows: Rows,
 }
 
-/// What the sums of frames follow from.
+/// The inputs of the sums of frames.
 #[derive(PartialEq)]
 pub struct FramesKey {
     of: FramesOf,
@@ -33,7 +33,7 @@ pub struct FramesKey {
     rows: Rows,
 }
 
-/// Draws it, as far as it is not what it was.
+/// Sends the picture, as far as it has changed.
 pub(super) fn picture(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
     let asked = query.happenings;
     let key = PictureKey { view: query.view, bins: query.bins, asked, rows: ground.kept.rows_of(query) };
@@ -90,14 +90,14 @@ fn processors(query: &Query, ground: &Ground<'_>, process: Option<ProcessId>) ->
 }
 
 impl Ground<'_> {
-    /// How many frames of the swap chain in scope end in the interval; `None` of none.
+    /// The number of frames of the swap chain in scope that end in the interval; `None` if there are none.
     pub fn frame_count(&self) -> Option<u64> {
         let lane = self.trace().activity.presents.get(self.query().happenings.chain?)?;
         Some(lane.ending_in(self.interval()).len() as u64).filter(|&count| count > 0)
     }
 
-    /// The frames of a swap chain in order, with what the filters leave of their memory: all of them
-    /// where they are not too many, else those that end in an interval.
+    /// The frames of a swap chain in order, with their filtered allocations: all frames if there are
+    /// not too many, else those that end in an interval.
     pub fn frames(&mut self, of: FramesOf, interval: Interval) -> Result<Arc<Vec<FrameLine>>, Cancelled> {
         let Some(lane) = self.trace().activity.presents.get(of.chain) else { return Ok(Arc::default()) };
         let all = lane.times.get(0).zip(lane.times.last()).map(|(&from, &to)| Interval { from, to });

@@ -1,4 +1,4 @@
-//! What one query leaves for the next: the index, sums of intervals, types.
+//! Results that one query keeps for the next: the index, totals of intervals, types.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Weak};
@@ -19,41 +19,41 @@ use crate::query::{
 use crate::symbols::Names;
 use crate::units::Interval;
 
-/// Results that the next query may use again.
+/// Results that the next query may reuse.
 #[derive(Default)]
 pub struct Kept {
-    /// Answers by scans until the prepared one is there.
+    /// Answers by scanning the rows until the prepared index is ready.
     index: Option<Arc<Index>>,
-    /// That of a growing trace, for its next publication.
+    /// The index of a growing trace, for its next publication.
     grown: Option<Arc<Index>>,
     preparing: Option<Preparing>,
-    /// Whether it was prepared, or could not be.
+    /// Whether the index was prepared, or preparing it failed.
     was_prepared: bool,
     totals: Vec<Arc<Totals>>,
-    /// Small lines of all rows, and what those that were told last of the filters follow from.
+    /// Small lines of all rows; and the filters of the small lines that were sent last.
     pub(super) overview: Option<Arc<Overview>>,
     pub(super) left: Option<Rows>,
     pub(super) graph: Option<GraphKey>,
-    /// Types, and the names that they follow from.
+    /// Types, and the names they were made from.
     types: Follows<Names, Types>,
     owners: Follows<Names, SiteNames>,
-    /// Sites as folding orders them, and the names that they follow from.
+    /// Sites in the order of folding, and the names they were made from.
     trimmed: Follows<Names, Trimmed>,
-    /// Functions, with folding and without, and the names that they follow from.
+    /// Functions, with and without folding, and the names they were made from.
     functions: Vec<(Arc<Names>, Fold, Arc<Functions>)>,
-    /// Tags, and the functions that they follow from.
+    /// Tags, and the functions they were made from.
     tags: Follows<Functions, SiteNames>,
-    /// Those of who freed.
+    /// Functions that freed memory.
     freeing: Option<(Arc<Names>, Fold, Arc<Functions>)>,
-    /// Those of processor samples.
+    /// Functions of CPU samples.
     sampled: Follows<Names, Functions>,
-    /// Groups of a comparison, and what they follow from.
+    /// Groups of a comparison, and their inputs.
     groups: Option<(GroupsOf, Arc<CommonGroups>)>,
-    /// Trees over some of these.
+    /// Trees over some of these functions.
     forests: Vec<(Arc<Functions>, ForestKind, Arc<Forest>)>,
-    /// The rows that filters leave.
+    /// The rows that pass the filters.
     rows: Option<(Scope, Option<Arc<RowSet>>)>,
-    /// The names that were asked with last, and how often there were new ones.
+    /// The names of the latest query, and how often they have changed.
     named: (Option<Arc<Names>>, u64),
     pub(super) counters: Option<(Interval, Vec<CounterId>, usize)>,
     pub(super) sources: Option<(Interval, Rows)>,
@@ -62,7 +62,7 @@ pub struct Kept {
     pub(super) frames: Option<(FramesKey, Arc<Vec<FrameLine>>)>,
 }
 
-/// What was made last of something, kept as long as that stays the same.
+/// The latest result made from something, kept as long as that stays the same.
 struct Follows<Of, Made>(Option<(Arc<Of>, Arc<Made>)>);
 
 impl<Of, Made> Default for Follows<Of, Made> {
@@ -84,24 +84,24 @@ impl<Of, Made> Follows<Of, Made> {
     }
 }
 
-/// Trees that views show.
+/// Kinds of trees that views show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ForestKind {
-    /// Callers outside.
+    /// Outermost callers at the top.
     #[default]
     TopDown,
-    /// Innermost functions outside.
+    /// Innermost functions at the top.
     Inverted,
-    /// One level: by the function that allocates.
+    /// One level: the function that allocates.
     ByFunction,
-    /// One level: by its module.
+    /// One level: the module of that function.
     ByModule,
 }
 
-/// What the groups of a comparison follow from.
+/// The inputs of the groups of a comparison.
 pub struct GroupsOf {
     pub names: Arc<Names>,
-    /// Another trace, and its names: they go when the user closes them.
+    /// The other trace and its names, which are freed when the user closes them.
     pub theirs: Option<(Weak<Trace>, Weak<Names>)>,
     /// The side of the open trace.
     pub ours: usize,
@@ -111,7 +111,7 @@ pub struct GroupsOf {
 }
 
 impl GroupsOf {
-    /// Whether another trace that they follow from was closed.
+    /// Whether the other trace has been closed.
     fn is_closed(&self) -> bool {
         self.theirs.as_ref().is_some_and(|(trace, _)| trace.strong_count() == 0)
     }
@@ -125,10 +125,10 @@ impl PartialEq for GroupsOf {
     }
 }
 
-/// Trees of one state of the names.
+/// Number of trees kept for one state of the names.
 const KEPT_FORESTS: usize = 6;
 
-/// What the lines of a graph follow from.
+/// The inputs of the graph's lines.
 #[derive(PartialEq)]
 pub(super) struct GraphKey {
     pub(super) view: Interval,
@@ -138,19 +138,19 @@ pub(super) struct GraphKey {
     pub(super) rows: Rows,
     pub(super) split: Split,
     pub(super) arrangement: Arrangement,
-    /// The turn of the names, if the lines themselves follow from them.
+    /// The number of the names' state, if the lines depend on names.
     pub(super) names: Option<u64>,
 }
 
-/// Which rows count: what everything that the filters leave follows from.
+/// The rows that count: the input of every filtered result.
 #[derive(Clone, PartialEq)]
 pub(super) struct Rows {
     scope: Scope,
-    /// The turn of the names, if the filters need them.
+    /// The number of the names' state, if the filters need names.
     names: Option<u64>,
 }
 
-/// The index of a trace that does not grow on its way. Dropping it stops the work.
+/// The index of a complete trace while it is being prepared. Dropping it stops the work.
 struct Preparing {
     cancel: Cancel,
     done: Receiver<Index>,
@@ -163,7 +163,7 @@ impl Preparing {
         let theirs = cancel.clone();
         std::thread::spawn(move || {
             match panics::catch(|| Index::build(trace, &IndexOptions::default(), &theirs)) {
-                Ok(Ok(index)) => drop(send.send(index)), // nobody waits any more for that of a closed document
+                Ok(Ok(index)) => drop(send.send(index)), // the receiver is gone if the work is no longer needed
                 Ok(Err(Cancelled)) => {}
                 Err(fault) => log::error!("no index, queries go on by scans: {fault}"),
             }
@@ -178,15 +178,15 @@ impl Drop for Preparing {
     }
 }
 
-/// Totals of this many intervals are kept.
+/// Number of intervals whose totals are kept.
 const KEPT_TOTALS: usize = 6;
 
-/// How often a query that waits for the index looks whether it is stale.
+/// How often a query that waits for the index checks whether it was cancelled.
 const PATIENCE: Duration = Duration::from_millis(4);
 
 impl Kept {
-    /// What there is to answer questions about `trace`; of a growing one, all that is kept up
-    /// from publication to publication.
+    /// The index that answers queries about `trace`. While the trace grows, it is extended from
+    /// publication to publication.
     pub(super) fn index(&mut self, trace: &Arc<Trace>, growing: bool, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
         self.groups.take_if(|(of, _)| of.is_closed());
         let known = self.index.take().filter(|index| Arc::ptr_eq(index.shared_trace(), trace));
@@ -210,8 +210,7 @@ impl Kept {
         Ok(self.keep(ready.map_or(index, Arc::new)))
     }
 
-    /// The same with all that is being prepared: to wait for it is faster than to sort
-    /// all changes of a large trace.
+    /// The index, once it is prepared. Waiting for it is faster than sorting all changes of a large trace.
     pub(super) fn prepared(&mut self, index: Arc<Index>, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
         while let Some(preparing) = &self.preparing {
             match preparing.done.recv_timeout(PATIENCE) {
@@ -241,7 +240,7 @@ impl Kept {
         self.types.get(names, || Types::of(trace, names, cancel))
     }
 
-    /// The sites as folding orders them, as far as the names go. A document folds in one way, or not at all.
+    /// The sites in the order of folding, as far as the names go. A document uses one kind of folding, or none.
     pub(super) fn trimmed(
         &mut self,
         trace: &Trace,
@@ -252,7 +251,7 @@ impl Kept {
         self.trimmed.get(names, || Trimmed::of(trace, names, fold, cancel))
     }
 
-    /// A number that changes with the names.
+    /// A number that changes whenever the names change.
     pub(super) fn names_turn(&mut self, names: &Arc<Names>) -> u64 {
         let (known, turn) = &mut self.named;
         if known.as_ref().is_none_or(|known| !Arc::ptr_eq(known, names)) {
@@ -285,7 +284,7 @@ impl Kept {
         self.tags.get(&functions, || tags(&functions, cancel))
     }
 
-    /// The functions of those who freed.
+    /// The functions that freed memory.
     pub(super) fn freeing_functions(
         &mut self,
         trace: &Trace,
@@ -304,7 +303,7 @@ impl Kept {
         Ok(functions)
     }
 
-    /// The functions of processor samples.
+    /// The functions of CPU samples.
     pub(super) fn sampled_functions(
         &mut self,
         trace: &Trace,
@@ -331,7 +330,7 @@ impl Kept {
         Ok(groups)
     }
 
-    /// A tree over the functions of who allocated, of who freed, or of samples.
+    /// A tree over the functions that allocated, that freed, or of samples.
     pub(super) fn forest(
         &mut self,
         functions: &Arc<Functions>,
@@ -353,7 +352,7 @@ impl Kept {
         Ok(forest)
     }
 
-    /// The rows that filters leave; `None` if that is all.
+    /// The rows that pass the filters; `None` if all do.
     pub(super) fn rows(
         &mut self,
         trace: &Trace,
@@ -372,7 +371,7 @@ impl Kept {
         Ok(rows)
     }
 
-    /// Which rows a query is about.
+    /// The rows that a query is about.
     pub(super) fn rows_of(&mut self, query: &Query) -> Rows {
         let names = query.filters.need_names().then(|| self.names_turn(&query.names));
         Rows { scope: query.filters.scope(query.interval), names }

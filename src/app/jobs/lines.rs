@@ -1,4 +1,4 @@
-//! The lines of the graph: which sites each is made of.
+//! The lines of the graph, and the sites that each one covers.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::query::{
 };
 use crate::units::Layer;
 
-/// Types and functions of which lines are looked at for the largest peaks, and lines of types.
+/// Number of types and functions whose lines are compared to find the largest peaks, and of lines of types.
 const CANDIDATES: usize = 32;
 const TYPE_LINES: usize = 8;
 
-/// What all lines of a graph have in common.
+/// The data that all lines of a graph share.
 pub(super) struct Lines<'a> {
     pub(super) index: &'a Index,
     pub(super) sums: &'a Totals,
@@ -27,13 +27,13 @@ pub(super) struct Lines<'a> {
     pub(super) cancel: &'a Cancel,
 }
 
-/// Lines, and what each is of.
+/// Lines, each with its subject.
 type Drawn<K> = Result<Vec<(K, Series)>, Cancelled>;
 
-/// Lines that are drawn in one go: no site is in two of them.
+/// Lines that are drawn in one pass: no site belongs to two of them.
 type Sheet = (Vec<LineOf>, SeriesOf);
 
-/// What the lines of a query have to do with, beside sites.
+/// The groupings of sites that the lines of a query need.
 #[derive(Default)]
 pub(super) struct Grouped {
     pub(super) types: Option<Arc<Types>>,
@@ -41,7 +41,7 @@ pub(super) struct Grouped {
 }
 
 impl Grouped {
-    /// As far as the query needs it.
+    /// Makes the groupings that the query needs.
     pub(super) fn for_query(query: &Query, ground: &mut Ground<'_>) -> Result<Self, Cancelled> {
         let are_opened = |to: Parts| shows_lanes(query) && query.lanes.iter().any(|lane| lane.opened == Some(to));
         let needs_types = query.split != Split::Sources || are_opened(Parts::Types);
@@ -61,7 +61,7 @@ fn shows_lanes(query: &Query) -> bool {
 }
 
 impl Lines<'_> {
-    /// The lines that a query wants.
+    /// The lines that a query requests.
     pub(super) fn of(&self, query: &Query, grouped: &Grouped) -> Drawn<LineOf> {
         match (query.split, &grouped.types) {
             (Split::Types, Some(types)) => return self.types(types),
@@ -80,8 +80,9 @@ impl Lines<'_> {
         Ok(lines)
     }
 
-    /// The same where they take long and one look at the rows tells enough to be shown till they
-    /// are there. Not of types, of which only the true lines tell which are largest.
+    /// Coarse lines for display until the exact ones are ready, if those take long and a quick look at
+    /// the rows is good enough. There are none for types, because only exact lines tell which types are
+    /// largest.
     pub(super) fn coarse(&self, query: &Query) -> Result<Option<Vec<(LineOf, Series)>>, Cancelled> {
         if query.split != Split::Sources {
             return Ok(None);
@@ -98,13 +99,13 @@ impl Lines<'_> {
         Ok(Some(lines))
     }
 
-    /// The lines of sources, by how they are drawn.
+    /// The lines of sources, in groups that are drawn together.
     fn sheets(&self, query: &Query) -> Vec<Sheet> {
         if !shows_lanes(query) {
             return vec![self.sheet_of_heaps(&query.heaps)];
         }
         let heaps: Vec<HeapId> = query.lanes.iter().flat_map(|lane| &lane.heaps).copied().collect();
-        // What each single heap does is known of all blocks; of others it is made once.
+        // Lines of single heaps are known from all blocks; lines of several heaps are computed once.
         let (single, several): (Vec<&Lane>, Vec<&Lane>) = query.lanes.iter().partition(|lane| lane.only.is_some());
         let sheet = |lanes: Vec<&Lane>| self.sheet_of_layers(&lanes.into_iter().map(|lane| lane.of).collect::<Vec<_>>());
         let sheets = [sheet(single), sheet(several), self.sheet_of_heaps(&heaps)];
@@ -131,7 +132,7 @@ impl Lines<'_> {
         (lines, of)
     }
 
-    /// What a lane is opened to, but for heaps: the largest types or functions of it.
+    /// The lines of an expanded lane's largest types or functions; lines of heaps are made elsewhere.
     fn parts(&self, lane: &Lane, grouped: &Grouped) -> Drawn<LineOf> {
         let trace = self.index.trace();
         let name = |name: Arc<str>| LineOf::Part(lane.of.0, lane.of.1, name);
@@ -151,7 +152,7 @@ impl Lines<'_> {
         }
     }
 
-    /// The functions that allocate what is largest at some time.
+    /// The functions whose allocations have the highest peaks.
     fn functions(&self, functions: &Functions) -> Drawn<Arc<str>> {
         let of_site = |site: SiteId| functions.function(functions.responsible(site)).filter(|_| self.mask.classes(site) != 0);
         let mut sizes = vec![0u64; functions.len()];
@@ -177,7 +178,7 @@ impl Lines<'_> {
         Ok(lines.into_iter().map(|(group, line)| (LineOf::Type(group.key), line)).collect())
     }
 
-    /// The largest types of a layer, the largest at the bottom, and on them all others.
+    /// The largest types of a layer, the largest at the bottom, and all others on top.
     fn stack(&self, types: &Types, layer: Layer) -> Drawn<LineOf> {
         let largest = self.largest(types, TYPE_LINES, |group| group.key.layer == layer)?;
         let groups: Vec<TypeGroup> = largest.into_iter().map(|(group, _)| group).collect();
@@ -189,7 +190,7 @@ impl Lines<'_> {
         Ok(named.chain(others).zip(lines).collect())
     }
 
-    /// Those with the highest peaks among the types of which there is most.
+    /// The types with the highest peaks, among those with the largest sizes.
     fn largest(&self, types: &Types, most: usize, is_wanted: impl Fn(&TypeGroup) -> bool) -> Drawn<TypeGroup> {
         let by_size = Sort { column: Column::Size, descending: true };
         let mut groups = types.groups(self.sums, self.mask, by_size);

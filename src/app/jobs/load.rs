@@ -1,4 +1,4 @@
-//! One load on a thread of its own: what it tells, and what it is told.
+//! One load on a thread of its own, with its messages and its controls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,20 +16,20 @@ use crate::model::Trace;
 use crate::panics;
 use crate::paths::Reading;
 
-/// What a load tells.
+/// A message of a load.
 #[derive(Debug)]
 pub enum LoadEvent {
     /// The trace so far, or the complete one.
     Trace(Arc<Trace>),
-    /// The trace needs more memory than may be used; the load waits for a choice.
+    /// The trace needs more memory than allowed; the load waits for a choice.
     TooLarge(TooLarge),
     /// The files are of several captures; none of them is loaded.
     Apart(Vec<Part>),
-    /// Nothing could be read, or the load broke.
+    /// Nothing could be read, or the load panicked.
     Failed(Failure),
 }
 
-/// What a trace needs, and what may be used.
+/// The memory that a trace needs, and how much may be used.
 #[derive(Clone, Debug)]
 pub struct TooLarge {
     pub estimate: Arc<Estimate>,
@@ -37,17 +37,17 @@ pub struct TooLarge {
     pub budget: u64,
 }
 
-/// A load that is running. Dropping it stops it.
+/// A running load. Dropping it stops the load.
 #[derive(Debug)]
 pub struct LoadJob {
     pub id: JobId,
     pub inputs: Vec<Input>,
-    /// Keeps them from being written over.
+    /// Protects the input files from being overwritten.
     pub reading: Arc<Reading>,
     pub pace: Pace,
-    /// Whose events it makes marks.
+    /// Providers whose events become marks.
     pub marks: Vec<String>,
-    /// The document whose trace is loaded again, and gives way at the end.
+    /// The document whose trace is loaded again; it is replaced at the end of the load.
     pub replaces: Option<JobId>,
     shared: Arc<Progress>,
     events: Receiver<LoadEvent>,
@@ -62,15 +62,15 @@ struct Progress {
     done: AtomicU64,
     total: AtomicU64,
     stop: AtomicBool,
-    /// Whether a followed capture shall end with what is there.
+    /// Whether to stop following a capture, and complete what has been read.
     ends: AtomicBool,
-    /// Whether the window has shown the last publication and wants the next.
+    /// Whether the window has shown the last publication and wants the next one.
     wants_trace: AtomicBool,
 }
 
 impl LoadJob {
-    /// Begins to load at a pace; a trace may use about `budget` bytes. Folders of recordings
-    /// are followed. Events of the providers `marks` are marks.
+    /// Starts to load at a pace; the trace may use about `budget` bytes. Folders of recordings are
+    /// followed. Events of the providers `marks` become marks.
     pub fn start(ctx: egui::Context, inputs: Vec<Input>, budget: u64, pace: Pace, marks: Vec<String>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let (send, events) = channel();
@@ -113,14 +113,14 @@ impl LoadJob {
                 Err(caught) => Some(LoadEvent::Failed(Failure::internal("the loading", &inputs, &caught))),
             };
             if let Some(event) = event {
-                let _ = send.send(event); // nobody listens any more once the job is dropped
+                let _ = send.send(event); // the receiver is gone once the job is dropped
             }
             ctx.request_repaint();
         });
         job
     }
 
-    /// It takes the place of a document's trace.
+    /// Makes the result replace the trace of a document.
     pub fn in_place_of(mut self, document: JobId) -> Self {
         self.replaces = Some(document);
         self
@@ -130,12 +130,12 @@ impl LoadJob {
         self.events.try_iter().collect()
     }
 
-    /// Tells what to load of a trace that needs too much memory.
+    /// Chooses what to load of a trace that needs too much memory.
     pub fn choose(&self, scope: Scope) {
         let _ = self.choice.send(scope); // the worker listens as long as it waits
     }
 
-    /// Asks for the next publication of the growing trace, unless it is held.
+    /// Requests the next publication of a growing trace, unless it is held.
     pub fn want_trace(&self) {
         if self.is_held {
             return;
@@ -143,12 +143,12 @@ impl LoadJob {
         self.shared.wants_trace.store(true, Ordering::Relaxed);
     }
 
-    /// The player, if the capture is played.
+    /// The player, if the capture is replayed.
     pub fn player(&self) -> Option<&Player> {
         self.player.as_ref()
     }
 
-    /// Holds what is shown where it is, or lets it go on. What is recorded is read meanwhile.
+    /// Pauses or resumes the display. A capture that is being recorded is still read meanwhile.
     pub fn toggle_pause(&mut self) {
         match &mut self.player {
             Some(player) => player.change(PlayerChange::Pause(!player.is_paused())),
@@ -156,28 +156,28 @@ impl LoadJob {
         }
     }
 
-    /// Whether a followed capture is held.
+    /// Whether a followed capture is paused.
     pub fn is_held(&self) -> bool {
         self.is_held
     }
 
-    /// Whether what is shown keeps up with something: a file loads all the faster for
-    /// few looks at it.
+    /// Whether the display keeps up with a capture that is replayed or recorded. A plain file loads
+    /// faster if it is displayed less often.
     pub fn is_live(&self) -> bool {
         self.is_followed || self.player.is_some()
     }
 
-    /// Whether the capture is still being recorded, as far as anybody knows.
+    /// Whether the capture is still being recorded, as far as is known.
     pub fn is_followed(&self) -> bool {
         self.is_followed
     }
 
-    /// Ends a followed capture with what is there.
+    /// Stops following a capture, and keeps what has been read.
     pub fn end_following(&self) {
         self.shared.ends.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it has only to be put in order any more.
+    /// Whether it is in its last phase, where only sorting remains.
     pub fn is_ending(&self) -> bool {
         self.shared.ends.load(Ordering::Relaxed)
     }
@@ -191,7 +191,7 @@ impl LoadJob {
         self.player.iter_mut().for_each(|player| player.change(change));
     }
 
-    /// Part that is done, 0 to 1.
+    /// Progress of the load, 0 to 1.
     pub fn progress(&self) -> f32 {
         let total = self.shared.total.load(Ordering::Relaxed).max(1);
         self.shared.done.load(Ordering::Relaxed) as f32 / total as f32
@@ -210,7 +210,7 @@ fn run_load(
     chosen: &Receiver<Scope>,
     mut watch: Watcher,
 ) -> Result<Option<Trace>, String> {
-    // Expanding an archive is the first half of the work.
+    // If archives are expanded, that counts as the first half of the work.
     let mut expanded = false;
     let opened = Capture::open_all(inputs, &mut |done, total| {
         expanded = true;
@@ -243,8 +243,7 @@ fn run_follow(inputs: &[Input], (budget, marks): (u64, &[String]), mut watch: Wa
     }
 }
 
-/// Everything if there is room for it, else what the user chooses; `None` if the
-/// load was given up.
+/// Everything if it fits into memory, else the user's choice; `None` if the load was stopped.
 fn scope(capture: &Capture, budget: u64, chosen: &Receiver<Scope>, watch: &Watcher) -> Option<Scope> {
     if capture.surely_fits(budget) {
         return Some(Scope::default());

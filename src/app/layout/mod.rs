@@ -1,8 +1,8 @@
-//! Where the parts of the window stand: moved, split and put behind each other by the user
-//! (`egui_tiles`), chosen from presets, kept in the settings as a [`Shape`].
+//! The layout of the window's parts: the user moves, splits and stacks them (`egui_tiles`) or chooses a
+//! preset; the settings keep it as a [`Shape`].
 //!
-//! Every part is there exactly once, whatever a file says: what is named twice or is not known
-//! is left out, what is missing comes to the others. Cost: a look at some twenty tiles a frame.
+//! Every part appears exactly once, whatever a file says: duplicates and unknown parts are left out,
+//! and missing parts are added to the others. Cost: a look at some twenty tiles a frame.
 
 mod shape;
 
@@ -19,31 +19,31 @@ pub enum Part {
     Sources,
     /// The graph and its overview.
     Graph,
-    /// What has a tab.
+    /// A table, a chart or another page with a tab.
     Tab(Tab),
 }
 
-/// Where all parts stand.
+/// The layout of all parts.
 pub struct Layout {
     pub tree: Tree<Part>,
-    /// How wide it was drawn last.
+    /// The width at which it was drawn last.
     width: Option<f32>,
-    /// The width that the sources are to have before they are drawn.
+    /// The width to give the list of sources before the next drawing.
     wanted: Option<f32>,
-    /// The tab that its bar is to be scrolled to, and in how many frames still.
+    /// The tab to scroll into view, and the number of frames left for it.
     pub reveal: Option<(Tab, u8)>,
 }
 
-/// Frames in which a tab is sought that its bar hides; arrows come and go while it is scrolled.
+/// Frames in which a hidden tab is scrolled into view; arrows appear and disappear meanwhile.
 pub const FRAMES: u8 = 8;
 
-/// Shapes in shapes at most; nobody drags that far.
+/// Maximum nesting of shapes; nobody drags that deep.
 const DEEPEST: usize = 12;
 
 /// The width of the sources before the user changes it, in points.
 const SOURCES_WIDTH: f32 = 290.0;
 
-/// A width that the list of sources can have, next to one that a file says.
+/// A width that the list of sources can have, closest to the one in a file.
 pub fn bounded_width(width: f32) -> f32 {
     const NARROWEST: f32 = 100.0;
     const WIDEST: f32 = 4_000.0;
@@ -51,7 +51,7 @@ pub fn bounded_width(width: f32) -> f32 {
 }
 
 impl Layout {
-    /// As it is written down, or else as for a first look; the list of sources so wide.
+    /// Restores a saved layout, or uses the preset for a first look, with this width of the list of sources.
     pub fn new(shape: Option<&Shape>, sources: Option<f32>) -> Self {
         let first = Preset::FirstLook.shape();
         let mut layout = Self { tree: Tree::empty(id()), width: None, wanted: None, reveal: None };
@@ -60,14 +60,13 @@ impl Layout {
         layout
     }
 
-    /// Puts all parts where a preset has them.
+    /// Arranges all parts as in a preset.
     pub fn choose(&mut self, preset: Preset) {
         let shape = preset.shape();
         self.build(&shape);
     }
 
-    /// Whether all parts stand where a preset has them, however large they are and whatever is
-    /// in front.
+    /// Whether all parts are arranged as in a preset, whatever their sizes and whichever tabs are in front.
     pub fn is(&self, preset: Preset) -> bool {
         self.shape().is_some_and(|shape| has_parts_of(&shape, &preset.shape()))
     }
@@ -92,7 +91,7 @@ impl Layout {
             }
             (None, ..) => tiles.insert_tab_tile(tabs),
         };
-        // Sources and graph, if they are missing, stand before everything.
+        // Sources and graph, if they are missing, are put before all others.
         let root = missing.into_iter().rev().fold(root, |root, part| {
             let pane = tiles.insert_pane(part);
             let (dir, share) = if part == Part::Sources { (LinearDir::Horizontal, 0.22) } else { (LinearDir::Vertical, 0.46) };
@@ -103,17 +102,17 @@ impl Layout {
         (self.width, self.wanted) = (None, None);
     }
 
-    /// As it can be written down.
+    /// The layout as a shape that can be saved.
     pub fn shape(&self) -> Option<Shape> {
         shape_of(&self.tree.tiles, self.tree.root?)
     }
 
-    /// The tiles, while they are drawn.
+    /// Takes the tiles out while they are drawn.
     pub fn take_tree(&mut self) -> Tree<Part> {
         std::mem::replace(&mut self.tree, Tree::empty(id()))
     }
 
-    /// What can be seen, from left to right and top to bottom as far as that is known.
+    /// The visible tabs, from left to right and top to bottom as far as their places are known.
     pub fn in_sight(&self) -> Vec<Tab> {
         let tile = |id: TileId| {
             let rect = self.tree.tiles.rect(id).map(|rect| (rect.top() as i32, rect.left() as i32));
@@ -127,7 +126,7 @@ impl Layout {
         seen.into_iter().map(|(.., tab)| tab).collect()
     }
 
-    /// The tab that a trace shows that is opened now.
+    /// The tab to activate for a newly opened trace.
     pub fn first_in_sight(&self) -> Option<Tab> {
         self.in_sight().first().copied()
     }
@@ -138,19 +137,19 @@ impl Layout {
         self.tree.make_active(|_, tile| matches!(tile, Tile::Pane(Part::Tab(this)) if *this == tab));
     }
 
-    /// Whether a part is there to be seen.
+    /// Whether a part is shown.
     pub fn has(&self, part: Part) -> bool {
         self.tree.tiles.find_pane(&part).is_some_and(|id| self.tree.is_visible(id))
     }
 
-    /// Shows a part or not; it keeps its place.
+    /// Shows or hides a part; it keeps its place.
     pub fn set_shown(&mut self, part: Part, shown: bool) {
         if let Some(id) = self.tree.tiles.find_pane(&part) {
             self.tree.set_visible(id, shown);
         }
     }
 
-    /// Before it is drawn so wide: the sources keep their width, whatever the window has.
+    /// Prepares for drawing at a width: the list of sources keeps its width when the window is resized.
     pub fn fit(&mut self, width: f32) {
         let before = self.width.replace(width);
         if before == Some(width) {
@@ -169,13 +168,13 @@ impl Layout {
         }
     }
 
-    /// The width of the list of sources, in points, where it stands beside something.
+    /// The width of the list of sources in points, if it stands beside another part.
     pub fn sources_width(&self) -> Option<f32> {
         let (_, own) = self.row_of_sources()?;
         self.tree.tiles.rect(own).map(|rect| rect.width()).or(self.wanted)
     }
 
-    /// The row in which the sources stand, and what of it they are in.
+    /// The row that contains the list of sources, and the row's child with it.
     fn row_of_sources(&self) -> Option<(TileId, TileId)> {
         let tiles = &self.tree.tiles;
         let mut own = tiles.find_pane(&Part::Sources)?;
@@ -194,7 +193,7 @@ fn id() -> Id {
     Id::unique("layout")
 }
 
-/// Tabs stay where there is only one: they say what a part is.
+/// A single part keeps its tab, which says what it is.
 pub const SIMPLE: SimplificationOptions = SimplificationOptions {
     prune_single_child_tabs: false,
     all_panes_must_have_tabs: true,
@@ -205,7 +204,7 @@ pub const SIMPLE: SimplificationOptions = SimplificationOptions {
     flatten_tabs_in_tabs: true,
 };
 
-/// Adds what a shape says, as far as it is still missing.
+/// Adds the parts of a shape that are still missing.
 fn add(tiles: &mut Tiles<Part>, shape: &Shape, missing: &mut Vec<Part>, depth: usize) -> Option<TileId> {
     if depth > DEEPEST {
         return None;
@@ -242,7 +241,7 @@ fn add(tiles: &mut Tiles<Part>, shape: &Shape, missing: &mut Vec<Part>, depth: u
     }
 }
 
-/// Where most tabs are.
+/// The tab container with the most tabs.
 fn most_tabs(tiles: &Tiles<Part>) -> Option<TileId> {
     let tabs = tiles.iter().filter_map(|(id, tile)| match tile {
         Tile::Container(Container::Tabs(tabs)) => Some((tabs.children.len(), *id)),
@@ -263,7 +262,7 @@ fn shape_of(tiles: &Tiles<Part>, id: TileId) -> Option<Shape> {
         }
         Tile::Container(Container::Tabs(tabs)) => {
             let of: Vec<Shape> = tabs.children.iter().filter_map(|&child| shape_of(tiles, child)).collect();
-            // One behind nothing.
+            // A tab container around a single other container.
             if let [only] = &of[..]
                 && !matches!(only, Shape::Part(_))
             {
@@ -287,7 +286,7 @@ fn has_parts_of(a: &Shape, b: &Shape) -> bool {
         (Shape::Tabs { of: a, .. }, Shape::Tabs { of: b, .. }) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| has_parts_of(a, b))
         }
-        // What stands alone has tabs, or none.
+        // A single part may have a tab or none.
         (Shape::Tabs { of, .. }, part @ Shape::Part(_)) | (part @ Shape::Part(_), Shape::Tabs { of, .. }) => {
             matches!(&of[..], [only] if only == part)
         }

@@ -1,5 +1,5 @@
-//! How the parts of the window stand, as it is written down: names and shares, nothing that
-//! changes from run to run. Presets are such shapes, and so is what the settings keep.
+//! The layout of the window's parts as it is saved: names and shares, nothing that changes from run to
+//! run. Presets and the layout in the settings are such shapes.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::Part;
 use crate::app::state::ids::Tab;
 use crate::app::state::ids::ViewId;
 
-/// Parts and how they stand to each other.
+/// Parts and their arrangement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shape {
@@ -21,34 +21,34 @@ pub enum Shape {
     Tabs {
         /// From left to right.
         of: Vec<Shape>,
-        /// Which is in front.
+        /// Index of the tab in front.
         front: usize,
     },
 }
 
-/// What a part gets of the room.
+/// A shape with its share of the space.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Share {
-    /// Beside those of the others.
+    /// The share, in relation to those of its neighbours.
     pub share: f32,
-    /// What gets it.
+    /// The shape.
     pub of: Shape,
 }
 
 /// Layouts to choose from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Preset {
-    /// All tables behind each other.
+    /// All tables in tabs of one container.
     FirstLook,
-    /// What stays, and since when.
+    /// For leaks: which memory stays, and since when.
     Leak,
-    /// What a moment is made of.
+    /// For spikes: the contents of memory at one moment.
     Spike,
-    /// The graph as large as the table, which has the width of the window.
+    /// As in WPA: the graph and the table below it have equal heights, and the table the window's full width.
     Wpa,
     /// Two intervals or traces side by side with the stacks.
     Compare,
-    /// What was allocated, and what ran meanwhile.
+    /// For allocations, and for the code that ran meanwhile.
     Flames,
 }
 
@@ -56,7 +56,7 @@ impl Preset {
     /// In the order of the menu.
     pub const ALL: [Self; 6] = [Self::FirstLook, Self::Leak, Self::Spike, Self::Wpa, Self::Compare, Self::Flames];
 
-    /// What the menu says.
+    /// The name in the menu.
     pub fn name(self) -> &'static str {
         match self {
             Self::FirstLook => "First look",
@@ -68,7 +68,7 @@ impl Preset {
         }
     }
 
-    /// What it is for.
+    /// The purpose of the preset.
     pub fn hint(self) -> &'static str {
         match self {
             Self::FirstLook => "All tables behind each other below the graph",
@@ -82,12 +82,12 @@ impl Preset {
         }
     }
 
-    /// What is in front whatever was before.
+    /// The tab that the preset brings to the front, whichever was in front before.
     pub fn front(self) -> Option<ViewId> {
         (self == Self::Flames).then_some(ViewId::Flame)
     }
 
-    /// How its parts stand.
+    /// The arrangement of its parts.
     pub fn shape(self) -> Shape {
         use ViewId::{Allocations, Compare, Flame, FreedBy, Generations, Histograms, Processors, Types};
         let all: Vec<Tab> = Tab::all().collect();
@@ -125,7 +125,7 @@ impl Preset {
 }
 
 impl Part {
-    /// The name in layouts on disk, which never changes.
+    /// The name in saved layouts, which never changes.
     pub fn key(self) -> &'static str {
         match self {
             Self::Sources => "Sources",

@@ -38,7 +38,7 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
     }
 }
 
-/// Why, and where that is kept; whether Enter was pressed.
+/// The fields for the reason and for the file that stores it. Returns whether Enter was pressed.
 fn fields(finding: &mut Accepted, file: &mut String, ui: &mut Ui) -> bool {
     ui.label("Why?");
     let reason = TextEdit::singleline(&mut finding.reason).hint_text("a cache of textures, at most 200 MB");

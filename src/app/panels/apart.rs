@@ -1,4 +1,4 @@
-//! The bar that says that files given together are of several captures, and offers to compare these.
+//! The bar that says that files given together are of several captures, and offers to compare them.
 
 use eframe::egui::{self, Ui};
 

@@ -1,4 +1,4 @@
-//! The dialog before a recording: of whom, what, and how much of it.
+//! The dialog for a recording: which programs, which data, and how much of it.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const COLUMNS: [ListColumn; 5] = [
     ListColumn::text("User", "Whose it is", 120.0),
 ];
 
-/// What a ring can keep, in minutes.
+/// Lengths of the ring buffer to choose from, in minutes.
 const RINGS: [u64; 5] = [1, 2, 5, 15, 60];
 
 pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
@@ -32,7 +32,7 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         let mut form = attach.form.clone();
         ways(&mut form, ui);
         ui.add_space(4.0);
-        // Whatever is around the list takes about so much.
+        // Approximate height of everything around the list.
         let height = (screen.height() - 374.0 - STOP_ROW * rows_of(&form)).clamp(90.0, 330.0);
         match form.way {
             Way::Running => programs(attach, &mut form, height, commands, ui),
@@ -227,17 +227,17 @@ fn beside_memory(form: &mut Form, ui: &mut Ui) {
     });
 }
 
-/// Points that a row of conditions takes, and how many stand in one.
+/// Height of a row of conditions in points, and number of conditions in a row.
 const STOP_ROW: f32 = 26.0;
 const STOPS_A_ROW: usize = 2;
 
 /// Rows of conditions beyond the first.
 fn rows_of(form: &Form) -> f32 {
-    // The button to add one stands behind the last.
+    // The button that adds one follows the last.
     (form.stops.len() / STOPS_A_ROW) as f32
 }
 
-/// What ends the recording by itself.
+/// The conditions that end the recording by themselves.
 fn stops(form: &mut Form, ui: &mut Ui) {
     let mut gone = None;
     let last = form.stops.len();
@@ -279,7 +279,7 @@ fn add_stop(stops: &mut Vec<StopField>, ui: &mut Ui) {
     );
 }
 
-/// One condition; whether it is to go.
+/// One condition; returns whether to remove it.
 fn condition(stop: &mut StopField, at: usize, ui: &mut Ui) -> bool {
     const NUMBER: f32 = 70.0;
     let measure = stop.measure;
@@ -324,16 +324,15 @@ fn explained(measure: Measure) -> &'static str {
     }
 }
 
-/// Bytes of an allocation and its free in a trace, without and with the stack of each
-/// (`events` layouts; a stack of 30 frames).
+/// Bytes of an allocation, its free and the stack of each in a trace (`events` layouts; a stack of 30 frames).
 const ALLOCATION: u64 = 64;
 const FREE: u64 = 56;
 const STACK: u64 = 280;
 
-/// What is to be expected, since nobody knows how much the program allocates.
-/// What `capture::properties::most_buffer_memory` allows.
+/// The limit that `capture::properties::most_buffer_memory` sets.
 const BUFFERS: &str = "Windows buffers events in up to 2 GB of memory, or 1/8 of the machine's memory if that is less.";
 
+/// The amount of data to expect, in examples, since the program's rate of allocation is not known.
 fn volume(form: &Form) -> String {
     if !(form.what.heap || form.what.trackers) {
         return "Commit alone is little: some KB to MB a second.".to_owned();

@@ -13,8 +13,8 @@ pub struct Brush {
     pub ended: bool,
 }
 
-/// The drag on a widget, if it is long enough not to be a click. The release counts
-/// too: a fast hand moves and releases within one frame.
+/// The drag on a widget, if it is too long for a click. The release counts too: a fast user moves and
+/// releases within one frame.
 pub fn brush(ui: &Ui, response: &egui::Response) -> Option<Brush> {
     let id = response.id.with("drag origin");
     if response.drag_started_by(PointerButton::Primary)
@@ -26,7 +26,7 @@ pub fn brush(ui: &Ui, response: &egui::Response) -> Option<Brush> {
     if !ended && !response.dragged_by(PointerButton::Primary) {
         return None;
     }
-    // The origin is kept: after the release egui no longer knows it.
+    // The origin is kept, because egui no longer knows it after the release.
     let from = ui.data(|data| data.get_temp::<f32>(id))?;
     let to = response.interact_pointer_pos().or_else(|| ui.input(|i| i.pointer.latest_pos()))?.x;
     ((from - to).abs() >= 3.0).then_some(Brush { from, to, ended })

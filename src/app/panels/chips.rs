@@ -1,5 +1,4 @@
-//! The filters as chips: what each says, a click that turns it round, a cross that takes it
-//! away.
+//! The filters as chips: each has its words, a click that inverts it, and a cross that removes it.
 
 use eframe::egui::{self, Button, RichText};
 
@@ -10,7 +9,7 @@ use crate::model::NodeId;
 use crate::query::{ImpactingType, Key, LifetimeClass, Path, Recorded, Words, heap_label, layer_label};
 use crate::symbols::Names;
 
-/// Characters of a chip.
+/// Maximum length of a chip's text in characters.
 const LONGEST: usize = 64;
 
 pub fn show(document: &Document, commands: &mut Commands, ui: &mut egui::Ui) {
@@ -34,7 +33,7 @@ pub fn show(document: &Document, commands: &mut Commands, ui: &mut egui::Ui) {
     }
 }
 
-/// The end of a long path says most.
+/// Cuts the start of a long path, because its end says most.
 fn shortened(words: &str) -> String {
     let count = words.chars().count();
     match count > LONGEST {
@@ -68,7 +67,7 @@ fn node(document: &Document, path: &Path) -> String {
         Key::Heap(heap) => heap_label(trace.heap(heap)),
         Key::Impacting(kind) => match (words, kind) {
             (Words::Wpa, _) => kind.name().to_owned(),
-            // Both classes of it: either can be the larger one.
+            // Both of its lifetime classes: either can be the larger one.
             (Words::Plain, ImpactingType::Impacting) => "Grew or shrank (Impacting)".to_owned(),
             (Words::Plain, _) => kind.words(0).to_owned(),
         },
@@ -86,7 +85,7 @@ fn node(document: &Document, path: &Path) -> String {
         }
         Key::Row(row) => format!("{:#x}", trace.rows.get(row).address),
     };
-    // A heap names its layer, and in plain words a class names its type.
+    // A heap's name includes its layer, and in plain words a class's name includes its type.
     let has_heap = path.iter().any(|k| matches!(k, Key::Heap(_)));
     let has_class = words == Words::Plain && path.iter().any(|k| matches!(k, Key::Class(_)));
     let is_told = |k: &&Key| !(has_heap && matches!(k, Key::Layer(_)) || has_class && matches!(k, Key::Impacting(_)));

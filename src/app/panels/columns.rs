@@ -1,5 +1,4 @@
-//! What the columns of tables are called and mean, and how their numbers look: the same in
-//! every view.
+//! Titles and explanations of the tables' columns, and the format of their numbers: the same in every view.
 
 use eframe::egui;
 
@@ -32,7 +31,7 @@ pub fn title(column: Column) -> &'static str {
     }
 }
 
-/// What a column's number means.
+/// The meaning of a column.
 pub fn explanation(column: Column) -> &'static str {
     match column {
         Column::Name => {
@@ -58,7 +57,7 @@ pub fn explanation(column: Column) -> &'static str {
     }
 }
 
-/// The same as a column of a list.
+/// A column as one of a list.
 pub fn list_column(column: Column) -> ListColumn {
     let (title, hint) = (title(column), explanation(column));
     ListColumn::number(
@@ -80,8 +79,7 @@ pub fn list_column(column: Column) -> ListColumn {
     )
 }
 
-/// What a cell of a column says that is about numbers; the peak comes apart, if it is there yet, and so does the
-/// number of frames, if there are any.
+/// The value of a cell with a number. The peak and the number of frames are passed separately, if they are known.
 pub fn value(column: Column, n: &Numbers, peak: Option<u64>, frames: Option<u64>) -> Value {
     let average = |sum: u64| frames.filter(|&frames| frames > 0).map(|frames| sum as f64 / frames as f64);
     match column {
@@ -97,20 +95,20 @@ pub fn value(column: Column, n: &Numbers, peak: Option<u64>, frames: Option<u64>
     }
 }
 
-/// Whether a column says something of its own in an interval. At an instant nothing changes, and all sizes are what is
-/// alive then.
+/// Whether a column shows something of its own in an interval. At an instant nothing changes, and all
+/// sizes equal the one alive then.
 pub fn says_something(column: Column, interval: Interval) -> bool {
     let is_doubled = matches!(column, Column::Impacting | Column::Size | Column::OutstandingFrom | Column::Peak);
     !interval.is_empty() || !(is_doubled || column.is_per_frame())
 }
 
-/// Whether a table of an interval shows a column. What is alive at an instant is always shown.
+/// Whether a table of an interval shows a column. The size alive at an instant is always shown.
 pub fn is_shown(column: Column, interval: Interval, settings: &Settings) -> bool {
     let is_needed = interval.is_empty() && column == Column::OutstandingTo;
     is_needed || (settings.shows(column) && says_something(column, interval))
 }
 
-/// What the numbers of each layer are parts of; layers are never added.
+/// The totals of each layer, of which numbers are shares; layers are never added.
 #[derive(Clone, Debug, Default)]
 pub struct Wholes([u64; Layer::ALL.len()]);
 

@@ -1,8 +1,8 @@
-//! Counters on the graph and in the list of sources: thin lines on a scale of their
-//! own where that of the heaps does not suit them.
+//! Counters on the graph and in the list of sources: thin lines, with a scale of their own if that of
+//! the heaps does not suit them.
 //!
-//! The second scale is a power of two times the first, so both share the grid
-//! lines, and both read round numbers of bytes.
+//! The second scale is a power of two times the first, so that both share the grid lines and both have
+//! round numbers of bytes.
 
 use eframe::egui::{self, Align2, FontId, Pos2, Rect, Sense, Shape, Stroke, Ui};
 use egui_plot::{AxisHints, GridMark, HPlacement, PlotPoint, PlotTransform};
@@ -22,13 +22,13 @@ use crate::units::Ticks;
 pub struct Scales {
     /// Upper end of the graph, in bytes of the heaps' scale.
     pub top: f64,
-    /// Bytes of a counter for each byte of that scale; a power of two.
+    /// Bytes of a counter per byte of the heaps' scale; a power of two.
     pub counter_factor: f64,
 }
 
 impl Scales {
-    /// The highest lines and some air; the counters' scale is another only if they
-    /// would not fit into that of the heaps, or lie at its bottom.
+    /// Scales with some space above the highest lines. Counters have a scale of their own only if they
+    /// would not fit the heaps' scale, or lie at its bottom.
     pub fn of(document: &Document) -> Self {
         let peak = document.answers.graph.as_ref().map_or(0, Graph::peak);
         let counters = document.counters.lines().iter().map(|line| line.line.peak).max().unwrap_or(0);
@@ -47,8 +47,7 @@ impl Scales {
         Self { top: top(peak), counter_factor }
     }
 
-    /// The axes: that of the heaps at the left, of so many points, and that of the counters at the
-    /// right if it is another.
+    /// The axes: the heaps' at the left, this many points wide; and the counters' at the right, if it is a different one.
     pub fn axes(self, left: f32, color: egui::Color32) -> Vec<AxisHints<'static>> {
         let left = AxisHints::new_y().label("").min_thickness(left).formatter(|mark, _| bytes_mark(mark.value));
         let mut axes = vec![left];
@@ -80,13 +79,13 @@ pub fn paint(document: &Document, scales: Scales, transform: &PlotTransform, ui:
     }
 }
 
-/// What the counters read at a moment: colour's number, name, and bytes.
+/// The value of each counter at a moment: its id, name and bytes.
 pub fn readout(document: &Document, at: Ticks) -> Vec<(CounterId, String, Option<u64>)> {
     let value = |line: &crate::query::Series| line.is_known_at(at).then(|| line.value_at(at));
     document.counters.lines().iter().map(|line| (line.id, name(document, line.id), value(&line.line))).collect()
 }
 
-/// A counter's name with that of its owner.
+/// A counter's name with its owner's.
 pub fn name(document: &Document, id: CounterId) -> String {
     let trace = &document.trace;
     let Some(counter) = trace.counters.get(id.0 as usize) else { return String::new() };
@@ -96,7 +95,7 @@ pub fn name(document: &Document, id: CounterId) -> String {
     }
 }
 
-/// One line of the list: switch, name, and largest value.
+/// A counter's row in the list: switch, name, and largest value.
 pub fn source(document: &Document, id: CounterId, rect: Rect, ui: &mut Ui, commands: &mut Commands) {
     let Some(counter) = document.trace.counters.get(id.0 as usize) else { return };
     let shown = document.counters.is_shown(id);

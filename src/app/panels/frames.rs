@@ -1,4 +1,4 @@
-//! What is known of a frame: for those who point at it, and to copy.
+//! The details of a stack frame, for tooltips and for copying.
 
 use eframe::egui::{self, RichText, Ui};
 
@@ -37,12 +37,12 @@ pub fn details(ui: &mut Ui, frame: &Recorded<'_>, level: u16) {
     }
 }
 
-/// Who made a method's code, and when.
+/// When .NET compiled a method.
 fn compiled(is_in_image: bool) -> &'static str {
     if is_in_image { "compiled by .NET before the program ran" } else { "compiled by .NET while the program ran" }
 }
 
-/// The same in one line.
+/// A frame in one line of text.
 pub fn as_text(frame: &Recorded<'_>, level: u16) -> String {
     let name = frame.name(level).to_string();
     match source(frame, level) {
@@ -58,7 +58,7 @@ pub fn source(frame: &Recorded<'_>, level: u16) -> Option<String> {
     Some(function.line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")))
 }
 
-/// A line of a stack: the frame and where it is in the source, which a click opens.
+/// A line of a stack: the frame and its place in the source, which a click opens.
 pub fn line(ui: &mut Ui, frame: &Recorded<'_>, level: u16, commands: &mut Commands) {
     let name = RichText::new(frame.name(level).to_string()).monospace().size(12.0);
     ui.add(egui::Label::new(name).extend()).on_hover_ui(|ui| details(ui, frame, level));
@@ -68,10 +68,10 @@ pub fn line(ui: &mut Ui, frame: &Recorded<'_>, level: u16, commands: &mut Comman
     }
 }
 
-/// What the switch for the frames that are not the user's own is called.
+/// Name of the switch that shows all frames.
 const SWITCH: &str = "All frames";
 
-/// A switch for the frames that are not the user's own; in a narrow place without its name.
+/// A switch that shows all frames, not only the user's own; without its name in a narrow place.
 pub fn switch(ui: &mut Ui, shown: bool, is_narrow: bool) -> Option<bool> {
     let mut shown = shown;
     let hint = "Show also the frames of the allocator (RtlAllocateHeap, operator new, malloc, \u{2026}) and of libraries, what starts a thread, and what your rules fold; without them a stack begins where your own code wanted the memory";

@@ -1,4 +1,4 @@
-//! The window with the guide and the glossary: their parts at the left, one of them at the right.
+//! The window with the guide and the glossary: a list of parts at the left, one part at the right.
 
 use eframe::egui::text::{LayoutJob, TextFormat};
 use eframe::egui::{self, FontId, RichText, Ui};
@@ -9,7 +9,7 @@ use crate::app::help::{self, Block, Page, Part, Run};
 
 const TEXT: f32 = 13.5;
 
-/// Points between lines of a text that is read.
+/// Line height of running text in points.
 const LINE: f32 = 19.0;
 
 pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
@@ -57,7 +57,7 @@ fn contents(page: Page, commands: &mut Commands, ui: &mut Ui) {
 }
 
 fn show_part(part: &Part, ui: &mut Ui) {
-    // Another part begins at its top.
+    // Each part starts scrolled to its top.
     egui::ScrollArea::vertical().id_salt(&part.title).auto_shrink(false).show(ui, |ui| {
         ui.set_max_width(660.0);
         ui.label(RichText::new(&part.title).size(19.0).strong());
@@ -94,7 +94,7 @@ fn show_block(block: &Block, number: usize, ui: &mut Ui) {
 
 fn table(rows: &[Vec<Vec<Run>>], number: usize, ui: &mut Ui) {
     let columns = rows.first().map_or(0, Vec::len).max(1);
-    // The last one has the long texts.
+    // The last column has the long texts.
     let width = (ui.available_width() - 16.0 * columns as f32) / columns as f32;
     egui::Grid::new(("table of help", number)).num_columns(columns).striped(true).spacing([16.0, 6.0]).show(ui, |ui| {
         for row in rows {
@@ -109,7 +109,7 @@ fn table(rows: &[Vec<Vec<Run>>], number: usize, ui: &mut Ui) {
     });
 }
 
-/// A paragraph with names of the window between stars.
+/// A paragraph with names of the window between asterisks.
 pub fn paragraph(text: &str, ui: &mut Ui) {
     show_runs(&help::runs(text), ui);
 }

@@ -1,4 +1,4 @@
-//! Small things that are painted: icons, and text that ends with a mark where it was cut.
+//! Small painted elements: icons, and texts that are shortened with a mark.
 
 use std::sync::Arc;
 
@@ -33,35 +33,35 @@ pub fn eye(ui: &Ui, rect: Rect, is_open: bool, color: Color32, is_lit: bool) {
     }
 }
 
-/// A text in one line, cut where it is too long.
+/// A text in one line, shortened if it is too long.
 pub fn shortened(painter: &Painter, words: &str, font: FontId, color: Color32, width: f32) -> Arc<Galley> {
     let mut job = text::LayoutJob::simple_singleline(words.to_owned(), font, color);
     job.wrap = text::TextWrapping::truncate_at_width(width.max(10.0));
     painter.layout_job(job)
 }
 
-/// The same at the left of a place.
+/// Paints a text at the left of a place, shortened if it is too long.
 pub fn short_text(ui: &Ui, place: Rect, words: &str, font: FontId, color: Color32) {
     let galley = shortened(ui.painter(), words, font, color, place.width());
     let at = Pos2::new(place.left(), place.center().y - galley.size().y / 2.0);
     ui.painter().with_clip_rect(place.expand2(vec2(0.0, 4.0))).galley(at, galley, color);
 }
 
-/// What a button shows in place of words.
+/// An icon that a button shows instead of words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Icon {
     Back,
     Forward,
     /// A magnifier.
     Zoom,
-    /// From edge to edge.
+    /// A line from edge to edge.
     Whole,
-    /// A funnel that is crossed out.
+    /// A crossed-out funnel.
     NoFilter,
 }
 
 impl Icon {
-    /// Its lines in a square of the size 1 around nothing.
+    /// Its lines in a unit square around the origin.
     fn lines(self) -> Vec<Vec<(f32, f32)>> {
         let arrow = |side: f32| vec![vec![(side * 0.12, -0.36), (-side * 0.24, 0.0), (side * 0.12, 0.36)]];
         match self {
@@ -91,7 +91,7 @@ impl Icon {
     }
 }
 
-/// A button with an icon; its name is for those who do not see it.
+/// A button with an icon; the name is for screen readers.
 pub fn icon_button(ui: &mut Ui, is_possible: bool, icon: Icon, name: &str) -> Response {
     let button = ui.add_enabled_ui(is_possible, |ui| {
         let (rect, response) = ui.allocate_exact_size(vec2(27.0, 22.0), Sense::click());

@@ -1,4 +1,4 @@
-//! The window *Keys*: all keys of the table of commands, and what the mouse does.
+//! The window *Keys*: all keys of the table of commands, and the gestures of the mouse.
 
 use eframe::egui::{self, RichText, Ui};
 

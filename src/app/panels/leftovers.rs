@@ -1,4 +1,4 @@
-//! The bar that tells what recordings have left in the system, and offers to put it right.
+//! The bar that reports remains of recordings in the system, and offers to clean them up.
 
 use eframe::egui::{self, Ui};
 
@@ -28,7 +28,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     });
 }
 
-/// Something to act on.
+/// A message with a button to act on it.
 fn offer(text: &str, commands: &mut Commands, ui: &mut Ui) {
     ui.colored_label(ui.visuals().warn_fg_color, text);
     let hint = "Stops what still runs and puts back what was set; Windows asks once for the rights";

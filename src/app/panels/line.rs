@@ -1,9 +1,8 @@
-//! Lines as shapes: at most a few corners for each point of the width, however many there are.
+//! Lines as shapes: at most a few corners per point of width, however many the line has.
 
 use eframe::egui::{Color32, Mesh, Pos2, Rect, Shape, Stroke, epaint::PathStroke};
 
-/// The corners of a line that can be seen: of each column of points the first, lowest, highest
-/// and last, as far as they differ.
+/// The visible corners of a line: in each column one point wide the first, lowest, highest and last, if they differ.
 pub fn visible(corners: impl Iterator<Item = Pos2>) -> Vec<Pos2> {
     let mut points: Vec<Pos2> = Vec::new();
     let (mut column, mut first) = (i64::MIN, 0);
@@ -17,7 +16,7 @@ pub fn visible(corners: impl Iterator<Item = Pos2>) -> Vec<Pos2> {
             points.push(corner);
             continue;
         }
-        // Entry, two extremes, and the latest, which gives way to what comes.
+        // The first, the two extremes, and the latest, which is replaced by the next one.
         let [low, high] = [first + 1, first + 2];
         let latest = points[first + 3];
         if latest.y > points[low].y.max(points[high].y) {
@@ -32,12 +31,12 @@ pub fn visible(corners: impl Iterator<Item = Pos2>) -> Vec<Pos2> {
     points
 }
 
-/// The line itself.
+/// The line as a stroke.
 pub fn stroke(points: Vec<Pos2>, width: f32, color: Color32) -> Shape {
     Shape::line(points, PathStroke::new(width, color))
 }
 
-/// What is between a line and the bottom of `area`.
+/// The area between a line and the bottom of `area`.
 pub fn fill(points: &[Pos2], area: Rect, color: Color32) -> Shape {
     let mut mesh = Mesh::default();
     mesh.reserve_vertices(2 * points.len());
@@ -53,7 +52,7 @@ pub fn fill(points: &[Pos2], area: Rect, color: Color32) -> Shape {
     Shape::mesh(mesh)
 }
 
-/// A thin line across.
+/// The stroke of a thin horizontal line.
 pub fn edge(color: Color32) -> Stroke {
     Stroke::new(1.0, color)
 }

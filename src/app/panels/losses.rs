@@ -1,8 +1,8 @@
-//! Losses: shaded spans on graph and overview, words for tooltips and lists. What was
-//! dropped of a followed capture because memory was used up is shaded like them.
+//! Losses: shaded spans on graph and overview, and words for tooltips and lists. Rows of a followed
+//! capture that were dropped for lack of memory are shaded in the same way.
 //!
-//! Spans that share a pixel are drawn as one, so a frame costs a pass over the
-//! losses (a few thousand a file at most) and what is visible.
+//! Spans that share a pixel are drawn as one, so that a frame costs a pass over the losses (a few
+//! thousand a file at most) and the visible ones.
 
 use eframe::egui::{Color32, Painter, Pos2, Rect, Shape, Stroke, Ui};
 
@@ -13,12 +13,12 @@ use crate::model::{Loss, LostWhat, Trace};
 use crate::query::Column;
 use crate::units::{Interval, Ticks};
 
-/// A loss at one moment is this wide, in points.
+/// Minimum width of a loss in points.
 const LEAST_WIDTH: f32 = 3.0;
-/// From stripe to stripe, in points.
+/// Distance between stripes in points.
 const STRIPES: f32 = 7.0;
 
-/// Shades all losses across `frame`; `x_of` tells where a moment is.
+/// Shades all losses across `frame`; `x_of` gives the position of a moment.
 pub fn paint(document: &Document, frame: Rect, x_of: impl Fn(Ticks) -> f32, ui: &Ui, painter: &Painter) {
     let color = theme::loss(ui.visuals());
     for (left, right) in spans(document, frame, x_of) {
@@ -29,14 +29,14 @@ pub fn paint(document: &Document, frame: Rect, x_of: impl Fn(Ticks) -> f32, ui: 
     }
 }
 
-/// When something is missing: before what is remembered, and around losses.
+/// The intervals in which data is missing: before the oldest rows kept, and around losses.
 fn missing(document: &Document) -> impl Iterator<Item = Interval> + '_ {
     let trace = &document.trace;
     let forgotten = trace.forgotten.map(|until| Interval { from: trace.span.from, to: until });
     forgotten.into_iter().chain(trace.losses.iter().map(|loss| loss.interval))
 }
 
-/// The pixels of all that, from left to right, joined where they touch.
+/// The horizontal spans of all missing data, from left to right, merged where they touch.
 fn spans(document: &Document, frame: Rect, x_of: impl Fn(Ticks) -> f32) -> Vec<(f32, f32)> {
     let end = document.trace.span.to;
     let mut spans: Vec<(f32, f32)> = Vec::new();
@@ -59,7 +59,7 @@ fn spans(document: &Document, frame: Rect, x_of: impl Fn(Ticks) -> f32) -> Vec<(
 fn stripes(rect: Rect, color: Color32, painter: &Painter) {
     let painter = painter.with_clip_rect(rect.intersect(painter.clip_rect()));
     let (height, stroke) = (rect.height(), Stroke::new(1.0, color));
-    // Stripes stand still on the screen, wherever a span begins.
+    // Stripes stay in place on the screen, wherever a span begins.
     let mut x = ((rect.left() - height) / STRIPES).floor() * STRIPES;
     while x < rect.right() {
         painter.add(Shape::line_segment([Pos2::new(x, rect.bottom()), Pos2::new(x + height, rect.top())], stroke));
@@ -67,7 +67,7 @@ fn stripes(rect: Rect, color: Color32, painter: &Painter) {
     }
 }
 
-/// What was lost around a moment, a line each; `reach` is that of the pointer.
+/// The losses around a moment, a line each; `reach` is the tolerance of the pointer.
 pub fn around(document: &Document, at: Ticks, reach: i64) -> Vec<String> {
     const LINES: usize = 4;
     let near = Interval { from: Ticks(at.0.saturating_sub(reach)), to: Ticks(at.0.saturating_add(reach)) };
@@ -109,13 +109,13 @@ pub fn describe(document: &Document, loss: &Loss) -> String {
     format!("{what} lost {when}{whose}{file}")
 }
 
-/// From when on totals are bounds, in seconds, if anything was lost.
+/// The time from which totals are bounds, in seconds, if anything was lost.
 pub fn exact_until(document: &Document) -> Option<f64> {
     document.trace.exact_until().map(|t| document.trace.clock.seconds(t))
 }
 
-/// Why a column's numbers of an interval are bounds, if they are: something was lost
-/// before they are taken, or blocks that they would count were dropped.
+/// Why a column's numbers in an interval are bounds; `None` if they are exact. Events were lost
+/// earlier, or rows that would count were dropped.
 pub fn bound(trace: &Trace, interval: Interval, column: Column) -> Option<String> {
     use Column::{
         Address, AllocTime, AllocationsPerFrame, BytesPerFrame, Count, FreeTime, Impacting, Name, OutstandingFrom, OutstandingTo,
@@ -125,7 +125,7 @@ pub fn bound(trace: &Trace, interval: Interval, column: Column) -> Option<String
         OutstandingFrom => (interval.from, interval.from),
         OutstandingTo => (interval.to, interval.to),
         Count | Size | Impacting | Peak => (interval.from, interval.to),
-        FreeTime => (Ticks::NEVER, interval.to), // what was dropped is not listed
+        FreeTime => (Ticks::NEVER, interval.to), // dropped rows are not listed
         AllocationsPerFrame | BytesPerFrame => (interval.from, interval.to),
         Name | Source | AllocTime | Address | Thread => return None,
     };
@@ -156,7 +156,7 @@ pub fn bound(trace: &Trace, interval: Interval, column: Column) -> Option<String
     (!reasons.is_empty()).then(|| reasons.join("\n"))
 }
 
-/// The list for the trace tab.
+/// The list of losses in the trace tab.
 pub fn list(document: &Document, ui: &mut Ui) {
     const SHOWN: usize = 12;
     let trace = &document.trace;
@@ -175,13 +175,13 @@ pub fn list(document: &Document, ui: &mut Ui) {
     ui.add_space(8.0);
 }
 
-/// What totals after a loss are.
+/// The explanation of totals after a loss.
 pub fn bound_meaning() -> &'static str {
     "After a loss totals are bounds: counts and sizes of what was allocated and freed are at least these; outstanding sizes \
      are too high where a free is missing, too low where an allocation is"
 }
 
-/// The same on the overview, where stripes would be too fine.
+/// Shades losses on the overview, without stripes, which would be too fine there.
 pub fn paint_overview(document: &Document, rect: Rect, x_of: impl Fn(Ticks) -> f32, ui: &Ui, painter: &Painter) {
     let color = theme::loss(ui.visuals());
     for (left, right) in spans(document, rect, x_of) {

@@ -1,5 +1,5 @@
-//! The menu bar, made of the table of commands. Only the limit of memory is more than a
-//! command: a number is typed there.
+//! The menu bar, made from the table of commands. Only the memory limit is more than a command: its
+//! number is typed in the menu.
 
 use eframe::egui::containers::menu::{MenuConfig, SubMenuButton};
 use eframe::egui::{self, Button, Ui};
@@ -36,7 +36,7 @@ fn menu_of(menu: Menu, app: &mut HighwaterApp, ui: &mut Ui) {
         }
     }
     if menu == Menu::View {
-        // A number can be typed here, so a click inside closes nothing.
+        // A number can be typed here, so a click inside does not close the menu.
         SubMenuButton::new("Memory for a trace").config(stays()).ui(ui, |ui| memory_limit(app, ui));
     }
 }
@@ -48,7 +48,7 @@ fn stays() -> MenuConfig {
 fn submenu(title: &str, entries: Vec<Entry>, commands: &mut Commands, ui: &mut Ui) {
     let has_switches = entries.iter().any(|entry| matches!(entry.switch, Switch::Box(_)));
     let button = SubMenuButton::new(title);
-    // Several things are switched one after the other.
+    // A menu with switches stays open, so that several can be changed.
     let button = if has_switches { button.config(stays()) } else { button };
     button.ui(ui, |ui| entries.into_iter().for_each(|entry| item(entry, commands, ui)));
 }
@@ -71,7 +71,7 @@ pub fn item(entry: Entry, commands: &mut Commands, ui: &mut Ui) {
     }
 }
 
-/// How much memory a trace may use; counts from the next one on.
+/// The memory that a trace may use; it applies to traces opened later.
 fn memory_limit(app: &mut HighwaterApp, ui: &mut Ui) {
     ui.weak("From the next trace that is opened:");
     let limit = app.settings.memory_limit_mb;

@@ -83,7 +83,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     }
 }
 
-/// Lights the window up while files are over it; the start page has an area for that.
+/// Highlights the window while files are dragged over it; the start page has an area for that.
 fn drop_hint(ui: &egui::Ui) {
     if ui.input(|i| i.raw.hovered_files.is_empty()) {
         return;
@@ -96,7 +96,7 @@ fn drop_hint(ui: &egui::Ui) {
     painter.text(rect.center(), egui::Align2::CENTER_CENTER, "Let go to open", font, ui.visuals().strong_text_color());
 }
 
-/// Hands the views what is around them.
+/// Calls `draw` with the views and their surroundings.
 fn with_views(app: &mut HighwaterApp, draw: impl FnOnce(&mut Views, &mut Around<'_>)) {
     let HighwaterApp { document: Some(document), commands, settings, source_files, .. } = app else { return };
     let is_searched = document.searched().is_some_and(|text| !text.trim().is_empty());
@@ -110,7 +110,7 @@ fn with_views(app: &mut HighwaterApp, draw: impl FnOnce(&mut Views, &mut Around<
     }
 }
 
-/// Hands one view what is around it.
+/// Calls `draw` with one view and its surroundings.
 fn with_view(app: &mut HighwaterApp, id: ViewId, draw: impl FnOnce(&mut dyn Pane, &mut Around<'_>)) {
     with_views(app, |views, around| {
         if let Some(view) = views.get_mut(id) {
@@ -119,13 +119,13 @@ fn with_view(app: &mut HighwaterApp, id: ViewId, draw: impl FnOnce(&mut dyn Pane
     });
 }
 
-/// Keys that act on the view in sight.
+/// Handles keys that act on the active view.
 pub fn view_keys(app: &mut HighwaterApp, ctx: &egui::Context) {
     let Some(view) = app.document.as_ref().and_then(Document::view_in_sight) else { return };
     with_view(app, view, |view, around| view.keys(around, ctx));
 }
 
-/// What went wrong, above everything until it is closed.
+/// The error messages at the top of the window, until they are closed.
 fn errors(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     if app.errors.is_empty() {
         return;

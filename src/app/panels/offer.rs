@@ -1,5 +1,4 @@
-//! The dialog before a trace that needs more memory than may be used: what shall be
-//! loaded of it?
+//! The dialog for a trace that needs more memory than allowed. It asks what to load of the trace.
 
 use eframe::egui::{self, RichText, Ui};
 
@@ -10,10 +9,10 @@ use crate::format::rough_bytes;
 use crate::query::layer_label;
 use crate::units::{Layer, Pid};
 
-/// Sizes leave room for the bar that scrolls the list.
+/// Space to the right of sizes for the scroll bar of the list.
 const SCROLL_BAR: f32 = 8.0;
 
-/// With more processes there is a field to search them.
+/// Number of processes above which there is a search field.
 const SEARCHED: usize = 8;
 
 pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
@@ -26,7 +25,7 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         let (need, may) = (rough_bytes(offer.estimate.total()), rough_bytes(offer.budget));
         ui.label(format!("This trace needs about {need}; {may} may be used. What shall be loaded?"));
         ui.add_space(6.0);
-        // Whatever is around the list takes about so much.
+        // Approximate height of everything around the list.
         let height = (screen.height() - 300.0).clamp(60.0, 300.0);
         processes(offer, height, commands, ui);
         ui.add_space(6.0);
@@ -101,7 +100,7 @@ fn layers(offer: &Offer, commands: &mut Commands, ui: &mut Ui) {
     }
 }
 
-/// A check box with what it takes at the right.
+/// A check box with its size in memory at the right.
 fn choice(ui: &mut Ui, wanted: &mut bool, name: &str, bytes: u64) -> bool {
     ui.horizontal(|ui| {
         let size = rough_bytes(bytes);

@@ -1,5 +1,5 @@
-//! The strip above the graph: the whole trace, small, with the view as a window.
-//! Drag makes a new view, click moves the view there.
+//! The strip above the graph: the whole trace in small, with the view as a window. A drag makes a new
+//! view, a click moves the view there.
 
 use eframe::egui::{self, Color32, Pos2, Rect, Sense, Shape, Stroke, Ui};
 
@@ -23,7 +23,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let Some(document) = &app.document else { return };
     let (outer, response) = ui.allocate_exact_size(egui::vec2(ui.available_width(), HEIGHT), Sense::click_and_drag());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Canvas, true, "Overview of the whole trace"));
-    // In line with the graph below, whose left edge depends on its labels.
+    // Aligned with the graph below, whose left edge depends on its labels.
     let graph: Option<Rect> = ui.data(|data| data.get_temp(timeline::frame_id()));
     let rect = graph.map_or(outer, |graph| Rect::from_x_y_ranges(graph.x_range(), outer.y_range()));
     let strip = Strip { document, rect };
@@ -113,7 +113,7 @@ impl Strip<'_> {
     }
 }
 
-/// The lines of the graph over the whole trace, as far as they are of sources: of what the filters leave.
+/// The graph's source lines over the whole trace, after filtering.
 fn lines<'a>(document: &'a Document, visuals: &egui::Visuals) -> Vec<(&'a Series, Color32)> {
     let Some(overview) = document.left() else { return Vec::new() };
     let of_lane = |lane: &Lane| (overview.layer(lane.of), LineOf::Layer(lane.of.0, lane.of.1));
@@ -126,19 +126,19 @@ fn lines<'a>(document: &'a Document, visuals: &egui::Visuals) -> Vec<(&'a Series
     all.into_iter().filter_map(|(line, of)| Some((line?, color(&of)))).collect()
 }
 
-/// Where a moment of `span` lies across `rect`.
+/// The position of a moment of `span` across `rect`.
 pub fn x_in(rect: Rect, span: Interval, t: Ticks) -> f32 {
     let part = (t.0.saturating_sub(span.from.0)) as f64 / (span.len().max(1)) as f64;
     rect.left() + rect.width() * part as f32
 }
 
-/// A line over the whole trace that fills `rect`, `peak` at its top. At most a few
-/// corners a point of its width: more would not be seen.
+/// A line over the whole trace that fills `rect`, with `peak` at its top. It has at most a few corners
+/// per point of width: more would not be visible.
 pub fn small_line(line: &Series, rect: Rect, span: Interval, peak: u64, color: Color32) -> Shape {
     line::stroke(small_corners(line, rect, span, peak), 1.0, color)
 }
 
-/// Its corners.
+/// The corners of a small line.
 pub fn small_corners(line: &Series, rect: Rect, span: Interval, peak: u64) -> Vec<Pos2> {
     let y = |value: u64| rect.bottom() - rect.height() * (value as f32 / peak.max(1) as f32);
     line::visible(line.points.iter().map(|(t, value)| Pos2::new(x_in(rect, span, *t), y(*value))))

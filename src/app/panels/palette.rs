@@ -1,5 +1,5 @@
-//! The palette: type some letters of a command, choose with the arrow keys, Enter gives it.
-//! What cannot be done now is faint, with the reason in the place of the key.
+//! The command palette: type some letters of a command, choose with the arrow keys, run it with Enter.
+//! A disabled command is faint and shows the reason in place of its key.
 
 use eframe::egui::text::{LayoutJob, TextFormat};
 use eframe::egui::{self, Color32, FontId, Key, Modifiers, Sense, Ui, WidgetInfo, vec2};
@@ -12,9 +12,9 @@ use crate::app::palette::Palette;
 
 const LINE: f32 = 26.0;
 
-/// A command as the palette says it.
+/// A command as the palette shows it.
 struct Item {
-    /// With the menu in the menu where it stands.
+    /// Its words, with the submenu that contains it.
     words: String,
     entry: Entry,
 }
@@ -61,11 +61,11 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
     give(given, is_escaped || dialog.backdrop_response.clicked(), next, app);
 }
 
-/// Gives the chosen command, closes the palette, or keeps what was typed.
+/// Runs the chosen command, closes the palette, or keeps the typed text.
 fn give(given: Option<Command>, is_closed: bool, next: Palette, app: &mut HighwaterApp) {
     let commands: &mut Commands = &mut app.commands;
     if let Some(command) = given {
-        // The palette goes first: the command may open it anew.
+        // The palette is closed first, because the command may open it again.
         commands.push(Command::ShowPalette(None));
         commands.push(command);
     } else if is_closed {
@@ -88,14 +88,14 @@ fn items(app: &HighwaterApp) -> Vec<Item> {
     items.collect()
 }
 
-/// The chosen line after the keys of this frame.
+/// The selected line after the keys of this frame.
 fn moved(chosen: usize, count: usize, ctx: &egui::Context) -> usize {
     let pressed = |key| ctx.input_mut(|i| i.count_and_consume_key(Modifiers::NONE, key)) as isize;
     let by: isize = keys::STEPS.into_iter().map(|(key, by)| by.clamp(-10, 10) * pressed(key)).sum();
     chosen.saturating_add_signed(by).min(count.saturating_sub(1))
 }
 
-/// The field; whether it was changed.
+/// The search field; returns whether it was changed.
 fn field(typed: &mut String, ui: &mut Ui) -> bool {
     let field = egui::TextEdit::singleline(typed).id(egui::Id::unique("palette field")).font(FontId::proportional(16.0));
     let field = ui.add(field.hint_text("Type a command").desired_width(f32::INFINITY).margin(vec2(8.0, 6.0)));
@@ -130,7 +130,7 @@ fn line(item: &Item, hit: &Hit, is_chosen: bool, ui: &mut Ui) -> egui::Response 
     if item.entry.hint.is_empty() { response } else { response.on_hover_text(item.entry.hint) }
 }
 
-/// What stands at the right: why not, whether it is on, and the key.
+/// The text at the right: the reason against it, its state, and its key.
 fn beside(entry: &Entry) -> String {
     if let Err(reason) = entry.command {
         return reason.to_owned();
@@ -145,7 +145,7 @@ fn beside(entry: &Entry) -> String {
     [state, &key].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("   ")
 }
 
-/// The words with the characters that were met in a light of their own.
+/// The words with the matching characters highlighted.
 fn lit_words(words: &str, met: &[usize], room: f32, color: Color32, lit: Color32) -> LayoutJob {
     let font = FontId::proportional(14.0);
     let wrap = egui::text::TextWrapping::truncate_at_width(room.max(0.0));

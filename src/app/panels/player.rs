@@ -1,4 +1,4 @@
-//! The controls of a capture that is being played or recorded, in the status bar.
+//! The controls of a capture that is being replayed or recorded, in the status bar.
 
 use eframe::egui;
 
@@ -32,7 +32,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     }
 }
 
-/// What is being recorded goes on by itself until it is complete.
+/// The controls of a capture that is being recorded, which continues by itself until it is complete.
 pub fn show_followed(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     let HighwaterApp { loading: Some(job), commands, document, .. } = app else { return };
     let now = document.as_ref().map_or(0.0, |document| document.trace.clock.seconds(document.trace.span.to));

@@ -1,5 +1,5 @@
-//! The providers of a trace, each with a box that makes its events marks, and a field for those that the
-//! trace does not tell of.
+//! The providers of a trace, each with a check box that makes its events marks, and a field for
+//! providers that the trace does not list.
 
 use eframe::egui::{self, Ui};
 
@@ -10,10 +10,10 @@ use crate::app::providers::{Providers, is_chosen, why_not_again, with_choice, wi
 use crate::events::{MarkProviders, ProviderSeen};
 use crate::format;
 
-/// Providers that are listed; who looks for others can name them.
+/// Number of providers that are listed; others can be typed.
 const MOST: usize = 200;
 
-/// The list, closed at first: to make it takes a pass over the files.
+/// The list, closed at first, because making it takes a pass over the files.
 pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let title = match app.settings.mark_providers.len() {
         0 => "Providers".to_owned(),
@@ -50,14 +50,14 @@ fn list(app: &mut HighwaterApp, ui: &mut Ui) {
     ui.add_space(8.0);
 }
 
-/// What is chosen from now on, if that has changed.
+/// The providers as a table. Returns the new choice, if it has changed.
 fn table(all: &[ProviderSeen], words: &[String], ui: &mut Ui) -> Option<Vec<String>> {
     let mut changed = None;
     let chosen = MarkProviders::new(words);
     egui::Grid::new("providers").num_columns(4).spacing([18.0, 3.0]).show(ui, |ui| {
         for seen in all.iter().take(MOST) {
             let was_chosen = chosen.has(seen.guid, seen.name.as_deref());
-            // By a pattern, which means others, too.
+            // Chosen by a pattern, which stands for other providers too.
             let is_fixed = was_chosen && is_chosen(&with_choice(words, seen, false), seen);
             let mut is_on = was_chosen;
             let name = seen.name.clone().unwrap_or_else(|| format!("{{{}}}", seen.guid));
@@ -90,7 +90,7 @@ fn number(ui: &mut Ui, number: u64) {
     ui.scope_builder(egui::UiBuilder::new().max_rect(rect).layout(layout), |ui| ui.label(format::count(number)));
 }
 
-/// What is chosen and stands for no line of the table, to be taken away.
+/// The chosen words that have no row in the table, with buttons to remove them.
 fn others(words: &[String], known: Option<&[ProviderSeen]>, ui: &mut Ui) -> Option<Vec<String>> {
     let mut changed = None;
     let missing = known.map_or_else(Vec::new, |all| without_events(words, all));
@@ -110,7 +110,7 @@ fn others(words: &[String], known: Option<&[ProviderSeen]>, ui: &mut Ui) -> Opti
     changed
 }
 
-/// A field for a name that the table does not have.
+/// A field for a provider that is not in the table.
 fn field(words: &[String], ui: &mut Ui) -> Option<Vec<String>> {
     let id = egui::Id::unique("provider to add");
     let mut text = ui.data(|data| data.get_temp::<String>(id)).unwrap_or_default();
@@ -131,7 +131,7 @@ fn field(words: &[String], ui: &mut Ui) -> Option<Vec<String>> {
     changed
 }
 
-/// Whether what is chosen is what is shown.
+/// Says whether the marks on display match the choice.
 fn status(document: &Document, is_loading: bool, words: &[String], ui: &mut Ui) {
     if document.marked == words {
         return;

@@ -1,4 +1,4 @@
-//! The bar of a recording: how it goes while it runs, and what became of it.
+//! The bar of a recording: its progress while it runs, and its result.
 
 use eframe::egui::{self, RichText, Ui};
 

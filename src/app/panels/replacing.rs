@@ -1,4 +1,4 @@
-//! The question before a file of the user's is replaced. It stays unless they say otherwise.
+//! The question before a user's file is replaced. The file stays unless the user says otherwise.
 
 use eframe::egui;
 
@@ -16,7 +16,7 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         ui.separator();
         ui.horizontal(|ui| {
             let (cancel, replace) = (ui.button("Cancel"), ui.button("Replace"));
-            // Enter leaves the file alone.
+            // Enter keeps the file.
             if ui.memory(|memory| memory.focused().is_none_or(|focused| ![cancel.id, replace.id].contains(&focused))) {
                 cancel.request_focus();
             }

@@ -1,5 +1,4 @@
-//! Source files: what stands around a line, by which editor they are opened, and where the folders of build machines are
-//! here.
+//! Source files: the text around a line, the editor that opens them, and the local folders for those of build machines.
 
 use eframe::egui::{self, RichText, TextEdit, Ui};
 
@@ -10,31 +9,31 @@ use crate::app::views::Around;
 use crate::editor::{Editor, Excerpt, FolderMap, SourceSettings};
 use crate::query::{Recorded, SourceLine};
 
-/// Points that the path of a folder takes.
+/// Width of a folder's path in points.
 const FOLDER: f32 = 230.0;
 
-/// What a click on a line of a source file does.
+/// Hint of a source line that can be clicked.
 const OPEN: &str = "Open in the editor; View, Source files\u{2026} says in which";
 
-/// What it means to fetch a source file.
+/// Hint of the button that fetches a source file.
 const FETCH: &str =
     "From now on this server is asked for source files: it learns which ones. View, Source files\u{2026} takes that back";
 
-/// An entry of a frame's menu, if its line is known.
+/// An entry of a frame's menu that opens its source line, if that is known.
 pub fn offer(ui: &mut Ui, frame: &Recorded<'_>, level: u16, commands: &mut Commands) {
     if let Some(line) = SourceLine::of(frame, level) {
         offer_line(ui, &line, commands);
     }
 }
 
-/// An entry of a menu that opens a line.
+/// An entry of a menu that opens a source line.
 pub fn offer_line(ui: &mut Ui, line: &SourceLine, commands: &mut Commands) {
     if ui.button(format!("Open {}", line.short())).on_hover_text(OPEN).clicked() {
         commands.push(Command::OpenSource(line.clone()));
     }
 }
 
-/// The same of a place where a line is printed.
+/// Makes a label open its source line when it is clicked.
 pub fn on_click(label: egui::Response, line: Option<&SourceLine>, commands: &mut Commands) {
     let Some(line) = line else { return };
     if label.on_hover_text(OPEN).on_hover_cursor(egui::CursorIcon::PointingHand).clicked() {
@@ -42,7 +41,7 @@ pub fn on_click(label: egui::Response, line: Option<&SourceLine>, commands: &mut
     }
 }
 
-/// What stands around a line in its file, if that is found, with `margin` beside each line. A click on the line opens it.
+/// The text around a line in its file, if that is found, with `margin` beside each line. A click on a line opens it.
 pub fn excerpt(ui: &mut Ui, line: Option<&SourceLine>, margin: impl Fn(&SourceLine) -> String, around: &mut Around<'_>) {
     let Some(line) = line else { return };
     let Some(read) = around.sources.text(line) else {

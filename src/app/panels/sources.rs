@@ -1,7 +1,7 @@
-//! The tree of sources: process → layer → heap or tracker, each with its small line, what is
-//! outstanding at the end of the interval and its Impacting Size, as far as the filters leave it. What
-//! they leave out stays in the list, without numbers. A click on a name filters everything to it; the eye
-//! shows or hides its line.
+//! The tree of sources: process → layer → heap or tracker, each with its small line, its outstanding
+//! size at the end of the interval and its Impacting Size, after filtering. Filtered-out sources stay
+//! in the list, without numbers. A click on a name filters everything to it; the eye shows or hides its
+//! line.
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ use crate::model::ProcessId;
 use crate::query::{BEFORE_UNKNOWN, Earlier, Key, Path, Series, layer_label};
 use crate::units::{Interval, Layer, Ticks};
 
-/// Points at the right of the first row that what moves the part takes ([`super::tiles`]).
+/// Points at the right of the first row that the part's grip takes ([`super::tiles`]).
 const GRIP: f32 = 12.0;
 
-/// Points that a layer stands in under its process, and a heap under its layer.
+/// Indent in points of a layer under its process, and of a heap under its layer.
 const INDENT: f32 = 12.0;
 
 pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
@@ -43,7 +43,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     egui::ScrollArea::vertical().auto_shrink(false).show_viewport(ui, |ui, visible| {
         let total = tops.last().copied().unwrap_or(0.0);
         let (area, _) = ui.allocate_exact_size(vec2(ui.available_width(), total), Sense::hover());
-        // Only what is in sight is looked at, however many heaps there are.
+        // Only visible rows are drawn, however many heaps there are.
         let first = tops.partition_point(|&top| top < visible.top()).saturating_sub(1);
         let lines = sources.iter().zip(tops).skip(first);
         for (source, &top) in lines.take_while(|&(_, &top)| top <= visible.bottom()) {
@@ -53,7 +53,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     });
 }
 
-/// Title, what the numbers are of, and the field that finds sources.
+/// Title, the interval of the numbers, and the search field.
 fn head(document: &Document, ui: &mut Ui, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.strong("Sources");
@@ -82,7 +82,7 @@ fn head(document: &Document, ui: &mut Ui, commands: &mut Commands) {
     ui.add_space(2.0);
 }
 
-/// Why none is listed.
+/// Why no source is listed.
 fn nothing(document: &Document) -> &'static str {
     if !document.source_choice.search.trim().is_empty() {
         "No source has that in its name."
@@ -93,9 +93,9 @@ fn nothing(document: &Document) -> &'static str {
     }
 }
 
-/// Where the numbers of what is known come from.
+/// Tooltip: where the known amount comes from.
 const SAMPLED: &str = "That is of its private bytes, which the trace samples; known is what is outstanding in its largest layer.";
-/// What helps.
+/// Tooltip: how to get all of it.
 const WHOLE: &str = "To have all of it, start the program for the recording.";
 
 struct Line<'a> {
@@ -108,12 +108,12 @@ struct Entry<'a> {
     name: String,
     indent: f32,
     keys: Vec<Key>,
-    /// The line that its eye shows.
+    /// The line that its eye shows or hides.
     of: LineOf,
     numbers: Option<SourceNumbers>,
-    /// Its small line over the whole trace, as far as the filters leave it.
+    /// Its small line over the whole trace, after filtering.
     line: Option<&'a Series>,
-    /// What closes it, if there is something in it.
+    /// The layer that its triangle collapses, if there is something in it.
     closes: Option<LayerOf>,
 }
 
@@ -190,7 +190,7 @@ impl Line<'_> {
         short_text(ui, place, &name, FontId::proportional(14.0), ui.visuals().strong_text_color());
     }
 
-    /// That a process was there already; where the words begin.
+    /// The note that a process was already running. Returns the left edge of the note.
     fn ran_before(&self, ui: &Ui, id: ProcessId, right: f32) -> f32 {
         let (at, font) = (Pos2::new(right, self.rect.center().y), FontId::proportional(11.5));
         let painter = ui.painter().with_clip_rect(self.rect);
@@ -201,7 +201,7 @@ impl Line<'_> {
         place.left()
     }
 
-    /// How much of what a process has is known, although it ran already.
+    /// How much of the memory of a process that was already running is known.
     fn earlier(&self, ui: &mut Ui, process: ProcessId, earlier: Earlier) {
         let response = ui.interact(self.rect, ui.scope_id().with(("earlier", process)), Sense::hover());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, earlier.sentence()));
@@ -210,7 +210,7 @@ impl Line<'_> {
         response.on_hover_text(format!("{} {SAMPLED} {WHOLE}", earlier.sentence()));
     }
 
-    /// What a click on the line does, and what it looks like when it is chosen or pointed at.
+    /// The clickable area of a row, and its look when it is chosen or hovered.
     fn target(
         &self,
         ui: &mut Ui,
@@ -261,7 +261,7 @@ impl Line<'_> {
         }
     }
 
-    /// What else can be done to a source.
+    /// The context menu of a source.
     fn menu(&self, ui: &mut Ui, path: &Path, peak_at: Option<Ticks>, commands: &mut Commands) {
         if let Some(at) = peak_at
             && ui.button("What was alive at its peak").clicked()
@@ -274,7 +274,7 @@ impl Line<'_> {
         }
     }
 
-    /// A name that tells equal ones of two processes apart.
+    /// A name that includes the process, so that equal names of two processes differ.
     fn full_name(&self, name: &str, keys: &[Key]) -> String {
         match keys {
             [Key::Process(process), _, ..] => format!("{}: {name}", self.document.trace.process(*process).label()),
@@ -321,7 +321,7 @@ impl Line<'_> {
         }
     }
 
-    /// Shows or hides its line.
+    /// The button that shows or hides its line.
     fn eye(&self, ui: &mut Ui, entry: &Entry<'_>, is_shown: bool, color: Color32, commands: &mut Commands) {
         let middle = self.rect.left_top() + vec2(entry.indent + 16.0, 12.0);
         let rect = Rect::from_center_size(middle, vec2(16.0, 16.0));

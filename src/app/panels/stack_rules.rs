@@ -1,5 +1,5 @@
-//! The rules for stacks on the screen: what is in force, in a small window; what the menu of
-//! a function offers; and the dialog that names stacks.
+//! The windows and menus for stack rules: the rules in force, in a small window; the menu entries of a
+//! function; and the dialog for tagging stacks.
 
 use eframe::egui::{self, Button, RichText, Ui, WidgetInfo};
 
@@ -9,23 +9,23 @@ use crate::app::stack_rules::{RuleBook, RulesChange};
 use crate::format;
 use crate::stack_rules::{StackRules, TagRule};
 
-/// What a pattern is.
+/// Explanation of patterns.
 const PATTERN: &str = "* stands for anything, in any case; with a ! it is about module!function, without one about \
                        the function alone";
 
-/// Names that the dialog offers.
+/// Number of names that the dialog suggests.
 const OFFERED: usize = 12;
 
-/// Points that a name takes.
+/// Width of a name in points.
 const NAME: f32 = 150.0;
 
-/// Points of a list of rules at most.
+/// Maximum height of a list of rules in points.
 const LIST: f32 = 160.0;
 
-/// What can be done with the frames of a function, as it is printed.
+/// The menu entries for the frames of a function, by its printed name.
 pub fn offer(ui: &mut Ui, function: &str, commands: &mut Commands) {
     if !function.contains('!') {
-        return; // in no module: nothing to know it by
+        return; // without a module there is no pattern for it
     }
     let frame = || StackRules::pattern_of(function);
     let hint = "Leave such frames out of all stacks: what they hold is their caller's";
@@ -38,7 +38,7 @@ pub fn offer(ui: &mut Ui, function: &str, commands: &mut Commands) {
     }
 }
 
-/// How many rules there are, where filters stand.
+/// A button with the number of rules, among the filters.
 pub fn button(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
     if rules.is_empty() {
         return;
@@ -138,7 +138,7 @@ fn tags(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
     });
 }
 
-/// Rules, a line each; only those in sight are drawn.
+/// A list of rules, one a line; only visible ones are drawn.
 fn list(ui: &mut Ui, id: &str, count: usize, mut line: impl FnMut(&mut Ui, usize)) {
     if count == 0 {
         return;
@@ -165,13 +165,13 @@ fn pattern(ui: &mut Ui, frame: &str) {
     ui.add(egui::Label::new(RichText::new(frame).monospace().size(12.0)).truncate()).on_hover_text(frame);
 }
 
-/// What is in a field until it is entered.
+/// The text of a field until it is entered.
 fn draft(ui: &Ui, name: &'static str) -> (String, egui::Id) {
     let id = egui::Id::unique(name);
     (ui.data(|data| data.get_temp(id)).unwrap_or_default(), id)
 }
 
-/// A field; whether it was left by Enter.
+/// A field; returns whether it was left with Enter.
 fn field(ui: &mut Ui, text: &mut String, label: &'static str, hint: &str, width: f32) -> bool {
     let field = egui::TextEdit::singleline(text).id_salt(label).hint_text(hint).desired_width(width);
     let field = ui.add(field);
@@ -200,7 +200,7 @@ fn buttons(rules: &RuleBook, commands: &mut Commands, ui: &mut Ui) {
     });
 }
 
-/// Where the rules are kept.
+/// The file that stores the rules.
 fn kept(rules: &RuleBook, ui: &mut Ui) {
     match (&rules.unread, rules.file()) {
         (Some(reason), _) => {
@@ -214,7 +214,7 @@ fn kept(rules: &RuleBook, ui: &mut Ui) {
     }
 }
 
-/// Asks for the name of stacks with a frame.
+/// The dialog for tagging stacks with a frame.
 fn name_stacks(rules: &StackRules, naming: &TagRule, is_new: bool, commands: &mut Commands, ctx: &egui::Context) {
     let mut rule = naming.clone();
     let (mut is_named, mut is_closed) = (false, false);

@@ -1,5 +1,4 @@
-//! The status bar: what is running, how far the numbers can be trusted, and the
-//! numbers of the selection.
+//! The status bar: running work, how far the numbers can be trusted, and the numbers of the selection.
 
 use eframe::egui;
 
@@ -51,7 +50,7 @@ fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         ui.weak("Waiting for a choice");
         return;
     }
-    // The start page has a cancel of its own, and what is followed is stopped.
+    // The start page has its own cancel button, and following a capture is stopped rather than cancelled.
     let has_other = app.document.is_none() || job.is_followed();
     if job.is_followed() {
         player::show_followed(app, ui);
@@ -65,7 +64,7 @@ fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     }
 }
 
-/// How far it is with the names.
+/// The progress of resolving names.
 fn names(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     let Some(names) = app.document.iter().flat_map(|document| &document.names).find(|names| !names.is_settled()) else { return };
     let (done, all) = names.progress();
@@ -75,7 +74,7 @@ fn names(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     }
 }
 
-/// Impacting Size of each layer, at an instant what is alive; layers nest, so there is no sum over them.
+/// Impacting Size of each layer, or at an instant the size alive; layers nest, so they are not added up.
 fn layers(document: &Document) -> String {
     let is_instant = document.interval().is_empty();
     let text = |sum: &LayerSum| {
@@ -87,7 +86,7 @@ fn layers(document: &Document) -> String {
     if layers.is_empty() { String::new() } else { format!("{what}: {}", layers.join(", ")) }
 }
 
-/// The trust line.
+/// The words on how far the numbers can be trusted.
 fn trust(document: &Document) -> String {
     let quality = &document.trace.quality;
     let mut parts = Vec::new();
@@ -110,7 +109,7 @@ fn trust(document: &Document) -> String {
     if document.trace.quality.sums_saturate {
         parts.push("Sizes add up to more than 64 bits hold".to_owned());
     }
-    // Each of these is a problem in the list too.
+    // Each of these is in the list of problems too.
     let told = u64::from(document.trace.cut.is_some()) + u64::from(document.trace.forgotten.is_some());
     let mut part = |n: u64, one: &str, many: &str| {
         if n > 0 {

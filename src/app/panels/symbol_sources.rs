@@ -1,5 +1,5 @@
-//! Where symbols come from: the places in their order, the symbol path, and whether
-//! the network may be used. And the question about the network, once.
+//! The sources of symbols: the places in their order, the symbol path, and whether servers may be
+//! contacted. Also the question about servers, which is asked once.
 
 use eframe::egui::{self, Ui};
 
@@ -8,7 +8,7 @@ use crate::app::commands::{Command, Setting};
 use crate::app::names::MICROSOFT;
 use crate::load::Input;
 
-/// What leaves the machine.
+/// The note on which data leaves the machine.
 const WHAT_LEAVES: &str = "Only names and ids of modules leave this machine.";
 
 /// The sources, closed at first.
@@ -60,7 +60,7 @@ fn switches(app: &mut HighwaterApp, ui: &mut Ui) {
     }
 }
 
-/// The symbol path as lines, one source each. It counts when it is applied.
+/// The symbol path, one source per line. It takes effect when it is applied.
 fn path(app: &mut HighwaterApp, ui: &mut Ui) {
     let settings = &app.settings.symbols;
     let lines = settings.path.split(';').map(str::trim).collect::<Vec<_>>().join("\n");
@@ -89,11 +89,11 @@ fn path(app: &mut HighwaterApp, ui: &mut Ui) {
     ui.data_mut(|data| data.insert_temp(id, draft));
 }
 
-/// Asks once whether servers may be asked, while everything else goes on.
+/// Asks once whether servers may be contacted, without blocking anything else.
 pub fn question(app: &mut HighwaterApp, ui: &mut Ui) {
     let Some(document) = &app.document else { return };
     let Some(names) = &document.names else { return };
-    // Of the demo no server knows anything.
+    // No server has symbols of the demo.
     let is_own = document.inputs.iter().any(|input| matches!(input, Input::File(_)));
     let is_decided = app.settings.symbols.network.is_some() || names.search.unasked.is_empty();
     if is_decided || !is_own || names.missing() == 0 {

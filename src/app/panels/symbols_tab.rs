@@ -1,5 +1,5 @@
-//! Each module of the trace: whether its names are there, where they came from, and
-//! why not. Above it where symbols come from.
+//! All modules of the trace: whether their names are resolved, where these came from, and why not.
+//! Above them the sources of symbols.
 
 use eframe::egui::{self, Ui};
 
@@ -45,10 +45,10 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     }
 }
 
-/// Processes that are named in the line about .NET.
+/// Number of processes named in the line about .NET.
 const NAMED: usize = 3;
 
-/// How many methods the .NET runtime told of in which process: they need no PDB.
+/// How many methods the .NET runtime reported in each process: they need no PDB.
 fn managed(trace: &Trace, ui: &mut Ui) {
     let code = &trace.activity.managed;
     let mut all: Vec<(usize, String)> = code
@@ -80,7 +80,7 @@ struct Modules<'a> {
     selected: Option<usize>,
 }
 
-/// How far it is, in a word or two.
+/// The state of a module in a word or two.
 fn state(module: &ModuleReport) -> String {
     match &module.state {
         ModuleState::Unused => "no frames in it".to_owned(),
@@ -99,7 +99,7 @@ fn state(module: &ModuleReport) -> String {
 }
 
 impl Modules<'_> {
-    /// What can be done to the selected module, in sight of who has no second button.
+    /// The actions for the selected module, visible for users without a second mouse button.
     fn actions(&mut self, ui: &mut Ui) {
         let Some(row) = self.selected.filter(|&row| row < self.names.modules.len()) else {
             ui.weak("Select a module to try it again, to name its PDB, or to leave it out");

@@ -1,6 +1,6 @@
-//! The parts of an open trace as tiles: what is drawn in each, and how their edges and tabs look.
-//! Where they stand is the [`Layout`](crate::app::layout::Layout)'s; what is in sight and which part has the keys follows
-//! from what the user presses, and goes to the document as a command.
+//! The parts of an open trace as tiles: their contents, and the look of their edges and tabs. The
+//! [`Layout`](crate::app::layout::Layout) arranges them. Which tabs are visible and which has the keys
+//! follows from the user's actions, and is sent to the document as a command.
 
 use eframe::egui::{self, Color32, CursorIcon, Id, Rect, Response, Sense, Stroke, Ui, Visuals, WidgetText, pos2, vec2};
 use egui_tiles::{Behavior, ResizeState, SimplificationOptions, TabState, Tabs, Tile, TileId, Tiles, UiResponse};
@@ -12,16 +12,16 @@ use crate::app::layout::{FRAMES, Part, SIMPLE};
 use crate::app::picture::{self, Subject};
 use crate::app::state::ids::Tab;
 
-/// No part is narrower or lower.
+/// Minimum width and height of a part.
 const SMALLEST: f32 = 110.0;
 
-/// Height from which on there is room for headlines below the graph.
+/// Minimum height for headlines below the graph.
 const ROOMY: f32 = 340.0;
 
-/// Width from which on a table's own tools, search and export stand in one row.
+/// Minimum width for a table's own tools, search and export in one row.
 const ONE_ROW: f32 = 520.0;
 
-/// Room around what a part shows.
+/// Margin around the contents of a part.
 const MARGIN: f32 = 6.0;
 
 /// Draws all parts.
@@ -40,7 +40,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let wanted = pressed.unwrap_or(document.tab);
     let tab = match in_sight.contains(&wanted) {
         true => wanted,
-        // Another one has come before it.
+        // Another tab was brought in front of it.
         false => in_sight
             .iter()
             .copied()
@@ -57,11 +57,11 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
 
 struct Parts<'a> {
     app: &'a mut HighwaterApp,
-    /// What has no tab while it stands alone.
+    /// The parts without a tab while they stand alone.
     bare: [Option<TileId>; 2],
-    /// What the user pressed a button in.
+    /// The tab in which the user pressed a mouse button.
     pressed: Option<Tab>,
-    /// The tab that is to be seen, until it is or its frames are over.
+    /// The tab to scroll into view, until it is visible or its frames are used up.
     reveal: Option<(Tab, u8)>,
 }
 
@@ -101,7 +101,7 @@ impl Parts<'_> {
         timeline::show(self.app, ui);
     }
 
-    /// Whether this is where search and keys go.
+    /// Whether the search and the keys go to this part.
     fn has_keys(&self, part: Part) -> bool {
         self.app.document.as_ref().is_some_and(|document| Part::Tab(document.tab) == part)
     }
@@ -134,7 +134,7 @@ impl Behavior<Part> for Parts<'_> {
         part.title().into()
     }
 
-    /// Of parts that stand side by side behind one tab: their names.
+    /// For parts side by side in one tab: their names.
     fn tab_title_for_tile(&mut self, tiles: &Tiles<Part>, id: TileId) -> WidgetText {
         fn names(tiles: &Tiles<Part>, id: TileId) -> Vec<&'static str> {
             match tiles.get(id) {
@@ -224,7 +224,7 @@ impl Behavior<Part> for Parts<'_> {
     }
 }
 
-/// What a part without a tab is moved by.
+/// The handle for moving a part without a tab.
 fn grip(ui: &Ui, part: Part, outer: Rect) -> Response {
     let name = format!("Move {}", part.title().to_lowercase());
     let rect = Rect::from_min_size(pos2(outer.right() - 15.0, outer.top() + 2.0), vec2(12.0, 12.0));

@@ -75,13 +75,13 @@ pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     });
 }
 
-/// The search field of a table. A name of its own: the button beside it comes with the first
-/// letter, and must not take its focus.
+/// The id of a table's search field. It is fixed, so that the field keeps the focus when the button
+/// beside it appears with the first letter.
 pub fn search_id(view: ViewId) -> egui::Id {
     egui::Id::unique(("search field", view))
 }
 
-/// What stands at the right of a table's tools: what copies and exports it, and the search.
+/// The controls at the right of a table's tools: export and search.
 pub fn of_table(app: &mut HighwaterApp, id: ViewId, ui: &mut egui::Ui) {
     let HighwaterApp { document: Some(document), commands, .. } = app else { return };
     let Some(view) = document.views.get(id) else { return };
@@ -91,7 +91,7 @@ pub fn of_table(app: &mut HighwaterApp, id: ViewId, ui: &mut egui::Ui) {
     });
 }
 
-/// Copies a table or writes it to a file, if it is one.
+/// The menu that copies or exports a table, if the view has one.
 fn export(view: &dyn Pane, commands: &mut Commands, ui: &mut egui::Ui) {
     if view.sheet().is_none() {
         return;
@@ -106,7 +106,7 @@ fn export(view: &dyn Pane, commands: &mut Commands, ui: &mut egui::Ui) {
     menu.response.on_hover_text("All lines of the table, as text for the clipboard, or with plain numbers as a file");
 }
 
-/// The field to search in a table.
+/// The search field of a table.
 fn search(id: ViewId, view: &dyn Pane, commands: &mut Commands, ui: &mut egui::Ui) {
     let Some(searched) = view.searched() else { return };
     let mut text = searched.to_owned();

@@ -1,4 +1,4 @@
-//! What the trace holds: events by kind and provider, quality, and every problem with its place.
+//! The contents of the trace: events by kind and provider, quality, and every problem with its place.
 
 use eframe::egui;
 
@@ -8,10 +8,10 @@ use crate::app::document::Document;
 use crate::format;
 use crate::model::Trace;
 
-/// Width from which on three lists of numbers stand side by side.
+/// Minimum width for three lists of numbers side by side.
 const THREE: f32 = 830.0;
 
-/// Problems with their details.
+/// Number of problems shown with details.
 const SHOWN_PROBLEMS: usize = 12;
 
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
@@ -20,7 +20,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         let trace = &document.trace;
         if !trace.problems.is_empty() {
             ui.strong("Problems");
-            // The first tells the most: those of whole runs of buffers.
+            // The first ones are the most important: they concern whole runs of buffers.
             for problem in trace.problems.iter().take(SHOWN_PROBLEMS) {
                 let place = if problem.offset > 0 { format!(" at {:#x}", problem.offset) } else { String::new() };
                 ui.label(format!("{}{place}: {}", problem.file, problem.detail));

@@ -1,4 +1,4 @@
-//! The tabs of the open traces, at the right of the menus; the name alone where there is one.
+//! The tabs of the open traces, at the right of the menus; only the name if there is one trace.
 
 use eframe::egui::{self, Align, Layout, PointerButton, Role, Ui, WidgetInfo};
 
@@ -6,7 +6,7 @@ use crate::app::HighwaterApp;
 use crate::app::commands::Command;
 use crate::app::traces::TraceTab;
 
-/// Points that a name gets at most.
+/// Maximum width of a name in points.
 const WIDEST: f32 = 220.0;
 
 pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {

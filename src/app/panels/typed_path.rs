@@ -1,5 +1,4 @@
-//! A field for the path of a file, where the system shows no dialog for files, or who has
-//! the path at hand does not want one.
+//! A field for typing the path of a file, for systems that show no file dialog and users who have the path at hand.
 
 use std::path::PathBuf;
 
@@ -63,7 +62,7 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
     }
 }
 
-/// The path as shells and file managers copy it: with quotes around it, or blanks.
+/// A path as shells and file managers copy it: with quotes or blanks around it.
 fn path(text: &str) -> PathBuf {
     let text = text.trim();
     let quotes = ['"', '\''];

@@ -1,4 +1,4 @@
-//! Frees without a known allocation, for the trace tab: who freed, where, how often.
+//! Frees without a known allocation, for the trace tab: the code that freed, its place, and how often.
 
 use eframe::egui::{self, Ui};
 
@@ -8,10 +8,10 @@ use crate::model::{NodeId, Trace};
 use crate::query::{Recorded, UnmatchedGroup};
 use crate::symbols::Names;
 
-/// Frames of an open group.
+/// Maximum number of frames of an open group.
 const FRAMES: usize = 48;
 
-/// The list; nothing if there are none.
+/// The list; nothing if there are no such frees.
 pub fn list(document: &Document, ui: &mut Ui) {
     let trace = &document.trace;
     let Some((groups, all)) = document.unmatched().filter(|(groups, _)| !groups.is_empty()) else { return };
@@ -40,7 +40,7 @@ fn title(trace: &Trace, group: &UnmatchedGroup, innermost: &str) -> String {
     format!("{} × {}: {innermost}, {when}", format::count(group.count), group.label(trace))
 }
 
-/// Who freed: the innermost frame, or the innermost that is not the allocator's.
+/// The code that freed: the innermost frame, or the innermost one outside the allocator.
 fn innermost(document: &Document, names: &Names, group: &UnmatchedGroup) -> String {
     let trace = &document.trace;
     let first =
@@ -64,7 +64,7 @@ fn frames(trace: &Trace, names: &Names, group: &UnmatchedGroup, ui: &mut Ui) {
     }
 }
 
-/// What stands behind one frame of a group, innermost first.
+/// The names for one frame of a group, innermost first.
 fn labels(trace: &Trace, names: &Names, group: &UnmatchedGroup, node: NodeId, fold: bool) -> Vec<String> {
     let Some(process) = group.process else { return vec![format!("{:#x}", trace.stacks.address(node))] };
     let frame = Recorded::of(trace, names, node, process, group.times.0, node == group.stack);

@@ -1,4 +1,4 @@
-//! A guided walk on the screen: a small window with the present step.
+//! A guided walk on the screen: a small window with the current step.
 
 use eframe::egui::{self, RichText, Ui};
 

@@ -1,9 +1,9 @@
-//! Pictures of a part of the window, as files: what is drawn there, as it is drawn. A pane says
-//! what it is a picture of ([`Frame`]), and whoever asks gets that of the next frame: its shapes for
-//! an SVG, its pixels for a PNG. Both are copied in that frame, and written by a worker once
-//! the user has named a file.
+//! Pictures of a part of the window, as files that look as it is drawn. A pane says which picture it
+//! can provide ([`Frame`]), and a request gets the one of the next frame: the shapes for an SVG, the
+//! pixels for a PNG. Both are copied in that frame, and written by a worker once the user has named a
+//! file.
 //!
-//! Cost: a frame without a question looks once for each pane whether there is one.
+//! Cost: a frame without a request checks once per pane whether there is one.
 
 mod svg;
 
@@ -16,7 +16,7 @@ use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use crate::app::state::ids::ViewId;
 use svg::Drawing;
 
-/// What there can be a picture of.
+/// The part of the window that a picture shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
     Graph,
@@ -24,7 +24,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// What a file of it is called.
+    /// The suggested name of its file.
     pub fn name(self) -> String {
         match self {
             Self::Graph => "graph".to_owned(),
@@ -33,7 +33,7 @@ impl Subject {
     }
 }
 
-/// What a picture is written as.
+/// The file format of a picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PictureFormat {
     Png,
@@ -43,7 +43,7 @@ pub enum PictureFormat {
 impl PictureFormat {
     pub const ALL: [Self; 2] = [Self::Png, Self::Svg];
 
-    /// How files are called that have it.
+    /// The file extension of the format.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Png => "png",
@@ -51,7 +51,7 @@ impl PictureFormat {
         }
     }
 
-    /// What its button says.
+    /// The label of its button.
     pub fn label(self) -> &'static str {
         match self {
             Self::Png => "Export picture as PNG\u{2026}",
@@ -60,7 +60,7 @@ impl PictureFormat {
     }
 }
 
-/// A picture as it was when somebody asked for it.
+/// A picture as it was when it was requested.
 #[derive(Debug)]
 pub struct Picture {
     pub subject: Subject,
@@ -81,7 +81,7 @@ impl Picture {
         }
     }
 
-    /// Writes it.
+    /// Writes the picture in its format.
     pub fn write(&self, mut out: &mut dyn Write) -> io::Result<()> {
         let image = match &self.shown {
             Shown::Shapes(drawing) => return drawing.write(out),
@@ -94,14 +94,14 @@ impl Picture {
     }
 }
 
-/// What is asked for.
+/// A request for a picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wish {
     pub subject: Subject,
     pub format: PictureFormat,
 }
 
-/// A wish and the frame in which it was made.
+/// A request and the frame in which it was made.
 #[derive(Clone, Copy)]
 struct Asked {
     wish: Wish,
@@ -117,7 +117,7 @@ fn taken_id() -> Id {
     Id::unique("picture taken")
 }
 
-/// Frames in which a picture is taken; who is not drawn by then is not in sight.
+/// Frames until a request expires: a part that is not drawn by then is not visible.
 const PATIENCE: u64 = 2;
 
 fn asked(ctx: &egui::Context) -> Option<Asked> {
@@ -125,19 +125,19 @@ fn asked(ctx: &egui::Context) -> Option<Asked> {
     (ctx.cumulative_frame_nr() <= asked.frame + PATIENCE).then_some(asked)
 }
 
-/// Asks for a picture of what is drawn next.
+/// Requests a picture of what is drawn next.
 pub fn ask(ctx: &egui::Context, wish: Wish) {
     let asked = Asked { wish, frame: ctx.cumulative_frame_nr(), is_granted: false };
     ctx.data_mut(|data| data.insert_temp(asked_id(), asked));
     ctx.request_repaint();
 }
 
-/// Whether a picture of it is being taken: what follows the pointer is no part of it.
+/// Whether a picture of it is being taken: parts that follow the pointer are left out of it.
 pub fn is_taken_of(ctx: &egui::Context, subject: Subject) -> bool {
     asked(ctx).is_some_and(|asked| asked.wish.subject == subject)
 }
 
-/// The picture that was taken, once.
+/// Takes the finished picture, once.
 pub fn take(ctx: &egui::Context) -> Option<Arc<Picture>> {
     ctx.data_mut(|data| data.remove_temp::<Option<Arc<Picture>>>(taken_id()))?
 }
@@ -146,7 +146,7 @@ pub fn take(ctx: &egui::Context) -> Option<Arc<Picture>> {
 pub struct Frame {
     subject: Subject,
     layer: LayerId,
-    /// Shapes that were in its layer before.
+    /// The number of shapes that were in its layer before.
     before: usize,
 }
 
@@ -157,7 +157,7 @@ impl Frame {
         Self { subject, layer, before }
     }
 
-    /// The pane is drawn, in this place: takes its picture if somebody asks for it.
+    /// Ends a pane that was drawn in this place: takes its picture if one is requested.
     pub fn end(self, ui: &Ui, rect: Rect) {
         let ctx = ui.ctx();
         let is_it = |asked: &Asked| asked.wish.subject == self.subject && !asked.is_granted;

@@ -1,9 +1,9 @@
-//! Shapes as SVG: what egui painted in a part of the window, as rectangles, paths, circles and
-//! texts that stay texts. Meshes are polygons, with one colour for each triangle at least.
+//! Shapes as SVG: egui's painting of a part of the window, as rectangles, paths, circles and texts that
+//! stay texts. Meshes are polygons, with at least one colour per triangle.
 //!
-//! Left out is what no pane paints: shadows, textures, underlines. Names come from traces: what
-//! XML has no place for is replaced. A file has at most [`MOST_BYTES`]; its parts follow from
-//! what was on the screen, not from the trace.
+//! Features that no pane uses are left out: shadows, textures, underlines. Names come from traces, so
+//! characters that XML does not allow are replaced. A file has at most [`MOST_BYTES`]; its length
+//! depends on what was on the screen, not on the trace.
 
 mod attributes;
 mod runs;
@@ -22,21 +22,21 @@ use runs::runs;
 
 use crate::tables::KeyedMap;
 
-/// Bytes of a file at most.
+/// Maximum size of a file in bytes.
 const MOST_BYTES: usize = 64 << 20;
 
 /// A part of the window, as it was painted.
 #[derive(Debug)]
 pub struct Drawing {
     pub shapes: Vec<ClippedShape>,
-    /// The part, in points.
+    /// The area of the part, in points.
     pub rect: Rect,
-    /// What is behind it.
+    /// The background colour.
     pub ground: Color32,
 }
 
 impl Drawing {
-    /// Writes all of it.
+    /// Writes the whole drawing.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut sheet = Sheet { out, left: MOST_BYTES, clips: KeyedMap::default(), clip: None };
         let (min, size) = (self.rect.min, self.rect.size());
@@ -66,9 +66,9 @@ struct Sheet<'a> {
     out: &'a mut dyn Write,
     /// Bytes that it may still take.
     left: usize,
-    /// Numbers of the parts that something was cut to, by the bits of their corners.
+    /// Numbers of the clip paths, by the bits of their corners.
     clips: KeyedMap<[u32; 4], usize>,
-    /// What the group that is open is cut to.
+    /// The clip rectangle of the open group.
     clip: Option<Rect>,
 }
 
@@ -80,7 +80,7 @@ impl Sheet<'_> {
         self.out.write_all(text.as_bytes())
     }
 
-    /// What follows is cut to this part.
+    /// Clips everything that follows to this rectangle.
     fn clip_to(&mut self, clip: Option<Rect>) -> io::Result<()> {
         if clip == self.clip {
             return Ok(());
@@ -137,7 +137,7 @@ impl Sheet<'_> {
         self.put(format_args!("<ellipse{} rx=\"{rx}\" ry=\"{ry}\"{fill}{line}{turn}/>\n", Center(center)))
     }
 
-    /// A line along an axis stands on whole pixels, as in the window.
+    /// A line along an axis is aligned with whole pixels, as in the window.
     fn segment(&mut self, [mut a, mut b]: [Pos2; 2], stroke: Stroke) -> io::Result<()> {
         let middle = |value: f32| if stroke.width.round() as i32 % 2 == 0 { value.round() } else { value.floor() + 0.5 };
         if a.x == b.x {
@@ -160,7 +160,7 @@ impl Sheet<'_> {
     fn curve(&mut self, outline: &str, is_closed: bool, fill: Color32, stroke: &PathStroke) -> io::Result<()> {
         let line = match stroke.color {
             ColorMode::Solid(color) => Stroke::new(stroke.width, color),
-            ColorMode::UV(_) => Stroke::NONE, // for each pixel another one
+            ColorMode::UV(_) => Stroke::NONE, // its colour varies by pixel
         };
         let end = if is_closed { "Z" } else { "" };
         let fill = if is_closed { fill } else { Color32::TRANSPARENT };
@@ -212,7 +212,7 @@ impl Sheet<'_> {
         ))
     }
 
-    /// Triangles of one colour that follow each other are one shape, so that no seams are seen.
+    /// Consecutive triangles of one colour become one shape, so that no seams are visible.
     fn mesh(&mut self, mesh: &Mesh) -> io::Result<()> {
         let (mut outline, mut color) = (String::new(), Color32::TRANSPARENT);
         for corners in mesh.indices.chunks_exact(3) {
@@ -223,7 +223,7 @@ impl Sheet<'_> {
                 self.polygon(&std::mem::take(&mut outline), color)?;
                 color = its_color;
             }
-            // Turned the same way all: what two of them cover is not cut out.
+            // All have the same orientation, so that overlaps are not cut out.
             let turn = (b.pos - a.pos).rot90().dot(c.pos - a.pos);
             trace(&mut outline, &if turn < 0.0 { [a.pos, c.pos, b.pos] } else { [a.pos, b.pos, c.pos] });
             outline.push('Z');
@@ -252,7 +252,7 @@ impl Sheet<'_> {
                 FontFamily::Monospace => "Hack, 'DejaVu Sans Mono', Consolas, Menlo, monospace",
                 _ => "'Ubuntu Light', Ubuntu, 'Segoe UI', 'Liberation Sans', Arial, sans-serif",
             };
-            // As long as it was, whatever font draws it.
+            // The original length, whatever font draws it.
             let (x, y, size, length) = (Num(run.rect.left()), Num(run.baseline), Num(run.font.size), Num(run.rect.width()));
             self.put(format_args!(
                 "<text x=\"{x}\" y=\"{y}\" font-family=\"{family}\" font-size=\"{size}\" textLength=\"{length}\" \
@@ -336,7 +336,7 @@ mod tests {
         assert!(svg.contains(path), "{svg}");
     }
 
-    /// Lays a text out as the window does.
+    /// Lays out a text as the window does.
     fn text(job: &LayoutJob) -> Shape {
         let ctx = egui::Context::default();
         let mut galley = None;
@@ -365,7 +365,7 @@ mod tests {
         assert!(lines[0].1 < lines[1].1, "one below the other");
     }
 
-    /// Two letters that the fonts draw as one, and names with what fonts replace.
+    /// Letters that the fonts draw as ligatures, and names with characters that fonts replace.
     #[test]
     fn a_text_with_ligatures_is_one_piece() {
         for name in ["first fluff office", "a->b != c::d => e", "e\u{301}a\u{308}"] {

@@ -1,9 +1,9 @@
-//! The file of the settings. Each key is read by itself: what this version does not understand, a key or its value, leaves
-//! the others alone, and stands in the file again when that is written, unless the user has set it meanwhile. A file that
-//! cannot be read at all is not written over.
+//! The settings file. Each key is read separately: one that this version does not know, or whose value
+//! it does not understand, does not affect the others. It is written back unless the user has set it
+//! meanwhile. A file that cannot be read at all is not overwritten.
 //!
-//! It is a regular file of at most [`MOST`] bytes with [`MOST_KEYS`] keys; what leads to a pipe or a device is neither read
-//! nor replaced. Cost: a look at each key with a default beside it.
+//! It is a regular file of at most [`MOST`] bytes with [`MOST_KEYS`] keys; a path to a pipe or a device
+//! is neither read nor replaced. Cost: a look at each key with a default beside it.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,25 +14,25 @@ use super::Settings;
 use crate::paths;
 use crate::toml_file::{self, text_of};
 
-/// Bytes of the file at most; what is longer is not ours.
+/// Maximum size of the file in bytes; a longer one is not ours.
 const MOST: u64 = 1 << 20;
-/// Keys at most, those of tables among them.
+/// Maximum number of keys, including those of tables.
 const MOST_KEYS: usize = 1_000;
 
-/// Where a value stands: a key, or one in a table.
+/// The place of a value: a key, or a key in a table.
 type Place = (String, Option<String>);
 
-/// What stood in the file and is no setting of this version.
+/// Entries of the file that are no settings of this version.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Left(Vec<(Place, Value)>);
 
 impl Settings {
-    /// What was saved, or defaults.
+    /// Loads the saved settings, or the defaults.
     pub fn load() -> Self {
         Self::load_from(super::file())
     }
 
-    /// The same of a file.
+    /// Loads the settings of a file, or the defaults.
     pub fn load_from(file: Option<PathBuf>) -> Self {
         let text = match file.as_deref().map(|path| text_of(path, MOST)) {
             Some(Err(reason)) if reason.kind() != io::ErrorKind::NotFound => Err(format!(" cannot be read: {reason}")),
@@ -50,7 +50,7 @@ impl Settings {
         settings
     }
 
-    /// From the text of a file; the end of a sentence if it is none.
+    /// Reads the settings from the text of a file. The error is the end of a sentence.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let table: Table = toml_file::parse(text).map_err(|bad| match bad.line {
             Some(_) => format!(", {bad}"),
@@ -65,7 +65,7 @@ impl Settings {
         for (place, value) in leaves {
             let mut alone = Table::new();
             put(&mut alone, &place, value.clone());
-            // One that changes nothing and is not written either is no setting.
+            // A key that changes nothing and is not written either is not a setting.
             let is_setting = alone.try_into::<Self>().is_ok_and(|one| one != Self::default() || at(&usual, &place).is_some());
             if is_setting {
                 put(&mut known, &place, value);
@@ -82,7 +82,7 @@ impl Settings {
         self.left.0.iter().any(|((key, _), _)| key == "layout")
     }
 
-    /// Writes the settings; the old file stays whole if that fails.
+    /// Writes the settings; if that fails, the old file stays complete.
     pub fn save(&self) -> io::Result<()> {
         match &self.file {
             Some(path) if self.unread.is_none() => paths::keep(path, &self.to_text().map_err(io::Error::other)?, MOST),
@@ -94,7 +94,7 @@ impl Settings {
     pub(super) fn to_text(&self) -> Result<String, String> {
         let (mut all, usual) = (written(self)?, written(&Self::default())?);
         for (place, value) in &self.left.0 {
-            // What the user has set since counts.
+            // Values that the user has set since take precedence.
             if at(&all, place) == at(&usual, place) {
                 put(&mut all, place, value.clone());
             }
@@ -107,7 +107,7 @@ fn written(settings: &Settings) -> Result<Table, String> {
     Table::try_from(settings).map_err(|error| error.to_string())
 }
 
-/// All values, those of groups of settings one by one.
+/// All values, including each one in groups of settings.
 fn leaves(table: Table, usual: &Table) -> Vec<(Place, Value)> {
     let mut all = Vec::new();
     for (key, value) in table {
@@ -162,7 +162,7 @@ mod tests {
         for (place, value) in leaves(before, &written(&Settings::default()).unwrap()) {
             assert_eq!(at(&again, &place), Some(&value), "{place:?}");
         }
-        // What the user sets counts from now on, and what they reset does not come back.
+        // Values that the user sets take effect, and values that they reset do not come back.
         (settings.theme, settings.symbols.network) = (Theme::Dark, Some(true));
         settings.set_text_size(100);
         let again = Settings::parse(&settings.to_text().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Names by which the parts of the window know each other.
+//! Names by which the parts of the window refer to each other.
 
 use crate::query::Words;
 
@@ -38,7 +38,7 @@ impl ViewId {
         Self::Compare,
     ];
 
-    /// The name in layouts and settings on disk. It never changes, whatever the tab says.
+    /// The name in saved layouts and settings. It never changes, whatever the tab's caption is.
     pub fn key(self) -> &'static str {
         match self {
             Self::Stacks => "Stacks",
@@ -59,7 +59,7 @@ impl ViewId {
 
     /// The caption of its tab.
     pub fn title(self) -> &'static str {
-        self.key() // none was renamed yet
+        self.key() // no view has been renamed yet
     }
 }
 
@@ -70,7 +70,7 @@ pub enum Tab {
     View(ViewId),
     /// Modules and their symbols.
     Symbols,
-    /// Contents of the files, and problems in them.
+    /// Contents of the files, and their problems.
     Trace,
 }
 
@@ -80,7 +80,7 @@ impl Tab {
         ViewId::ALL.into_iter().map(Self::View).chain([Self::Symbols, Self::Trace])
     }
 
-    /// The name in layouts and settings on disk, which never changes.
+    /// The name in saved layouts and settings, which never changes.
     pub fn key(self) -> &'static str {
         match self {
             Self::View(view) => view.key(),
@@ -106,20 +106,20 @@ pub enum Stop {
     PreviousMark,
     NextFrame,
     PreviousFrame,
-    /// The longest frame in sight.
+    /// The longest visible frame.
     WorstFrame,
-    /// A mark, by its place among all.
+    /// A mark, by its index.
     Mark(usize),
     /// A frame of the swap chain in scope, by its number.
     Frame(usize),
 }
 
-/// How lines of tables read.
+/// The wording and layout of table lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reading {
-    /// Whether calls without choice share a line.
+    /// Whether chains of calls without a branch share a line.
     pub chains: bool,
-    /// The names of lifetime classes.
+    /// The words for lifetime classes.
     pub words: Words,
 }
 
@@ -129,7 +129,7 @@ impl Default for Reading {
     }
 }
 
-/// Marks of a document at most: more generations cannot be told apart.
+/// Maximum number of marks in a document: more generations could not be told apart.
 pub const MOST_MARKS: usize = 100;
 
 #[cfg(test)]

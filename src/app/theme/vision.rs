@@ -1,6 +1,6 @@
-//! How colours are seen, for the tests of the palette: the three kinds of dichromacy after
-//! Machado, Oliveira and Fernandes (2009, table for severity 1), the difference of two colours
-//! after CIEDE2000, and the contrast of WCAG 2.
+//! Models of colour vision, for the tests of the palette: the three kinds of dichromacy after Machado,
+//! Oliveira and Fernandes (2009, table for severity 1), the difference of two colours after CIEDE2000,
+//! and the contrast of WCAG 2.
 
 use eframe::egui::Color32;
 
@@ -34,7 +34,7 @@ impl Vision {
         }
     }
 
-    /// What is seen of a colour, in linear light.
+    /// The colour as seen with this vision, in linear light.
     pub fn see(self, color: Color32) -> Triple {
         apply(&self.matrix(), linear(color)).map(|part| part.clamp(0.0, 1.0))
     }
@@ -51,7 +51,7 @@ fn linear(color: Color32) -> Triple {
     })
 }
 
-/// XYZ from linear sRGB, and the white of D65.
+/// Conversion from linear sRGB to XYZ, and the white point D65.
 const XYZ: Matrix =
     [[0.412_456_4, 0.357_576_1, 0.180_437_5], [0.212_672_9, 0.715_152_2, 0.072_175], [0.019_333_9, 0.119_192, 0.950_304_1]];
 const WHITE: Triple = [0.950_47, 1.0, 1.088_83];
@@ -67,7 +67,7 @@ fn lab(linear: Triple) -> Triple {
     [116.0 * f[1] - 16.0, 500.0 * (f[0] - f[1]), 200.0 * (f[1] - f[2])]
 }
 
-/// CIEDE2000 of two colours in linear light.
+/// CIEDE2000 difference of two colours in linear light.
 pub fn difference(one: Triple, other: Triple) -> f64 {
     let ([l1, a1, b1], [l2, a2, b2]) = (lab(one), lab(other));
     let mean_chroma = f64::midpoint(a1.hypot(b1), a2.hypot(b2));
@@ -91,7 +91,7 @@ pub fn difference(one: Triple, other: Triple) -> f64 {
     ((dl / sl).powi(2) + (dc / sc).powi(2) + (dh / sh).powi(2) + mixed).sqrt()
 }
 
-/// How much two colours stand out against each other: 1 to 21.
+/// Contrast of two colours, 1 to 21.
 pub fn contrast(one: Color32, other: Color32) -> f64 {
     let luminance = |color| apply(&XYZ, linear(color))[1];
     let (a, b) = (luminance(one), luminance(other));

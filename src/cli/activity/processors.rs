@@ -25,7 +25,7 @@ pub(in crate::cli) struct ProcessorsArgs {
     #[command(flatten)]
     pub(in crate::cli) asked: TimeAsked,
 
-    /// What samples are added up by, besides the process
+    /// Group samples by process and this
     #[arg(long, value_enum, default_value_t)]
     by: By,
 

@@ -24,7 +24,7 @@ pub(super) struct ExportArgs {
     #[command(flatten)]
     pub(super) asked: Asked,
 
-    /// What is written
+    /// Output format
     #[arg(long, value_enum)]
     pub(super) format: Format,
 
@@ -32,11 +32,11 @@ pub(super) struct ExportArgs {
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     pub(super) out: PathBuf,
 
-    /// What a stack weighs, in formats that hold one number a stack [default: outstanding]
+    /// Value per stack, for formats that store one [default: outstanding]
     #[arg(long, value_enum)]
     value: Option<Value>,
 
-    /// What makes a group of csv and json; the layer always does [default: process,heap]
+    /// Group csv and json by these keys; rows are always split by layer [default: process,heap]
     #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',')]
     by: Vec<By>,
 

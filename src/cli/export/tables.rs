@@ -7,7 +7,7 @@ use clap::Args;
 use super::ExportArgs;
 use crate::cli::Failure;
 
-/// What only tables can be asked.
+/// Options of table exports alone.
 #[derive(Args, Debug)]
 pub(super) struct TablesArgs {
     /// The files are one capture (parquet); else each is one of its own

@@ -5,7 +5,7 @@ use crate::events::{Event, Record};
 use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Layer, Pid, Tid};
 
-/// See the module.
+/// The heaps in which each process is known to have allocated.
 #[derive(Debug, Default)]
 pub(super) struct Acting(KeyedMap<Pid, KeyedSet<(Layer, u64)>>);
 

@@ -19,7 +19,7 @@ use crate::model::{HeapId, Row, Trace};
 use crate::tables::{self, KeyedSet};
 use crate::units::{Layer, Pid, PointerSize, Ticks, Tid};
 
-/// See the module.
+/// State for the events behind the interval.
 #[derive(Debug)]
 pub(super) struct After {
     /// Processes with pages in the interval that start after it, and when.
@@ -185,7 +185,7 @@ impl<W: Write + Seek> Pass<'_, W> {
         self.out.record(0, Record { time: self.after.time, ..record }, frames, input.raw.pointer)
     }
 
-    /// The same for an event as it is.
+    /// Writes an event with all its bytes as if it stood at the end of the interval.
     fn event_late(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
         let mut bytes = input.bytes.to_vec();
         let at = input.raw.time_at();

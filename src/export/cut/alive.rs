@@ -37,7 +37,7 @@ impl AliveBlock {
         Record { time, pid, tid, event: Event::Alloc { layer, heap, address, size } }
     }
 
-    /// What ends it at the tick at which it began.
+    /// A record that ends the block at the tick at which it began.
     pub(super) fn free(&self) -> Record {
         let &Self { time, pid, tid, layer, heap, address, .. } = self;
         Record { time, pid, tid, event: Event::Free { layer, heap, address } }
@@ -47,13 +47,13 @@ impl AliveBlock {
         (self.layer, self.heap, self.address, self.size)
     }
 
-    /// What records that begin it may say of it: where the header did not say whose it is, a stack did.
+    /// The forms in which a record can begin the block: a header without process or thread leaves these to the stack.
     fn births(&self) -> impl Iterator<Item = Birth> + use<> {
         let (place, pids, tids) = (self.place(), [self.pid, Pid::NONE], [self.tid, Tid::NONE]);
         pids.into_iter().flat_map(move |pid| tids.map(|tid| (place, pid, tid)))
     }
 
-    /// What records that end it may say of it, with what tells a summary of its birth.
+    /// The forms in which a record can end the block, each with the thread and size that summaries of its birth have.
     fn ends(&self) -> impl Iterator<Item = End> + use<> {
         let &Self { layer, heap, address, size, tid, .. } = self;
         [self.pid, Pid::NONE].into_iter().map(move |pid| ((layer, heap, address), pid, tid, size))
@@ -69,7 +69,7 @@ type Birth = (Place, Pid, Tid);
 /// Layer, heap and address, whose they are as far as a record says it, by whom, and size.
 type End = ((Layer, u64, u64), Pid, Tid, u64);
 
-/// What a record allocates, if it does.
+/// The block that a record allocates, if it allocates one.
 fn place_of(record: &Record) -> Option<Place> {
     match record.event {
         Event::Alloc { layer, heap, address, size } => Some((layer, heap, address, size)),
@@ -79,7 +79,7 @@ fn place_of(record: &Record) -> Option<Place> {
     }
 }
 
-/// See the module.
+/// Blocks that are alive where the interval begins, and how far their events were met.
 #[derive(Debug)]
 pub(super) struct Alive<'a> {
     trace: &'a Trace,
@@ -92,13 +92,14 @@ pub(super) struct Alive<'a> {
     waiting: Blocks<Birth>,
     /// Those whose event was met at this tick: it may be one before the one that made them.
     taken: Blocks<End>,
-    /// What threads allocated last at this tick, by process, thread and heap: address and size.
+    /// The latest allocation of each thread at this tick, by process, thread and heap: address and size.
     latest: KeyedMap<(Pid, Tid, u64), (u64, u64)>,
     /// Rows of blocks that are gone but count.
     gone: KeyedSet<RowId>,
 }
 
-/// What threads allocated last in an NT heap before the interval, where that is gone and an earlier block is alive.
+/// Rows of each thread's latest allocation in an NT heap before the interval, where it is freed by then and an earlier block
+/// of the thread is alive.
 fn gone(trace: &Trace, from: Ticks) -> KeyedSet<RowId> {
     if trace.counts.heap_realloc == 0 {
         return KeyedSet::default();

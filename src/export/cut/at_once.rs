@@ -11,7 +11,7 @@ use crate::events::{AtOnce, Batch, LostWhat, RawItem, RawReading, decode_event, 
 /// Bytes that are held for a comparison, at most; of more, each such part is compared for itself.
 const MOST: usize = 64 << 20;
 
-/// What a stream has at the time.
+/// One item of a stream at the compared time: the bytes of an event, or a loss.
 struct Held {
     stream: usize,
     item: Result<(Vec<u8>, Batch), LostWhat>,

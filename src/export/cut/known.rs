@@ -1,23 +1,23 @@
-//! What has a name by the end of the interval, and what comes later that names it: rundowns, ends
-//! of processes, images and managed methods, closes of trackers. What begins later is nobody's whom the interval knows.
+//! Processes, trackers and images that exist by the end of the interval, and the later events that still name them:
+//! rundowns, ends of processes, images and managed methods, closes of trackers. Whatever begins later belongs to none of them.
 
 use crate::events::{CommittedRegion, Event, ImageChange, PageRange, ProcessChange, ProcessInfo, Record};
 use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Layer, Pid};
 
-/// What is known of a tracker.
+/// State of a tracker.
 #[derive(Clone, Copy, Default, Debug)]
 struct Tracker {
     is_named: bool,
     is_closed: bool,
 }
 
-/// See the module.
+/// Processes and trackers that are known so far.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// The kernel's objects of the processes that run; 0 where no event told it.
     keys: KeyedMap<Pid, u64>,
-    /// The same of those that ended last under their ids.
+    /// The kernel's object of the process that ended last under each id.
     ended: KeyedMap<Pid, u64>,
     trackers: KeyedMap<Pid, KeyedMap<u64, Tracker>>,
     /// Ids that stand for other processes, ...
@@ -88,7 +88,7 @@ impl Known {
         !self.keys.contains_key(&pid) && info.key != 0 && self.ended.get(&pid) == Some(&info.key)
     }
 
-    /// What a record after the interval says of what was there in it, if anything.
+    /// Turns a record after the interval into one about something that existed in it; `None` if it is about nothing such.
     pub(super) fn after(&mut self, record: Record) -> Option<Record> {
         if self.over.contains(&record.pid) && !matches!(record.event, Event::Volume(_)) {
             return None;

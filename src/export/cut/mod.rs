@@ -55,7 +55,7 @@ use output::{Input, Output};
 use stacks::{KeptStacks, Stashed};
 use stream::{Stream, streams_of};
 
-/// What is cut out.
+/// The part to cut out, and from which files.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// Files of one capture, ...
@@ -72,7 +72,7 @@ pub struct Request<'a> {
     pub anonymises: bool,
 }
 
-/// What was written.
+/// Counts of the events written and left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
     /// Events, the session header not among them.
@@ -91,7 +91,7 @@ pub enum CutError {
     /// There are so many processors, or their buffers are so large, that they cannot be put into order.
     #[error("the buffers of its processors would take {} of memory at once; cut fewer files together", crate::format::rough_bytes(*.0))]
     TooMuchAtOnce(u64),
-    /// What was read before cannot be read again.
+    /// A file cannot be read for the second time.
     #[error("{0}")]
     Unreadable(String),
     /// Whoever asked does not want it any more.
@@ -302,7 +302,7 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
         owner.is_known() && !self.request.processes.has(owner)
     }
 
-    /// What a record that is written says of names and lives.
+    /// Learns names and process lifetimes from a record that is written.
     fn note(&mut self, record: &Record) {
         match record.event {
             Event::Process(ProcessChange::Start | ProcessChange::End, _) => self.stacks.forget_process(record.pid),

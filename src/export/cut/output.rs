@@ -21,12 +21,12 @@ pub(super) struct Input<'a> {
     pub(super) time: i64,
     pub(super) bytes: &'a [u8],
     pub(super) raw: RawEvent<'a>,
-    /// What it means.
+    /// Its decoded records.
     pub(super) batch: &'a Batch,
 }
 
 impl<'a> Input<'a> {
-    /// The same for later.
+    /// A copy that outlives the input.
     pub(super) fn stashed(&self) -> Stashed {
         Stashed { processor: self.processor, time: self.time, bytes: self.bytes.to_vec() }
     }
@@ -45,7 +45,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// See the module.
+/// The file that is written.
 #[derive(Debug)]
 pub(super) struct Output<W> {
     w: RecordWriter<W>,
@@ -153,7 +153,7 @@ impl<W: Write + Seek> Output<W> {
         self.count(written)
     }
 
-    /// The same for a record with its whole stack, which the event itself may not have had.
+    /// Writes an event of a record together with its whole stack, which may have come in another event.
     pub(super) fn whole(&mut self, processor: u16, record: Record, stack: &[u64]) -> Result<(), WriteError> {
         let is_users = stack.last().is_some_and(|&outermost| outermost < PointerSize::Eight.kernel_start());
         if !stack.is_empty() && !is_users {

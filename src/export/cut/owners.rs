@@ -9,7 +9,7 @@ use crate::units::Tid;
 /// whoever reads the trace, too.
 const MOST: usize = 1 << 18;
 
-/// See the module.
+/// The latest events, by raw time and thread.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     order: VecDeque<(i64, Tid)>,

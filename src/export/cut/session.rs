@@ -1,9 +1,8 @@
-//! What the trace that is written says of its session: what the earliest of the files says, and the
-//! losses of all of them.
+//! The session header of the trace that is written: that of the earliest file, with the losses of all files.
 
 use crate::etl::{ClockKind, SessionHeader, TraceFile, mode};
 
-/// See the module. The processors are those of the file that is written.
+/// The session header; `processors` are those of the file that is written.
 pub(super) fn of(files: &[TraceFile], processors: u32, anonymises: bool) -> SessionHeader {
     let headers = || files.iter().map(|file| &file.header);
     let first = headers().min_by_key(|header| header.start_ticks).cloned().unwrap_or_default();

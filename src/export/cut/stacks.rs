@@ -21,7 +21,7 @@ pub(super) struct Stashed {
     pub(super) bytes: Vec<u8>,
 }
 
-/// See the module.
+/// Stacks and key definitions that belong to written events.
 #[derive(Debug, Default)]
 pub(super) struct KeptStacks {
     /// Events that are written.
@@ -128,7 +128,7 @@ impl KeptStacks {
         self.in_kernel.remove(&pid);
     }
 
-    /// The same for a thread.
+    /// A thread starts: what its predecessor did in the kernel is over.
     pub(super) fn forget_thread(&mut self, pid: Pid, tid: Tid) {
         if let Some(threads) = self.in_kernel.get_mut(&pid) {
             threads.remove(&tid);

@@ -3,7 +3,7 @@
 use crate::etl::{BufferInfo, TraceFile};
 use crate::events::{RawItem, RawQueue, RawReading, RawRun};
 
-/// See the module.
+/// One file's events of one processor.
 #[derive(Debug)]
 pub(super) struct Stream<'f> {
     file: &'f TraceFile,

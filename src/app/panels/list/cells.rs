@@ -1,5 +1,4 @@
-//! What cells look like in all tables: names that are cut in their middle, lines of a tree,
-//! numbers with a bar for their share.
+//! The look of cells in all tables: names shortened in their middle, lines of a tree, numbers with a bar for their share.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,19 +13,19 @@ use crate::app::theme;
 use crate::format;
 use crate::query::SHARED;
 
-/// What a name is like.
+/// The style of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Style {
     #[default]
     Plain,
     Strong,
-    /// It stands for what has no name.
+    /// A placeholder for something without a name.
     Weak,
-    /// A type or such.
+    /// A type or similar.
     Code,
-    /// A function: what is before its `!` stands back.
+    /// A function: the module before its `!` is faint.
     Frame,
-    /// The function that it is all about.
+    /// The function that the view is about.
     StrongFrame,
 }
 
@@ -35,7 +34,7 @@ pub enum Style {
 pub struct Name<'a> {
     pub text: &'a str,
     pub style: Style,
-    /// What is searched for, which is lit.
+    /// The search text, which is highlighted.
     pub searched: &'a str,
 }
 
@@ -44,7 +43,7 @@ impl<'a> Name<'a> {
         Self { text, style, searched: "" }
     }
 
-    /// What stands back: modules, and what stands between the names of those that share a line.
+    /// The faint parts: modules, and separators between the names of those that share a line.
     fn modules(&self) -> Vec<Range<usize>> {
         let mut modules = Vec::new();
         if !matches!(self.style, Style::Frame | Style::StrongFrame) {
@@ -61,7 +60,7 @@ impl<'a> Name<'a> {
 
     fn found(&self) -> Range<usize> {
         let searched = self.searched.trim().to_ascii_lowercase();
-        // In small letters as long as the name itself.
+        // Lowercase ASCII letters keep the length of the name.
         let found = if searched.is_empty() { None } else { self.text.to_ascii_lowercase().find(&searched) };
         found.map_or(0..0, |at| at..at + searched.len())
     }
@@ -98,7 +97,7 @@ impl<'a> Name<'a> {
         job
     }
 
-    /// Its text in so much room: without its middle if there is not enough. Whether it was cut.
+    /// Lays out the text in this much room, without its middle if it is too long. Returns also whether it was cut.
     fn galley(&self, ui: &Ui, room: f32) -> (Arc<Galley>, bool) {
         let ends = ends(self.text);
         let whole = ui.painter().layout_job(self.job(ui, &ends));
@@ -110,7 +109,7 @@ impl<'a> Name<'a> {
         let room = (room - 1.5 * letter).max(letter);
         let right = |at: usize| row.glyphs[at].pos.x + row.glyphs[at].advance_width;
         let all = row.glyphs.len();
-        // The end of a function's name says most, and of those that share a line the last.
+        // The end of a function's name is the most important part; where several share a line, the last of them.
         let part = if self.text.contains(SHARED) { 0.15 } else { 0.4 };
         let head = (0..all).take_while(|&at| right(at) <= part * room).count();
         let left = if head > 0 { right(head - 1) } else { 0.0 };
@@ -122,17 +121,17 @@ impl<'a> Name<'a> {
     }
 }
 
-/// Bytes of the module before a function's name, with its `!`.
+/// Length in bytes of the module before a function's name, including its `!`.
 fn module_of(name: &str) -> usize {
     let end = name.find('!').map_or(0, |at| at + 1);
     let is_operator = |before: &str| before.contains([':', '<', '(']) || before.ends_with("operator!");
     if is_operator(&name[..end]) { 0 } else { end }
 }
 
-/// Letters of a long name that are laid out, at each end: more are never in sight.
+/// Maximum number of letters laid out at each end of a long name: more are never visible.
 const END: usize = 400;
 
-/// A text, or both ends of a long one.
+/// The whole text, or both ends of a long one.
 fn ends(text: &str) -> Vec<Range<usize>> {
     let head = text.char_indices().nth(END).map(|(at, _)| at);
     let tail = text.char_indices().rev().nth(END).map(|(at, _)| at);
@@ -142,7 +141,7 @@ fn ends(text: &str) -> Vec<Range<usize>> {
     }
 }
 
-/// Draws a name in what is left of its cell; the whole of it when it is pointed at and was cut.
+/// Draws a name in the rest of its cell, with the whole name as a tooltip if it was cut.
 pub fn name(ui: &mut Ui, name: Name<'_>) -> Response {
     let room = (ui.available_width() - 4.0).max(8.0);
     let (galley, is_cut) = name.galley(ui, room);
@@ -153,32 +152,32 @@ pub fn name(ui: &mut Ui, name: Name<'_>) -> Response {
     if is_cut { response.on_hover_text(name.text) } else { response }
 }
 
-/// Paints a name in a place, with its middle left out if that is too narrow.
+/// Paints a name in a place, without its middle if the place is too narrow.
 pub fn name_at(ui: &Ui, place: Rect, name: Name<'_>) {
     let (galley, _) = name.galley(ui, place.width());
     let at = egui::pos2(place.left(), place.center().y - galley.size().y / 2.0);
     ui.painter().galley(at, galley, ui.visuals().text_color());
 }
 
-/// Points that a triangle takes.
+/// Size of a triangle in points.
 pub const TRIANGLE: f32 = 14.0;
 
-/// Points from a line of a tree to those under it.
+/// Indent in points of each level of a tree.
 const STEP: f32 = 13.0;
 
-/// Points before the triangle of a line: in a deep tree the steps get smaller, so that names keep
-/// some room. Larger for whatever stands deeper.
+/// Indent in points before the triangle of a line. In a deep tree the steps get smaller, so that names
+/// keep some room; deeper lines still have a larger indent.
 fn indent(depth: usize, room: f32) -> f32 {
     let (straight, wide) = (room * 0.3, depth as f32 * STEP);
     let beyond = (wide - straight).max(0.0);
     wide.min(straight) + beyond / (1.0 + beyond / (room * 0.25).max(1.0))
 }
 
-/// Lines that are drawn to show what stands under what, at most.
+/// Maximum number of guide lines, one for each level above.
 const GUIDES: usize = 64;
 
-/// What stands before the name of a line in a tree: its place, with a thin line for each that
-/// it is under, and a triangle if others are under it (`is_open`). Whether that was clicked.
+/// Draws the start of a tree line before its name: the indent with a thin guide line per level, and a
+/// triangle if it has children (`is_open`). Returns whether the triangle was clicked.
 pub fn branch(ui: &mut Ui, depth: usize, is_open: Option<bool>, name: &str) -> bool {
     let cell = ui.max_rect();
     let room = cell.width();
@@ -211,24 +210,24 @@ pub fn triangle(ui: &mut Ui, is_open: bool, name: &str) -> Response {
     response
 }
 
-/// The part of a whole that a number is.
+/// A number's share of a whole.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// How long its bar is, of 1.
+    /// Length of its bar, 0 to 1.
     pub bar: f32,
-    /// Its part, of 1: more than the whole where others go the other way.
+    /// The share; more than 1 if other numbers have the opposite sign.
     pub part: f64,
 }
 
 impl Share {
-    /// A number's part of a whole; none where there is nothing.
+    /// A number's share of a whole; `None` if either is zero.
     pub fn of(number: u64, whole: u64) -> Option<Self> {
         let part = number as f64 / whole as f64;
         (whole > 0 && number > 0).then_some(Self { bar: part.min(1.0) as f32, part })
     }
 }
 
-/// Draws a number at the right of its cell, behind it a bar for its share, of what `whole` says.
+/// Draws a number at the right of its cell, on a bar for its share of what `whole` says.
 pub fn number(ui: &mut Ui, value: &Value, share: Option<(Share, &dyn Fn() -> String)>) {
     if *value == Value::Nothing {
         return;
@@ -251,7 +250,7 @@ pub fn number(ui: &mut Ui, value: &Value, share: Option<(Share, &dyn Fn() -> Str
     });
 }
 
-/// Growth and what was given back have their colours, and what is nothing stands back.
+/// Changes have the colour of their sign, and zeros are faint.
 fn color(value: &Value, ui: &Ui) -> Color32 {
     let visuals = ui.visuals();
     match value {

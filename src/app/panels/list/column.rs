@@ -1,9 +1,8 @@
-//! Columns of a table, and which of them have room.
+//! Columns of a table, and the choice of those that fit.
 //!
-//! One column takes what the others leave. The others are as wide as their header and the widest
-//! of their texts can be, whatever stands in them: they stay where they are while lines come, go and
-//! are scrolled. Where there is no room for all, the last ones go first, never the one by which
-//! the table is sorted.
+//! One column takes the remaining room. The others are as wide as their header and the widest possible
+//! text, whatever they contain, so that they stay in place while lines come, go and are scrolled. If
+//! not all fit, the last ones are dropped first, but never the one by which the table is sorted.
 
 use eframe::egui::{FontId, TextStyle, Ui};
 
@@ -13,25 +12,25 @@ use crate::tables::{KeyedMap, KeyedSet};
 #[derive(Clone, Copy)]
 pub struct ListColumn {
     pub title: &'static str,
-    /// What it says, for those who point at its header.
+    /// The meaning of the column, as a tooltip of its header.
     pub hint: &'static str,
     pub width: Width,
-    /// Numbers stand at the right.
+    /// Whether it has numbers, which are right-aligned.
     pub is_number: bool,
 }
 
-/// How wide a column is, unless the user says otherwise.
+/// The width of a column, unless the user changes it.
 #[derive(Clone, Copy)]
 pub enum Width {
-    /// All that the others leave, and at least this part of the room.
+    /// The remaining room, and at least this part of the whole.
     Rest(f32),
-    /// Room for its header and such a text.
+    /// Enough for its header and for this text.
     Fits(&'static str),
-    /// So many points: longer texts are cut.
+    /// This many points; longer texts are cut.
     Points(f32),
 }
 
-/// The widest texts that columns have, for [`Width::Fits`].
+/// The widest texts of columns, for [`Width::Fits`].
 pub mod widest {
     pub const BYTES: &str = "1023.99 MB";
     pub const CHANGE: &str = "+1023.99 MB";
@@ -44,55 +43,55 @@ pub mod widest {
 }
 
 impl ListColumn {
-    /// The column that takes what the others leave.
+    /// The column that takes the remaining room.
     pub const fn rest(title: &'static str, hint: &'static str) -> Self {
         Self { title, hint, width: Width::Rest(0.2), is_number: false }
     }
 
-    /// The same of a tree, whose names need more room.
+    /// The column that takes the remaining room in a tree, whose names need more of it.
     pub const fn tree(title: &'static str, hint: &'static str) -> Self {
         Self { width: Width::Rest(0.31), ..Self::rest(title, hint) }
     }
 
-    /// Whether it takes what the others leave.
+    /// Whether it takes the remaining room.
     pub fn is_rest(&self) -> bool {
         matches!(self.width, Width::Rest(_))
     }
 
-    /// Texts of any length.
+    /// A column of texts of any length.
     pub const fn text(title: &'static str, hint: &'static str, points: f32) -> Self {
         Self { title, hint, width: Width::Points(points), is_number: false }
     }
 
-    /// Numbers, of which this is the widest.
+    /// A column of numbers, with the widest one.
     pub const fn number(title: &'static str, hint: &'static str, widest: &'static str) -> Self {
         Self { title, hint, width: Width::Fits(widest), is_number: true }
     }
 }
 
-/// Points beside a text in its cell.
+/// Margin in points on each side of a cell's text.
 pub const MARGIN: f32 = 6.0;
 
-/// Points of the mark in the header of the column of the order, and of a star.
+/// Width in points of the sort mark in a header, and of an asterisk.
 pub const MARK: f32 = 12.0;
 
-/// Points that the column of the rest has at least, and those that are always enough.
+/// Minimum width in points of the column that takes the rest, and the width that always suffices.
 const REST: std::ops::RangeInclusive<f32> = 220.0..=360.0;
 
-/// Points that the user can give a column.
+/// Widths in points that the user can give a column.
 const CHOSEN: std::ops::RangeInclusive<f32> = 40.0..=700.0;
 
-/// What the user chose in a table; kept for the session.
+/// The user's choices for a table; kept for the session.
 #[derive(Clone, Debug, Default)]
 pub struct Chosen {
     /// Widths by title.
     pub widths: KeyedMap<&'static str, f32>,
-    /// Columns that are out of sight, by title.
+    /// Hidden columns, by title.
     pub hidden: KeyedSet<&'static str>,
 }
 
 impl Chosen {
-    /// Makes a column so wide.
+    /// Changes the width of a column.
     pub fn widen(&mut self, title: &'static str, width: f32) {
         self.widths.insert(title, width.clamp(*CHOSEN.start(), *CHOSEN.end()));
     }
@@ -101,20 +100,20 @@ impl Chosen {
 /// A column that is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placed {
-    /// Which.
+    /// Its index.
     pub column: usize,
     pub width: f32,
 }
 
-/// Columns that have room, and those that have none.
+/// The columns that fit, and those that do not.
 #[derive(Debug, Default, PartialEq)]
 pub struct Plan {
     pub placed: Vec<Placed>,
     pub no_room: Vec<usize>,
 }
 
-/// Chooses among columns by their widths (`None` for the rest, which has at least this part) what is
-/// drawn in `room` points.
+/// Chooses the columns that fit into `room` points, by their widths (`None` for the one that takes the
+/// rest, which gets at least this part).
 pub fn plan(widths: &[(usize, Option<f32>)], least: f32, sorted: Option<usize>, room: f32) -> Plan {
     let mut shown = widths.to_vec();
     let mut no_room = Vec::new();
@@ -122,7 +121,7 @@ pub fn plan(widths: &[(usize, Option<f32>)], least: f32, sorted: Option<usize>, 
     let least = (least * room).clamp(*REST.start(), *REST.end());
     while room - fixed(&shown) < least {
         let may_go = |(column, width): &(usize, Option<f32>)| width.is_some() && Some(*column) != sorted;
-        // What says nothing without a column beside the rest stays.
+        // At least one other column stays, because names alone are of no use.
         let Some(last) = shown.iter().rposition(may_go).filter(|_| shown.len() > 2) else { break };
         no_room.push(shown.remove(last).0);
     }
@@ -132,7 +131,7 @@ pub fn plan(widths: &[(usize, Option<f32>)], least: f32, sorted: Option<usize>, 
     Plan { placed, no_room }
 }
 
-/// How wide a column is; `None` for the rest.
+/// The width of a column; `None` for the one that takes the rest.
 pub fn width(ui: &Ui, column: &ListColumn, chosen: &Chosen) -> Option<f32> {
     let text = |text: &str, font: FontId| ui.painter().layout_no_wrap(text.to_owned(), font, ui.visuals().text_color()).size().x;
     if column.is_rest() {

@@ -1,5 +1,5 @@
-//! The headers of a table: titles that sort, edges that can be dragged, and at the right end what
-//! chooses the columns.
+//! The headers of a table: titles that sort, edges that can be dragged, and at the right end a button
+//! that chooses columns.
 
 use eframe::egui::containers::menu::{MenuButton, MenuConfig};
 use eframe::egui::{
@@ -9,7 +9,7 @@ use eframe::egui::{
 use super::column::{Chosen, MARGIN, MARK, Plan};
 use super::{END, HEADER_HEIGHT, List, ListColumn};
 
-/// Draws the header of a column, or of what is behind the last.
+/// Draws the header of a column, or of the empty space after the last.
 pub fn cell(ui: &mut Ui, column: Option<(usize, &ListColumn)>, list: &mut dyn List) {
     let rect = ui.max_rect();
     ui.painter().rect_filled(rect, 0.0, ui.visuals().faint_bg_color);
@@ -51,7 +51,7 @@ fn sort_mark(ui: &Ui, center: egui::Pos2, descending: bool) {
     ui.painter().add(egui::Shape::convex_polygon(corners, ui.visuals().text_color(), Stroke::NONE));
 }
 
-/// Draws the edges between headers, which can be dragged, and the button behind the last.
+/// Draws the edges between headers, which can be dragged, and the button after the last.
 pub fn show(ui: &mut Ui, area: Rect, columns: &[ListColumn], plan: &Plan, chosen: &mut Chosen, list: &mut dyn List) {
     let header = Rect::from_min_size(area.min, vec2(area.width(), HEADER_HEIGHT));
     let line = ui.visuals().widgets.noninteractive.bg_stroke;
@@ -61,7 +61,7 @@ pub fn show(ui: &mut Ui, area: Rect, columns: &[ListColumn], plan: &Plan, chosen
     for (place, placed) in plan.placed.iter().enumerate() {
         let (left, right) = (x, x + placed.width);
         x = right;
-        // The edge away from the column of the rest stays, so the other one is dragged.
+        // The edge away from the column of the rest is movable, because the other one is anchored.
         let (edge, is_left) = match rest {
             Some(rest) if place == rest => continue,
             Some(rest) if place > rest => (left, true),
@@ -90,7 +90,7 @@ pub fn show(ui: &mut Ui, area: Rect, columns: &[ListColumn], plan: &Plan, chosen
     });
 }
 
-/// Says which columns are in sight, and which have no room.
+/// The button that chooses the visible columns, and lists those that do not fit.
 fn choice(ui: &mut Ui, columns: &[ListColumn], plan: &Plan, chosen: &mut Chosen, list: &mut dyn List) {
     ui.spacing_mut().button_padding = vec2(3.0, 1.0);
     let stays = MenuConfig::new().close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside);
@@ -124,7 +124,7 @@ fn choice(ui: &mut Ui, columns: &[ListColumn], plan: &Plan, chosen: &mut Chosen,
     });
     button.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Columns"));
     if !plan.no_room.is_empty() {
-        // A dot says that there is more.
+        // A dot says that some columns do not fit.
         let at = button.rect.right_top() + vec2(-4.0, 5.0);
         ui.painter().circle_filled(at, 2.0, ui.visuals().warn_fg_color);
     }

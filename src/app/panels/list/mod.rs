@@ -1,7 +1,7 @@
-//! The one table of the window: columns of which one takes what the others leave, and many lines of
-//! which only those in sight are drawn. What the lines are is the business of whoever shows them.
+//! The one kind of table in the window: columns, one of which takes the remaining room, and many lines,
+//! of which only the visible ones are drawn. The views provide the lines.
 //!
-//! Cost of a frame: the cells in sight; of a tree also the lines above the first one in sight.
+//! Cost of a frame: the visible cells; in a tree also the lines above the first visible one.
 
 mod cells;
 mod column;
@@ -23,73 +23,73 @@ pub use value::Value;
 use crate::app::commands::Command;
 use crate::app::export::{Export, Format, Sheet};
 
-/// What a list shows.
+/// The contents of a list.
 pub trait List {
-    /// These lines are about to be drawn.
+    /// Called before these lines are drawn.
     fn prepare(&mut self, _rows: Range<usize>) {}
-    /// What a cell says.
+    /// The value of a cell.
     fn value(&self, row: usize, column: usize) -> Value;
-    /// The part that a number is of a whole, in the column of the order.
+    /// A number's share of a whole, in the column that sorts.
     fn share(&self, _row: usize, _column: usize) -> Option<Share> {
         None
     }
-    /// What that whole is.
+    /// The name of that whole.
     fn whole(&self, _row: usize, _column: usize) -> String {
         String::new()
     }
-    /// Draws a cell that is more than its value.
+    /// Draws a cell that shows more than its value.
     fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
         plain(self, ui, row, column);
     }
-    /// The line that one stands under, in a tree.
+    /// The parent of a line in a tree.
     fn parent(&self, _row: usize) -> Option<usize> {
         None
     }
-    /// How many lines one stands under.
+    /// The number of a line's ancestors.
     fn depth(&self, _row: usize) -> usize {
         0
     }
-    /// Whether a line is lit.
+    /// Whether a line is selected.
     fn is_selected(&self, row: usize) -> bool;
-    /// A line was clicked.
+    /// Called when a line was clicked.
     fn clicked(&mut self, row: usize);
-    /// A line was clicked twice.
+    /// Called when a line was double-clicked.
     fn double_clicked(&mut self, _row: usize) {}
-    /// The line to scroll to, if it is not in sight.
+    /// The line to scroll to, if it is not visible.
     fn revealed(&self) -> Option<usize> {
         None
     }
-    /// The menu of a line, above what all lists have.
+    /// The context menu of a line, above the entries that all lists have.
     fn menu(&mut self, ui: &mut Ui, row: usize);
-    /// Takes what is to be done.
+    /// Pushes a command.
     fn push(&mut self, command: Command);
-    /// All of it, to be copied or written to a file, if there can be much.
+    /// The whole list for copying and export, if it can be long.
     fn sheet(&self) -> Option<Arc<dyn Sheet>> {
         None
     }
-    /// The key that copies the selected line, if there is one.
+    /// The key that copies the selected line; empty if there is none.
     fn copy_key(&self) -> &'static str {
         ""
     }
-    /// The column it is sorted by, and whether the largest come first.
+    /// The column that sorts the list, and whether the largest come first.
     fn sorted_by(&self) -> Option<(usize, bool)> {
         None
     }
-    /// Why a column's numbers are bounds, if they are.
+    /// Why a column's numbers are bounds; `None` if they are exact.
     fn bound(&self, _column: usize) -> Option<String> {
         None
     }
-    /// A header was clicked.
+    /// Called when a header was clicked.
     fn header_clicked(&mut self, _column: usize) {}
-    /// Whether the user wants to see a column, if the list keeps that itself.
+    /// Whether a column is shown; `None` if the table itself remembers that.
     fn is_shown(&self, _column: usize) -> Option<bool> {
         None
     }
-    /// The user wants to see a column or not, if the list keeps that itself.
+    /// Shows or hides a column, if the list itself remembers that.
     fn show_column(&mut self, _column: usize, _shown: bool) {}
 }
 
-/// Draws a cell that is its value and nothing more.
+/// Draws a cell with its value only.
 pub fn plain<L: List + ?Sized>(list: &L, ui: &mut Ui, row: usize, column: usize) {
     let value = list.value(row, column);
     if let Value::Text(text) = &value {
@@ -104,16 +104,16 @@ pub fn plain<L: List + ?Sized>(list: &L, ui: &mut Ui, row: usize, column: usize)
 const HEADER_HEIGHT: f32 = 24.0;
 const ROW_HEIGHT: f32 = 21.0;
 
-/// Points at the right end, for the button that chooses columns and the scroll bar.
+/// Points at the right end for the button that chooses columns and for the scroll bar.
 const END: f32 = 24.0;
 
-/// What is remembered of a table for the session.
+/// The state of a table that is kept for the session.
 #[derive(Clone, Default)]
 struct Kept {
     chosen: Chosen,
-    /// Lines that covered the first ones in the frame before.
+    /// Number of lines covered by sticky ones in the previous frame.
     covered: usize,
-    /// Where a click on one of those leads.
+    /// The line to scroll to after a click on a sticky one.
     go_to: Option<usize>,
 }
 
@@ -132,14 +132,14 @@ pub fn show(ui: &mut Ui, id: &'static str, columns: &[ListColumn], rows: usize, 
         plan.placed.iter().map(|placed| placed.width).chain([END]).map(|width| Column::new(width).resizable(false)).collect();
     let mut table =
         Table::new().id_salt(id).num_rows(rows as u64).columns(table_columns).headers([HeaderRow::new(HEADER_HEIGHT)]);
-    // Without a state it would measure its first lines.
+    // Without a stored state the table would measure its first lines.
     let table_id = table.get_id(ui);
     TableState::default().store(ui.ctx(), table_id);
     if let Some(row) = kept.go_to.take() {
         let above = list.depth(row).min(sticky::MOST);
         table = table.scroll_to_row(row.saturating_sub(above) as u64, Some(Align::TOP));
     } else if let Some(row) = list.revealed() {
-        // Not behind the lines that stay at the top.
+        // Keeps the line from being covered by the sticky lines.
         let above = row.saturating_sub(list.depth(row).min(sticky::MOST));
         table = table.scroll_to_rows(above as u64..=row as u64, None);
     }
@@ -161,7 +161,7 @@ pub fn show(ui: &mut Ui, id: &'static str, columns: &[ListColumn], rows: usize, 
     ui.data_mut(|data| data.insert_temp(kept_at, kept));
 }
 
-/// Paints what a table's line stands on.
+/// Paints the background of a line.
 fn fill_row(ui: &Ui, rect: Rect, row: usize, is_selected: bool, is_hovered: bool) {
     let visuals = ui.visuals();
     let fill = if is_selected {
@@ -181,11 +181,11 @@ struct Delegate<'a> {
     plan: &'a Plan,
     rows: usize,
     list: &'a mut dyn List,
-    /// Where lines are.
+    /// The area of the lines.
     body: Rect,
-    /// So many lines at the top are covered by those that they stand under.
+    /// Number of lines at the top that are covered by their ancestors.
     covered: usize,
-    /// The first line in sight.
+    /// The first visible line.
     first: Option<usize>,
 }
 
@@ -215,7 +215,7 @@ impl Delegate<'_> {
         (0..self.columns.len()).map(|column| self.list.value(row, column).to_string()).collect::<Vec<_>>().join("\t")
     }
 
-    /// What a line does when it is pointed at; whether a click was for it.
+    /// Handles pointer, clicks and context menu of a line; returns whether it was clicked.
     fn respond(&mut self, ui: &mut Ui, rect: Rect, row: usize) -> bool {
         let response = ui.interact(rect, ui.scope_id().with(("row", row)), Sense::click());
         fill_row(ui, rect, row, self.list.is_selected(row), response.contains_pointer());
@@ -229,7 +229,7 @@ impl Delegate<'_> {
         response.clicked()
     }
 
-    /// Draws a cell into the `ui` of its own.
+    /// Draws a cell into a `ui` of its own.
     fn draw(&mut self, ui: &mut Ui, row: usize, column: usize) {
         ui.spacing_mut().item_spacing.x = 6.0;
         if !self.columns[column].is_number {
@@ -273,7 +273,7 @@ impl TableDelegate for Delegate<'_> {
         if self.is_covered(rect) {
             return;
         }
-        // In a place of its own, which nothing in it makes wider.
+        // The cell has its own area, which its contents cannot widen.
         let mut ui = ui.new_child(UiBuilder::new().max_rect(rect).layout(Layout::left_to_right(Align::Center)));
         self.draw(&mut ui, cell.row_nr as usize, column);
     }

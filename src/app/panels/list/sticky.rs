@@ -1,28 +1,27 @@
-//! The lines of a tree under which the first one in sight stands: they stay at the top, and a click
-//! goes there.
+//! Sticky lines of a tree: the ancestors of the first visible line stay at the top, and a click scrolls to them.
 
 use eframe::egui::{Align, Layout, Rect, Ui, UiBuilder, pos2, vec2};
 
 use super::{Delegate, List, ROW_HEIGHT};
 
-/// Lines that stay, at most.
+/// Maximum number of sticky lines.
 pub const MOST: usize = 5;
 
-/// Of more than that, so many of the outermost; the others are the innermost.
+/// If there are more ancestors, this many of the outermost are kept; the others are the innermost.
 const OUTERMOST: usize = 2;
 
-/// The lines that stay above `first`, of so many `rows` in a table of this height, from the top.
+/// The sticky lines above `first`, from the top, in a table of this height with `rows` lines.
 pub fn above(list: &dyn List, first: usize, rows: usize, height: f32) -> Vec<usize> {
     let most = MOST.min((height / ROW_HEIGHT / 3.0) as usize);
     let mut covered = 0;
     loop {
-        // The first line that is not covered, and what it stands under.
+        // The first line that is not covered, and its ancestors.
         let row = first + covered;
         if row >= rows {
             return Vec::new();
         }
         let above = ancestors(list, row, most);
-        // One more line covers one more.
+        // Each sticky line covers one more line.
         if above.len() <= covered {
             return above;
         }
@@ -30,7 +29,7 @@ pub fn above(list: &dyn List, first: usize, rows: usize, height: f32) -> Vec<usi
     }
 }
 
-/// What a line stands under, from the top, at most so many.
+/// The ancestors of a line, outermost first, at most `most`.
 fn ancestors(list: &dyn List, row: usize, most: usize) -> Vec<usize> {
     let mut above: Vec<usize> = std::iter::successors(list.parent(row), |&row| list.parent(row)).collect();
     above.reverse();
@@ -41,7 +40,7 @@ fn ancestors(list: &dyn List, row: usize, most: usize) -> Vec<usize> {
     above
 }
 
-/// Draws them over the table's first lines; the one that was clicked.
+/// Draws the sticky lines over the table's first lines; returns the one that was clicked.
 pub(super) fn show(ui: &mut Ui, delegate: &mut Delegate<'_>, above: &[usize]) -> Option<usize> {
     let mut clicked = None;
     let body = delegate.body;

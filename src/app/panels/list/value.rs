@@ -1,16 +1,16 @@
-//! What a cell says, as a value: how it is read on the screen follows from it.
+//! The value of a cell, from which its text on the screen follows.
 
 use std::fmt;
 
 use crate::format;
 use crate::units::Ticks;
 
-/// See the module.
+/// The value of a cell.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// The line has no such thing.
+    /// The line has no value in this column.
     Nothing,
-    /// It is on its way.
+    /// The value is being computed.
     Awaited,
     Text(String),
     Count(u64),
@@ -19,16 +19,16 @@ pub enum Value {
     Bytes(u64),
     /// How much a size has changed.
     Change(i64),
-    /// A moment, and in seconds since the trace's start.
+    /// A moment, also in seconds since the start of the trace.
     Moment(Ticks, f64),
-    /// A length of time in seconds.
+    /// A duration in seconds.
     Duration(f64),
     Address(u64),
-    /// A count on average.
+    /// An average count.
     Average(f64),
-    /// A part of a whole.
+    /// A fraction of a whole.
     Part(f64),
-    /// An id, without thousands apart.
+    /// An id, without thousands separators.
     Number(u64),
 }
 
@@ -38,13 +38,13 @@ impl Value {
         Self::Text(text.into())
     }
 
-    /// Whether it is a number that says "none".
+    /// Whether it is a number equal to zero.
     pub fn is_zero(&self) -> bool {
         matches!(self, Self::Count(0) | Self::CountChange(0) | Self::Bytes(0) | Self::Change(0))
             || matches!(self, Self::Average(0.0) | Self::Part(0.0))
     }
 
-    /// By how many bytes something has changed; 0 for what is no such change.
+    /// The change in bytes; 0 for any other value.
     pub fn change(&self) -> i64 {
         if let Self::Change(change) = self { *change } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! The window without a trace: the ways in, what it can answer, and what was open before.
+//! The window without a trace: ways to open one, questions it can answer, and recent traces.
 
 mod recent;
 
@@ -11,7 +11,7 @@ use crate::app::theme;
 use crate::app::walk::{Walk, Walking};
 use crate::load::Input;
 
-/// Points across that are used at most.
+/// Maximum width in points.
 const WIDTH: f32 = 940.0;
 
 pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
@@ -53,7 +53,7 @@ fn heading(text: &str, ui: &mut Ui) {
     ui.add_space(4.0);
 }
 
-/// Where files are dropped, with the buttons for those who have none in hand.
+/// The area for dropping files, with buttons for opening them in other ways.
 fn ways_in(app: &mut HighwaterApp, ui: &mut Ui) {
     let is_over = ui.input(|i| !i.raw.hovered_files.is_empty());
     let is_narrow = ui.available_width() < 640.0;
@@ -82,12 +82,12 @@ fn ways_in(app: &mut HighwaterApp, ui: &mut Ui) {
     let buttons = &mut ui.new_child(egui::UiBuilder::new().max_rect(buttons).layout(align));
     let mut all = [way_open as fn(&mut HighwaterApp, &mut Ui), way_record, way_demo];
     if !is_narrow {
-        all.reverse(); // they stand at the right
+        all.reverse(); // they are laid out from the right
     }
     all.into_iter().for_each(|way| way(app, buttons));
 }
 
-/// The area itself: a dashed frame, which lights up while files are over the window.
+/// The drop area: a dashed frame, which is highlighted while files are dragged over the window.
 fn area(rect: Rect, is_over: bool, ui: &Ui) {
     let visuals = ui.visuals();
     let accent = theme::series(0, visuals);
@@ -171,7 +171,7 @@ fn card(walk: Walk, size: egui::Vec2, ui: &mut Ui) -> egui::Response {
     response.on_hover_text("A walk through the demo trace, step by step")
 }
 
-/// What it looks like on a graph.
+/// A sketch of the graph that the walk is about.
 fn shape_of(walk: Walk, rect: Rect, ui: &Ui) {
     let (line, color): (&[(f32, f32)], _) = match walk {
         Walk::Growth => (&[(0.0, 0.3), (0.45, 0.3), (0.45, 0.85), (1.0, 0.85)], theme::series(1, ui.visuals())),

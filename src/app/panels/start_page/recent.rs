@@ -1,4 +1,4 @@
-//! What was open before: a line each, with a picture, length, peak, and when that was.
+//! The recent traces: one line each, with picture, length, peak and the time of opening.
 
 use eframe::egui::{self, CornerRadius, FontId, Rect, RichText, Sense, Ui, WidgetInfo, pos2, vec2};
 
@@ -12,7 +12,7 @@ use crate::format;
 
 const HEIGHT: f32 = 54.0;
 
-/// Points of a picture.
+/// Size of a picture in points.
 const PICTURE: egui::Vec2 = vec2(112.0, 34.0);
 
 pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
@@ -39,7 +39,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     }
 }
 
-/// A trace; whether it is to be opened, or forgotten.
+/// A trace; returns whether to open it, and whether to forget it.
 fn line(trace: &RecentTrace, is_missing: bool, ui: &mut Ui) -> (bool, bool) {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), HEIGHT), Sense::click());
     let name = trace.name();
@@ -85,7 +85,7 @@ fn paint(trace: &RecentTrace, name: &str, is_missing: bool, rect: Rect, ui: &Ui)
     let picture = Rect::from_min_size(pos2(rect.left() + 10.0, rect.center().y - PICTURE.y / 2.0), PICTURE);
     draw(trace.picture.as_ref(), is_missing, picture, ui);
     let (upper, lower) = (rect.center().y - 10.0, rect.center().y + 10.0);
-    // Left of the numbers there is always some room for the name.
+    // The name keeps some room to the left of the numbers.
     let room = (rect.right() - picture.right()) * 0.6;
     let right = |text: &str, y: f32, color: egui::Color32| {
         let galley = shortened(ui.painter(), text, FontId::proportional(12.5), color, room);
@@ -110,7 +110,7 @@ fn paint(trace: &RecentTrace, name: &str, is_missing: bool, rect: Rect, ui: &Ui)
     words(&trace.folder(), lower, 12.5, weak, below);
 }
 
-/// How long a trace is, and the peak of what its picture shows. What is nobody's is not told.
+/// A trace's length and the peak of the line in its picture, if that line has a name.
 fn numbers(picture: &Picture) -> String {
     match picture.of.is_empty() {
         true => length(picture.seconds),
@@ -118,7 +118,7 @@ fn numbers(picture: &Picture) -> String {
     }
 }
 
-/// Seconds and longer, to what is worth knowing.
+/// A length in seconds or a larger unit, rounded to useful precision.
 fn length(seconds: f64) -> String {
     match seconds {
         s if s < 120.0 => format!("{s:.1} s"),
@@ -127,7 +127,7 @@ fn length(seconds: f64) -> String {
     }
 }
 
-/// The line with the largest peak.
+/// Draws the picture: the line with the largest peak.
 fn draw(picture: Option<&Picture>, is_missing: bool, rect: Rect, ui: &Ui) {
     let visuals = ui.visuals();
     ui.painter().rect_filled(rect, 3.0, visuals.extreme_bg_color);

@@ -6,12 +6,12 @@ use egui_plot::GridMark;
 
 use crate::format;
 
-/// Grid lines at powers of two, as people count bytes.
+/// Grid lines at powers of two, as is usual for bytes.
 pub fn binary_grid((from, to): (f64, f64)) -> Vec<GridMark> {
     marks(from, to, ((to - from) / 5.0).max(1.0).log2().ceil().exp2())
 }
 
-/// Grid lines at 1, 2 or 5 times a power of ten, all of one weight: every label is readable.
+/// Grid lines at 1, 2 or 5 times a power of ten, all equally strong, so that every label is readable.
 pub fn seconds_grid((from, to): (f64, f64), count: f64) -> Vec<GridMark> {
     let rough = ((to - from) / count).max(1e-9);
     let power = 10f64.powf(rough.log10().floor());
@@ -24,7 +24,7 @@ fn marks(from: f64, to: f64, step: f64) -> Vec<GridMark> {
     (first..=last.min(first.saturating_add(100))).map(|i| GridMark { value: i as f64 * step, step_size: step }).collect()
 }
 
-/// Bytes beside a grid line; nothing at the bottom, where the axis of time has its own.
+/// Label of a grid line in bytes; empty at the bottom, where the time axis has its own labels.
 pub fn bytes_mark(value: f64) -> String {
     if value <= 0.0 {
         return String::new();
@@ -32,14 +32,14 @@ pub fn bytes_mark(value: f64) -> String {
     format::bytes(value as u64).replace(".00 ", " ")
 }
 
-/// Seconds below a grid line; nothing where the label would be cut at the right edge.
+/// Label of a grid line in seconds; empty if it would be cut off at the right edge.
 pub fn seconds_mark(mark: GridMark, range: &RangeInclusive<f64>) -> String {
     let decimals = (-mark.step_size.log10().floor()).clamp(0.0, 9.0) as usize;
     let room = (range.end() - mark.value) / mark.step_size;
     if room < 0.3 { String::new() } else { format!("{:.decimals$} s", mark.value) }
 }
 
-/// The highest round number of bytes that a small scale up to `top` has room for.
+/// The highest round number of bytes that fits on a small scale up to `top`.
 pub fn round_below(top: f64) -> f64 {
     let power = top.max(1.0).log2().floor().exp2();
     [1.75, 1.5, 1.25, 1.0].into_iter().map(|n| n * power).find(|&round| round <= top * 0.92).unwrap_or(power / 2.0)

@@ -1,5 +1,5 @@
-//! The moment under the pointer, or where the keys have put it: a line across the graph, and what
-//! the line next to the pointer reads. Lanes have their values beside their names.
+//! The moment under the pointer, or at the keyboard cursor: a line across the graph, and the value of
+//! the line nearest to the pointer. Lanes show their values beside their names.
 
 use eframe::egui::{self, Pos2, Response, Stroke, Ui};
 
@@ -12,24 +12,24 @@ use crate::app::theme;
 use crate::format;
 use crate::units::Ticks;
 
-/// How far from a line the pointer finds it, in points.
+/// Maximum distance in points at which the pointer finds a line.
 const REACH: f32 = 60.0;
 
 fn keyed_id() -> egui::Id {
     egui::Id::unique("graph cursor by keys")
 }
 
-/// Where keys have put the cursor.
+/// The moment of the keyboard cursor.
 pub fn keyed(ui: &Ui) -> Option<Ticks> {
     ui.data(|data| data.get_temp::<i64>(keyed_id())).map(Ticks)
 }
 
-/// Puts it there.
+/// Moves the keyboard cursor.
 pub fn put(ui: &Ui, at: Ticks) {
     ui.data_mut(|data| data.insert_temp(keyed_id(), at.0));
 }
 
-/// The moment that is read.
+/// The moment whose values are shown.
 pub fn at(canvas: &Canvas<'_>, response: &Response, ui: &Ui) -> Option<Ticks> {
     if picture::is_taken_of(ui.ctx(), Subject::Graph) {
         return None;
@@ -45,7 +45,7 @@ pub fn at(canvas: &Canvas<'_>, response: &Response, ui: &Ui) -> Option<Ticks> {
     (!is_held).then(|| canvas.time_at(pointer.x))
 }
 
-/// Where a command has put the cursor, keys go on from.
+/// Moves the keyboard cursor to where a command has put the document's cursor.
 pub fn follow(document: &Document, ui: &Ui) {
     let id = egui::Id::unique("graph cursor by commands");
     let before = ui.data(|data| data.get_temp::<Option<Ticks>>(id)).flatten();
@@ -62,7 +62,7 @@ pub fn paint(canvas: &Canvas<'_>, ui: &Ui, cursor: Option<Ticks>) {
     ui.painter().with_clip_rect(frame).vline(canvas.x_of(at), frame.y_range(), Stroke::new(1.0, color));
 }
 
-/// One line beside the pointer: the time, and what is next to it.
+/// The tooltip at the pointer: the time, and the values of what is nearest.
 pub fn tell(canvas: &Canvas<'_>, ui: &Ui, response: &Response, rows: Option<&[lanes::Row]>, pointer: Pos2) {
     let document = canvas.document;
     if !canvas.frame().contains(pointer) || ui.input(|i| i.pointer.any_down() && !response.dragged()) {
@@ -102,14 +102,14 @@ pub fn tell(canvas: &Canvas<'_>, ui: &Ui, response: &Response, rows: Option<&[la
     });
 }
 
-/// What a line reads, in words.
+/// The value of a line with its name.
 fn value(canvas: &Canvas<'_>, of: &LineOf, at: Ticks, name: &str) -> Option<(LineOf, String)> {
     let line = canvas.drawn(of)?.line;
     let value = line.is_known_at(at).then(|| line.value_at(at))?;
     Some((of.clone(), format!("{}  {name}", format::bytes(value))))
 }
 
-/// The line that is next to the pointer where all have one scale.
+/// The line nearest to the pointer, if all lines share one scale.
 fn nearest(canvas: &Canvas<'_>, at: Ticks, pointer: Pos2) -> Option<(LineOf, String)> {
     let (document, frame) = (canvas.document, canvas.frame());
     let bytes = |height: f32| f64::from(height / frame.height().max(1.0)) * canvas.scales.top;

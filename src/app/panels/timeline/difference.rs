@@ -1,4 +1,4 @@
-//! Pins, and by how much each line changed between two.
+//! Pins, and how much each line changed between two of them.
 
 use eframe::egui::{self, Align2, FontId, Pos2, Stroke, Ui};
 
@@ -10,7 +10,7 @@ use crate::model::HeapId;
 use crate::query::ByClass;
 use crate::units::Interval;
 
-/// Heaps that are listed at most.
+/// Maximum number of heaps listed.
 const LISTED: usize = 12;
 
 pub fn paint_pins(canvas: &Canvas<'_>, ui: &Ui) {
@@ -34,7 +34,7 @@ pub fn paint_pins(canvas: &Canvas<'_>, ui: &Ui) {
     });
 }
 
-/// By how much each heap changed between the pins, the largest change first.
+/// The change of each heap between the pins, the largest change first.
 fn difference(ui: &mut Ui, document: &Document, between: Interval, by_heap: &[ByClass]) {
     ui.style_mut().spacing.item_spacing.y = 1.0;
     let [a, b] = [between.from, between.to].map(|t| document.trace.clock.seconds(t));

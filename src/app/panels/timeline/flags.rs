@@ -1,9 +1,8 @@
-//! The trace's marks, in a strip below the axis' icons: a flag with its text where there is room, ticks
-//! and their number where there is not; what lasts is a bar. The same marks under the pointer as a list,
-//! and what can be done with them.
+//! The trace's marks, in a strip below the axis' icons: a flag with its text where there is room, else
+//! ticks with their number; a mark with a duration is a bar. Also the list of marks under the pointer,
+//! and their context menu.
 //!
-//! Cost: the spots of the latest answer, of which there are at most a few for each bin of the graph; texts are
-//! read of those that are drawn alone.
+//! Cost: the spots of the latest answer, at most a few for each bin of the graph. Only the texts that are drawn are read.
 
 use eframe::egui::{self, Align2, FontId, Pos2, Rect, Response, Sense, Stroke, Ui, vec2};
 
@@ -21,37 +20,38 @@ use crate::model::Mark;
 use crate::query::MarkSpot;
 use crate::units::{Interval, Ticks};
 
-/// Points of the strip.
+/// Height of the strip in points.
 pub const STRIP: f32 = 19.0;
-/// Points that a text has at least, with what is between it and the next.
+/// Minimum room in points for a text, including the gap to the next.
 const ROOM: f32 = 34.0;
-/// Ticks that are nearer to each other are one.
+/// Ticks closer together than this are merged.
 const CLOSE: f32 = 8.0;
-/// Points that a text has at most.
+/// Maximum width of a text in points.
 const WIDEST: f32 = 180.0;
-/// Bars one below the other.
+/// Number of rows of bars.
 const LEVELS: usize = 3;
-/// Marks that are listed under the pointer.
+/// Number of marks listed under the pointer.
 const LISTED: usize = 8;
-/// How near to a mark an edge that is dragged sticks to it, in points.
+/// Distance in points at which a dragged edge snaps to a mark.
 const STICKY: f32 = 5.0;
 
 /// Spots that share a text.
 #[derive(Clone, PartialEq, Debug)]
 struct Flag {
-    /// The spots, by their places.
+    /// Indices of the first and last spot.
     first: usize,
     last: usize,
-    /// From the first tick to where the text ends.
+    /// Position of the first tick.
     left: f32,
-    /// Where the text begins.
+    /// Position at which the text begins.
     text: f32,
-    /// Points that it has; none if there is no room.
+    /// Width available for the text in points; 0 if it is not shown.
     room: f32,
 }
 
-/// Which spots share a text: those that stand close together. One that has no room for a text before the next has none.
-/// `xs` are where they are, from left to right, `end` is where the strip ends. No text reaches the next tick.
+/// Groups spots that stand close together, so that they share a text. A group without enough room
+/// before the next one has no text. `xs` are the positions from left to right, `end` is the end of the
+/// strip. No text reaches the next tick.
 fn flags(xs: &[f32], end: f32) -> Vec<Flag> {
     let mut flags: Vec<Flag> = Vec::new();
     let mut first = 0;
@@ -67,7 +67,7 @@ fn flags(xs: &[f32], end: f32) -> Vec<Flag> {
     flags
 }
 
-/// Draws the strip; what it is called as well, where nothing else stands beside it.
+/// Draws the strip, with its name if the names of lanes are beside the graph.
 pub fn show(canvas: &Canvas<'_>, outer: Option<Rect>, ui: &mut Ui, commands: &mut Commands) {
     let document = canvas.document;
     if !document.draws(Happening::Marks) {
@@ -90,7 +90,7 @@ pub fn show(canvas: &Canvas<'_>, outer: Option<Rect>, ui: &mut Ui, commands: &mu
     }
 }
 
-/// What the strip is called, at the left.
+/// The name of the strip, at the left.
 fn heading(canvas: &Canvas<'_>, outer: Rect, strip: Rect, ui: &mut Ui, commands: &mut Commands) {
     let rect = Rect::from_x_y_ranges(outer.left()..=strip.left() - 2.0, strip.y_range());
     if rect.width() < 40.0 {
@@ -118,7 +118,7 @@ fn heading(canvas: &Canvas<'_>, outer: Rect, strip: Rect, ui: &mut Ui, commands:
     response.on_hover_text(format!("{told} marks in the trace. Click to list them"));
 }
 
-/// What lasts, below each other where it lasts at the same time.
+/// Bars of marks with a duration, in several rows if they overlap.
 fn bars(canvas: &Canvas<'_>, strip: Rect, spots: &[&MarkSpot], ui: &Ui) {
     let painter = ui.painter().with_clip_rect(canvas.frame());
     let color = theme::mark(ui.visuals());
@@ -155,7 +155,7 @@ fn flag_of(canvas: &Canvas<'_>, strip: Rect, flag: &Flag, spots: &[&MarkSpot], x
         painter.vline(x, strip.top() + 2.0..=strip.bottom() - 1.0, Stroke::new(if is_lit { 2.0 } else { 1.5 }, color));
     }
     if count == 1 {
-        // Down to the axis, so that lines can be held against it.
+        // The tick extends down to the axis, so that lines can be compared with it.
         let to = canvas.frame().bottom();
         painter.vline(xs[0], strip.bottom()..=to, Stroke::new(1.0, color.gamma_multiply(if is_lit { 0.7 } else { 0.22 })));
     }
@@ -176,13 +176,13 @@ fn flag_of(canvas: &Canvas<'_>, strip: Rect, flag: &Flag, spots: &[&MarkSpot], x
     hover(document, spots, count, response);
 }
 
-/// From the first of some spots to the last.
+/// The interval from the first of some spots to the last.
 fn together(spots: &[&MarkSpot]) -> Interval {
     let from = spots.iter().map(|spot| spot.during.from).min().unwrap_or_default();
     Interval { from, to: spots.iter().map(|spot| spot.during.to).max().unwrap_or_default() }
 }
 
-/// Some time around it.
+/// An interval with some time around it.
 fn with_room(Interval { from, to }: Interval) -> Interval {
     let room = (to.0.saturating_sub(from.0) / 8).max(8);
     Interval { from: Ticks(from.0.saturating_sub(room)), to: Ticks(to.0.saturating_add(room)) }
@@ -208,7 +208,7 @@ fn hover(document: &Document, spots: &[&MarkSpot], count: usize, response: Respo
     });
 }
 
-/// When a mark is, how long it lasts, and whose it is.
+/// A mark's time, duration, provider and process.
 pub fn described(document: &Document, mark: &Mark) -> String {
     let trace = &document.trace;
     let mut parts = vec![format!("{:.6} s", trace.clock.seconds(mark.from))];
@@ -220,7 +220,7 @@ pub fn described(document: &Document, mark: &Mark) -> String {
     parts.join(" \u{b7} ")
 }
 
-/// What can be done with a mark, or with several that stand together.
+/// The context menu of a mark, or of several that stand together.
 fn menu(document: &Document, mark: &Mark, place: usize, (count, all): (usize, Interval), ui: &mut Ui, commands: &mut Commands) {
     let mut item = |ui: &mut Ui, text: &str, command| {
         if ui.button(text).clicked() {
@@ -243,7 +243,7 @@ fn menu(document: &Document, mark: &Mark, place: usize, (count, all): (usize, In
     item(ui, "List the marks", DocCommand::ShowTab(Tab::View(ViewId::Marks)));
 }
 
-/// What can be done with one mark, wherever it is shown.
+/// The actions for one mark, wherever it is shown.
 pub fn one_mark(document: &Document, mark: &Mark, place: usize) -> Vec<(&'static str, DocCommand)> {
     let marks = &document.trace.activity.marks.list;
     let next = marks.get(marks.partition_point(|other| other.at <= mark.at)).map_or(document.trace.span.to, |next| next.at);
@@ -262,15 +262,14 @@ pub fn one_mark(document: &Document, mark: &Mark, place: usize) -> Vec<(&'static
     all
 }
 
-/// The moments of an interval that marks of the trace tell apart, as far as there can be so many edges, and whether
-/// that is all of them.
+/// The moments of the trace's marks in an interval, up to the maximum number of edges, and whether these are all.
 pub fn edges(document: &Document, interval: Interval) -> (Vec<Ticks>, bool) {
     let mut marks = document.trace.activity.marks.during(interval).map(|mark| mark.at);
     let edges: Vec<Ticks> = marks.by_ref().take(MOST_MARKS).collect();
     (edges, marks.next().is_none())
 }
 
-/// The mark that is so near to a place that an edge sticks to it.
+/// The mark to which an edge at this position snaps.
 pub fn near(canvas: &Canvas<'_>, x: f32) -> Option<Ticks> {
     let document = canvas.document;
     if !document.draws(Happening::Marks) {
@@ -280,7 +279,7 @@ pub fn near(canvas: &Canvas<'_>, x: f32) -> Option<Ticks> {
     let edges = document.happenings.answer.spots.iter().flat_map(|spot| match spot {
         spot if spot.lasts => vec![spot.during.from, spot.during.to],
         spot if spot.count == 1 => vec![spot.during.from],
-        _ => Vec::new(), // which of them, nobody can say
+        _ => Vec::new(), // it is ambiguous which mark is meant
     });
     let own = document.marks.iter().copied();
     edges.chain(own).filter(|&at| far(at) <= STICKY).min_by(|&a, &b| far(a).total_cmp(&far(b)))

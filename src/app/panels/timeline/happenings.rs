@@ -1,5 +1,5 @@
-//! Two lanes that are no sizes: the frames of a program, as high as they took long and the more amber
-//! the more was allocated in them beyond what is usual, and what processors ran.
+//! Two lanes that do not show sizes: a program's frames, whose height is their duration and which are
+//! more amber the more their allocations exceed the usual; and CPU use.
 //!
 //! Cost: the bars and points of the latest answer, at most a few for each bin of the graph.
 
@@ -17,10 +17,10 @@ use crate::model::ProcessId;
 use crate::query::{FrameBar, frame_name, layer_label};
 use crate::units::Ticks;
 
-/// Air above the highest point.
+/// Space above the highest point.
 const AIR: f64 = 1.12;
 
-/// Whose it is.
+/// The process that a lane shows.
 pub fn process(document: &Document, what: Happening) -> Option<ProcessId> {
     match what {
         Happening::Marks => None,
@@ -29,18 +29,18 @@ pub fn process(document: &Document, what: Happening) -> Option<ProcessId> {
     }
 }
 
-/// The same in words.
+/// The name of the process that a lane shows.
 pub fn whose(document: &Document, what: Happening) -> String {
     process(document, what).map(|process| document.trace.process(process).label()).unwrap_or_default()
 }
 
-/// Its name with all that tells it apart from others.
+/// The full name of a lane, with its process.
 pub fn name(document: &Document, what: Happening) -> String {
     let whose = whose(document, what);
     if whose.is_empty() { what.name().to_owned() } else { format!("{} of {whose}", what.name()) }
 }
 
-/// Draws a lane into `frame`; what its heading says.
+/// Draws a lane into `frame`; returns the contents of its heading.
 pub fn paint(canvas: &Canvas<'_>, what: Happening, frame: Rect, painter: &Painter, cursor: Option<Ticks>, ui: &Ui) -> Told {
     let shown = &canvas.document.happenings.answer;
     let told = match (what, &shown.frames, &shown.processors) {
@@ -77,7 +77,7 @@ fn paint_frames(
     let mut mesh = Mesh::default();
     for bar in &shown.bars {
         let (left, right) = (canvas.x_of(bar.during.from), canvas.x_of(bar.during.to));
-        // A gap where it can be seen.
+        // A gap between bars, if they are wide enough for it.
         let right = if right - left > 4.0 { right - 1.0 } else { right.max(left + 1.0) };
         let top = frame.bottom() - height(bar.longest.interval.len());
         let rect = Rect::from_x_y_ranges(left..=right, top..=frame.bottom()).intersect(frame);
@@ -143,7 +143,7 @@ fn bar_at(shown: &FramesShown, at: Ticks) -> Option<&FrameBar> {
     shown.bars.get(after).filter(|bar| bar.during.from <= at)
 }
 
-/// The frame that is under the pointer in the lane of frames: where several share a bar, the longest.
+/// The bar under the pointer in the lane of frames.
 pub fn frame_at<'a>(canvas: &Canvas<'a>, rows: Option<&[Row]>, pointer: Pos2) -> Option<&'a FrameBar> {
     let is_frames = |row: &&Row| row.of == LineOf::Happening(Happening::Frames);
     let row = rows?.iter().find(is_frames)?;
@@ -151,7 +151,7 @@ pub fn frame_at<'a>(canvas: &Canvas<'a>, rows: Option<&[Row]>, pointer: Pos2) ->
     bar_at(canvas.document.happenings.answer.frames.as_ref()?, canvas.time_at(pointer.x)).filter(|_| area.contains(pointer))
 }
 
-/// What a lane reads at a moment, a line each.
+/// The values of a lane at a moment, a line each.
 pub fn read(canvas: &Canvas<'_>, what: Happening, at: Ticks) -> Vec<String> {
     let document = canvas.document;
     let shown = &document.happenings.answer;
@@ -171,7 +171,7 @@ pub fn read(canvas: &Canvas<'_>, what: Happening, at: Ticks) -> Vec<String> {
     }
 }
 
-/// What a frame took, and what was allocated in it.
+/// The duration of a frame, and its allocations and frees.
 fn frame_words(document: &Document, shown: &FramesShown, bar: &FrameBar) -> Vec<String> {
     let seconds = document.trace.clock.seconds(Ticks(bar.longest.interval.len()));
     let name = format::sentence(&frame_name(bar.longest.number));

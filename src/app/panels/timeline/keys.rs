@@ -1,4 +1,4 @@
-//! The graph by keyboard, when it has the keys: arrows move the cursor, with Shift they select.
+//! The graph by keyboard, while it has the focus: arrows move the cursor, with Shift they select.
 
 use eframe::egui::{Context, EventFilter, Id, Key, Modifiers, Response, Ui};
 
@@ -11,18 +11,18 @@ fn graph_id() -> Id {
     Id::unique("graph that takes keys")
 }
 
-/// Gives the keys to the graph.
+/// Gives the focus to the graph.
 pub fn take(ctx: &Context) {
     if let Some(graph) = ctx.data(|data| data.get_temp::<Id>(graph_id())) {
         ctx.memory_mut(|memory| memory.request_focus(graph));
     }
 }
 
-/// Steps across the view, of the cursor and with Ctrl.
+/// Number of cursor steps across the view, without and with Ctrl.
 const STEPS: i64 = 200;
 const LARGE: i64 = 20;
 
-/// One step of zooming.
+/// Factor of one zoom step.
 const ZOOM: f32 = 1.5;
 
 pub fn press(canvas: &Canvas<'_>, ui: &Ui, response: &Response, commands: &mut Commands) {
@@ -42,14 +42,14 @@ pub fn press(canvas: &Canvas<'_>, ui: &Ui, response: &Response, commands: &mut C
         let by = |key, sign: i64| if pressed(modifiers, key) { sign } else { 0 };
         by(Key::ArrowRight, 1) + by(Key::ArrowLeft, -1)
     };
-    // Those with modifiers first: without, these would be ignored.
+    // Keys with modifiers come first: otherwise the modifiers would be ignored.
     let usual = [
         (keys::ZOOM, DocCommand::ZoomToSelection),
         (keys::BACK, DocCommand::Back),
         (keys::FORWARD, DocCommand::Forward),
         (keys::WHOLE, DocCommand::ZoomOut),
         (keys::MARK, DocCommand::Mark(Some(now))),
-        // Those with Shift first: without, it would be ignored.
+        // Keys with Shift come first: otherwise Shift would be ignored.
         (keys::PREVIOUS_MARK, DocCommand::StepTo(Stop::PreviousMark)),
         (keys::NEXT_MARK, DocCommand::StepTo(Stop::NextMark)),
         (keys::PREVIOUS_FRAME, DocCommand::StepTo(Stop::PreviousFrame)),
@@ -60,7 +60,7 @@ pub fn press(canvas: &Canvas<'_>, ui: &Ui, response: &Response, commands: &mut C
     if pressed(Modifiers::NONE, Key::Enter) {
         commands.doc(DocCommand::ZoomToSelection);
     }
-    // Larger steps first: without, Ctrl would be ignored.
+    // Steps with Ctrl come first: otherwise Ctrl would be ignored.
     for (modifiers, parts) in [(Modifiers::COMMAND, LARGE), (Modifiers::NONE, STEPS)] {
         for is_selecting in [true, false] {
             let modifiers = if is_selecting { modifiers | Modifiers::SHIFT } else { modifiers };
@@ -88,8 +88,7 @@ pub fn press(canvas: &Canvas<'_>, ui: &Ui, response: &Response, commands: &mut C
     }
 }
 
-/// Moves the edge of the selection at which the cursor stands; where it stands at none, a new one
-/// begins.
+/// Moves the selection's edge at the cursor; if there is none, starts a new selection.
 fn extend(canvas: &Canvas<'_>, from: Ticks, to: Ticks, commands: &mut Commands) {
     let selection = canvas.document.selection();
     let other = selection.and_then(|selection| match from {

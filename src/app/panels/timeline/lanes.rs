@@ -1,7 +1,7 @@
-//! Lanes: a line each, with a scale of its own, its name and its value at the left. What does not
-//! fit is scrolled to with the wheel over the names.
+//! Lanes: one line each, with its own scale, and its name and value at the left. Lanes that do not fit
+//! are reached by scrolling with the wheel over the names.
 //!
-//! Cost: what is in sight.
+//! Cost: the visible lanes.
 
 use std::sync::Arc;
 
@@ -22,28 +22,28 @@ use crate::format;
 use crate::query::TypeKey;
 use crate::units::{Interval, Ticks};
 
-/// Points of a lane at least, and of what it is opened to.
+/// Minimum height in points of a lane, and of the parts of an expanded one.
 const LANE: f32 = 46.0;
 const PART: f32 = 38.0;
 
-/// Points of a lane that stays at the bottom, whatever the others are scrolled to, the part of the room that such
-/// lanes have at most, and the least room for that.
+/// Height in points of a lane that stays at the bottom while the others are scrolled; the largest part
+/// of the height for such lanes; and the minimum height for having any.
 const LOW: f32 = 34.0;
 const LOW_PART: f32 = 0.4;
 const ROOM_FOR_LOW: f32 = 150.0;
 
-/// Air above the highest point of a line.
+/// Space above the highest point of a line.
 const AIR: f64 = 1.12;
 
-/// A lane before it has a place.
+/// A lane before it is laid out.
 struct Wanted {
     of: LineOf,
     is_part: bool,
-    /// Whether it is open, if it can be.
+    /// Whether it is expanded; `None` if it cannot be.
     opened: Option<bool>,
 }
 
-/// All lanes of a frame.
+/// All lanes of the graph.
 pub struct Lanes(Vec<Wanted>);
 
 /// A lane on the screen.
@@ -54,7 +54,7 @@ pub struct Row {
 }
 
 impl Lanes {
-    /// What there is a lane for; nothing where all lines have one scale.
+    /// The lanes of a document; `None` if all lines share one scale.
     pub fn of(document: &Document) -> Option<Self> {
         if !super::has_lanes(document) {
             return None;
@@ -85,13 +85,13 @@ impl Lanes {
         Some(Self(lanes))
     }
 
-    /// Points of the names at the left: layers can be read beside their scale, where there is room at all.
+    /// Width in points of the names at the left: enough for a layer beside its scale, if there is room.
     pub fn heading(ui: &Ui) -> f32 {
         let width = ui.available_width();
         (width * 0.2).clamp(176.0, 214.0).min(width * 0.4)
     }
 
-    /// Draws them; where they are.
+    /// Draws the lanes; returns their places.
     pub fn show(self, canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut Ui, commands: &mut Commands) -> Vec<Row> {
         let area = Rect::from_x_y_ranges(outer.left()..=canvas.frame().right(), canvas.lines().y_range());
         let (low, lanes) = self.parted(area.height());
@@ -118,8 +118,8 @@ impl Lanes {
         rows
     }
 
-    /// Those that stay at the bottom, as far as there is room in so many points, and all others. What is no size
-    /// stays: the others are held against it.
+    /// Splits off the lanes that stay at the bottom, as far as they fit into this height. They are the
+    /// ones that do not show sizes, for comparison with all others.
     fn parted(self, height: f32) -> (Vec<Wanted>, Vec<Wanted>) {
         let mut room = if height < ROOM_FOR_LOW { 0.0 } else { height * LOW_PART };
         self.0.into_iter().partition(|lane| {
@@ -136,7 +136,7 @@ impl Wanted {
     }
 }
 
-/// By how much the lanes are scrolled: the wheel over the names does it.
+/// How far the lanes are scrolled, by the wheel over the names.
 fn scroll(ui: &Ui, area: Rect, names_end: f32, hidden: f32) -> f32 {
     let id = egui::Id::unique("lanes scrolled");
     let hidden = hidden.max(0.0);
@@ -148,7 +148,7 @@ fn scroll(ui: &Ui, area: Rect, names_end: f32, hidden: f32) -> f32 {
     by = by.clamp(0.0, hidden);
     ui.data_mut(|data| data.insert_temp(id, by));
     if hidden > 0.0 {
-        // Where one is, as a thin bar between the names and the lines.
+        // The scroll position, as a thin bar at the left edge.
         let part = area.height() / (area.height() + hidden);
         let top = area.top() + (area.height() * (1.0 - part)) * by / hidden;
         let bar = Rect::from_min_size(Pos2::new(area.left(), top), vec2(3.0, area.height() * part));
@@ -165,17 +165,17 @@ struct Shown<'a> {
     cursor: Option<Ticks>,
 }
 
-/// What the heading of a lane says, beside its name.
+/// The contents of a lane's heading, besides its name.
 #[derive(Default)]
 pub struct Told {
     pub color: Color32,
-    /// What it reads at the cursor, or in the view.
+    /// Its value at the cursor, or in the view.
     pub value: Option<String>,
-    /// More of that, for those who point at the heading.
+    /// More about the value, as a tooltip of the heading.
     pub hint: String,
-    /// A number on its scale, and where that is.
+    /// A number on its scale, with its position.
     pub scale: Option<(f32, String)>,
-    /// When it was highest.
+    /// The time of its peak.
     pub peak_at: Option<Ticks>,
 }
 
@@ -193,7 +193,7 @@ impl Shown<'_> {
         self.heading(ui, told, commands);
     }
 
-    /// Draws the line of a size.
+    /// Draws a line that shows a size.
     fn line(&self, frame: Rect, painter: &egui::Painter, ui: &Ui) -> Told {
         let document = self.canvas.document;
         let visuals = ui.visuals();
@@ -236,7 +236,7 @@ impl Shown<'_> {
         }
     }
 
-    /// The line of what is selected in the table, if it is in this lane.
+    /// The line of the table's selected row, if it belongs to this lane.
     fn own_line(&self) -> Option<&GraphLine> {
         match self.lane.of {
             LineOf::Layer(process, layer) => self.canvas.selected_line(|of| of == (process, layer)),
@@ -279,7 +279,7 @@ impl Shown<'_> {
             let at = Pos2::new(end, y.clamp(rect.top() + 6.0, rect.bottom() - 6.0));
             painter.text(at, Align2::RIGHT_CENTER, text, FontId::proportional(10.5), visuals.weak_text_color())
         });
-        // The scale's number takes room from what stands beside it, and from nothing else.
+        // The number on the scale takes room only from texts at the same height.
         let right_at = |y: f32| {
             let beside = scale.filter(|label| label.top() < y + 15.0 && y < label.bottom());
             beside.map_or(end, |label| label.left() - 6.0)
@@ -326,13 +326,13 @@ impl Shown<'_> {
         }
     }
 
-    /// What a lane is opened to at first: its heaps, or its functions where it has one only.
+    /// The parts that an expanded lane shows at first: its heaps, or its functions if it has only one heap.
     fn first_parts(&self, of: LayerOf) -> Parts {
         let lane = self.lane_of(of);
         if lane.is_some_and(|lane| lane.only.is_none()) { Parts::Heaps } else { Parts::Functions }
     }
 
-    /// Filters to it, or not any more.
+    /// Filters to the lane, or removes that filter.
     fn filter(&self, commands: &mut Commands) {
         let filters = self.canvas.document.filters();
         match (names::path(self.canvas.document, &self.lane.of), self.predicate()) {
@@ -348,7 +348,7 @@ impl Shown<'_> {
         }
     }
 
-    /// What its rows meet.
+    /// The predicate that the lane's rows meet.
     fn predicate(&self) -> Option<Predicate> {
         match &self.lane.of {
             LineOf::Part(process, layer, name) => match self.lane_of((*process, *layer))?.opened? {

@@ -1,5 +1,5 @@
-//! What stands on the axis of time: the user's marks, starts and ends of processes, and what
-//! stands out (steps, spikes, the peak), each in its lane if there are lanes.
+//! Icons on the time axis: the user's marks, starts and ends of processes, and findings (steps, spikes,
+//! the peak), each in its lane if there are lanes.
 
 use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Shape, Stroke, Ui, vec2};
 
@@ -11,7 +11,7 @@ use crate::app::theme;
 use crate::query::{Finding, FindingKind};
 use crate::units::{Interval, Ticks};
 
-/// Icons of one kind at most: more would hide each other.
+/// Maximum number of icons of one kind: more would cover each other.
 const MOST: usize = 40;
 
 pub fn show(canvas: &Canvas<'_>, rows: Option<&[Row]>, ui: &mut Ui, commands: &mut Commands) {
@@ -34,7 +34,7 @@ fn own(canvas: &Canvas<'_>, ui: &Ui) {
     }
 }
 
-/// Where an icon on the axis is, if it is in sight.
+/// The place of an icon on the axis, if it is visible.
 fn place(canvas: &Canvas<'_>, at: Ticks) -> Option<Rect> {
     let view = canvas.document.view();
     let is_in_sight = view.from <= at && at <= view.to;
@@ -42,7 +42,7 @@ fn place(canvas: &Canvas<'_>, at: Ticks) -> Option<Rect> {
     is_in_sight.then(|| Rect::from_center_size(middle, vec2(10.0, 10.0)))
 }
 
-/// What stands out, as an icon that leads there.
+/// A finding, as an icon that leads to it.
 fn landmark(canvas: &Canvas<'_>, finding: &Finding, rows: Option<&[Row]>, ui: &mut Ui, commands: &mut Commands) {
     let Interval { from, to } = finding.interval;
     let middle = Ticks(from.0 + (to.0.saturating_sub(from.0)) / 2);
@@ -54,7 +54,7 @@ fn landmark(canvas: &Canvas<'_>, finding: &Finding, rows: Option<&[Row]>, ui: &m
     };
     let Some(mut rect) = place(canvas, at) else { return };
     if let Some(rows) = rows {
-        // In its own lane.
+        // It is drawn in its own lane.
         let of = LineOf::Layer(finding.process, finding.layer);
         let Some(row) = rows.iter().find(|row| row.of == of).filter(|row| row.rect.height() > 12.0) else { return };
         rect = rect.translate(vec2(0.0, row.rect.top() + 7.0 - rect.center().y));

@@ -1,4 +1,4 @@
-//! The menu of the graph.
+//! The context menu of the graph.
 
 use eframe::egui::{self, Ui};
 
@@ -8,9 +8,9 @@ use crate::app::graph::Arrangement;
 use crate::app::picture::{PictureFormat, Subject, Wish};
 use crate::units::{Interval, Ticks};
 
-/// What can be done at a moment: under the pointer, where that is on the graph.
+/// The actions for a moment: the one under the pointer, if that is on the graph.
 pub fn show(canvas: &Canvas<'_>, ui: &mut Ui, at: Option<Ticks>, commands: &mut Commands) {
-    // The pointer moves on into the menu; the place of the click is kept.
+    // The pointer moves on into the menu, so the place of the click is kept.
     let id = egui::Id::unique("graph menu time");
     let clicked = ui.input(|i| i.pointer.secondary_clicked());
     let kept = ui.data(|data| data.get_temp::<i64>(id)).map(Ticks);

@@ -1,8 +1,8 @@
-//! The main graph: outstanding size over time, in lanes with a scale each or in one together.
-//! Drag selects, the wheel zooms, Ctrl+click sets pins; the cursor reads all lines.
+//! The main graph: outstanding size over time, in lanes with a scale each or together on one scale. A
+//! drag selects, the wheel zooms, Ctrl+click sets pins; the cursor shows the values of all lines.
 //!
-//! The lines come from the query worker with at most a few points a pixel, so a
-//! frame costs the same for any trace.
+//! The lines come from the query worker with at most a few points per pixel, so that a frame costs the
+//! same for any trace.
 
 mod axes;
 mod cursor;
@@ -42,25 +42,25 @@ pub use keys::take as take_keys;
 use lanes::Lanes;
 pub use names::{line_name, name_of, short_label};
 
-/// Points at the top of the graph for what stands on the axis of time.
+/// Points at the top of the graph for the icons of the time axis.
 const MARKS: f32 = 20.0;
-/// Points of the numbers beside the lines, where these have one scale.
+/// Points for the numbers beside the lines, if these share one scale.
 const SCALE: f32 = 62.0;
-/// Points at its bottom for when the selected line was alive.
+/// Points at its bottom for the lifetimes of the selected line.
 const LIVES: f32 = 6.0;
 
-/// Where the last frame's graph was, so that the overview lines up with it.
+/// The id under which the graph's last place is kept, so that the overview is aligned with it.
 pub fn frame_id() -> egui::Id {
     egui::Id::unique("graph frame")
 }
 
-/// What the graph is called; it can have the focus.
+/// Name of the graph for screen readers.
 pub const NAME: &str = "Outstanding size over time";
 
 pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let Some(document) = &mut app.document else { return };
-    // Whole hundreds, so that resizing by a pixel asks for nothing new. Two points of the screen
-    // show the ups and downs of a bin as well as one.
+    // A multiple of 100, so that resizing by a pixel does not cause a new query. One bin for two points
+    // of the screen shows the ups and downs as well as one for each.
     document.set_bins((((ui.available_width() / 2.0) as usize).div_ceil(100) * 100).clamp(200, 1000));
     let document = &*document;
     let lanes = Lanes::of(document);
@@ -92,7 +92,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     frame.end(ui, outer);
 }
 
-/// Axes, and where everything is.
+/// Draws the axes; returns the plot's response and its transform to the screen.
 fn plot(document: &Document, lanes: Option<&Lanes>, scales: Scales, ui: &mut Ui) -> (egui::Response, PlotTransform) {
     let seconds = |t: Ticks| document.trace.clock.seconds(t);
     let view = (seconds(document.view().from), seconds(document.view().to).max(seconds(document.view().from) + 1e-9));
@@ -123,14 +123,14 @@ fn plot(document: &Document, lanes: Option<&Lanes>, scales: Scales, ui: &mut Ui)
     (shown.response, shown.transform)
 }
 
-/// The graph's place on the screen, and what is in it.
+/// The graph's place on the screen, and its contents.
 struct Canvas<'a> {
     document: &'a Document,
     transform: PlotTransform,
     scales: Scales,
 }
 
-/// A line as it is drawn, and what it is made of.
+/// A line's points for drawing, and its data.
 struct Drawn<'a> {
     points: &'a [PlotPoint],
     line: &'a Series,
@@ -141,7 +141,7 @@ impl<'a> Canvas<'a> {
         self.document.answers.graph.as_ref()
     }
 
-    /// A line of the graph or of a counter, if it has come.
+    /// A line of the graph or of a counter, if its answer has arrived.
     fn drawn(&self, of: &LineOf) -> Option<Drawn<'a>> {
         match of {
             LineOf::Counter(id) => {
@@ -176,7 +176,7 @@ impl<'a> Canvas<'a> {
         *self.transform.frame()
     }
 
-    /// Where lines are drawn: between what stands on the axis and the lives.
+    /// The area of the lines: between the icons of the axis and the lifetimes.
     fn lines(&self) -> Rect {
         let frame = self.frame();
         let strip = if self.document.draws(Happening::Marks) { flags::STRIP } else { 0.0 };
@@ -184,14 +184,14 @@ impl<'a> Canvas<'a> {
         Rect::from_x_y_ranges(frame.x_range(), top..=(frame.bottom() - LIVES - 2.0).max(top))
     }
 
-    /// The part of an interval that is on the screen.
+    /// The visible part of an interval.
     fn rect_of(&self, interval: Interval) -> Rect {
         let frame = self.frame();
         let (left, right) = (self.x_of(interval.from).max(frame.left()), self.x_of(interval.to).min(frame.right()));
         Rect::from_x_y_ranges(left..=right.max(left + 1.0), frame.y_range())
     }
 
-    /// The corners of a line in `area`, whose top stands for `top` bytes.
+    /// The corners of a line in `area`, whose top represents `top` bytes.
     fn corners(&self, points: &[PlotPoint], area: Rect, top: f64) -> Vec<Pos2> {
         let y = |value: f64| area.bottom() - (area.height() * (value / top) as f32).min(area.height() + 1.0);
         line::visible(points.iter().map(|point| Pos2::new(self.x_of_seconds(point.x), y(point.y))))
@@ -202,7 +202,7 @@ impl<'a> Canvas<'a> {
         losses::paint(self.document, self.frame(), |t| self.x_of(t), ui, &painter);
     }
 
-    /// Why nothing is drawn.
+    /// Says why nothing is drawn.
     fn say_nothing(&self, ui: &Ui) {
         let document = self.document;
         let text = if !document.is_settled() {
@@ -216,7 +216,7 @@ impl<'a> Canvas<'a> {
         ui.painter().text(at, egui::Align2::CENTER_CENTER, text, egui::FontId::proportional(14.0), color);
     }
 
-    /// When the selected line of the table was alive, as a band under the lines.
+    /// The lifetimes of the table's selected line, as a band under the lines.
     fn paint_lives(&self, ui: &Ui) {
         let Some(lives) = &self.document.answers.lives else { return };
         let (frame, color) = (self.frame(), theme::highlight(ui.visuals()));
@@ -228,7 +228,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// The outstanding size of the selected line of the table.
+    /// The outstanding size of the table's selected line.
     fn selected_line(&self, is_wanted: impl Fn(LayerOf) -> bool) -> Option<&'a GraphLine> {
         let (of, line) = self.document.answers.lives.as_ref()?.line.as_ref()?;
         is_wanted(*of).then_some(line)
@@ -251,7 +251,7 @@ impl<'a> Canvas<'a> {
             response.hover_pos().or(response.interact_pointer_pos()).filter(|_| response.hovered() || response.dragged());
         let pointer = pointer.filter(|_| !picture::is_taken_of(ui.ctx(), Subject::Graph));
         let at = pointer.map(|pointer| self.time_at(pointer.x));
-        // Whether the pointer is on the graph or has gone on into the menu.
+        // Whether the pointer is on the graph or has moved on into the menu.
         response.context_menu(|ui| menu::show(self, ui, at, commands));
         let Some((pointer, at)) = pointer.zip(at) else {
             cursor::paint(self, ui, cursor);
@@ -280,7 +280,7 @@ impl<'a> Canvas<'a> {
     }
 }
 
-/// Whether lines have a scale each.
+/// Whether each line has its own scale.
 fn has_lanes(document: &Document) -> bool {
     document.arrangement() == Arrangement::Lanes && !matches!(document.graph_split(), Split::Stack(_))
 }

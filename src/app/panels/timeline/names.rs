@@ -1,4 +1,4 @@
-//! What the lines of the graph are called, and what they stand for.
+//! The names of the graph's lines, and the tree nodes they stand for.
 
 use super::super::counters;
 use super::happenings;
@@ -9,7 +9,7 @@ use crate::model::{Heap, ProcessId};
 use crate::query::{Key, Path, heap_label, layer_label};
 use crate::units::Layer;
 
-/// A line's name with all that tells it apart from others.
+/// The full name of a line, which identifies it.
 pub fn name_of(document: &Document, of: &LineOf) -> String {
     match of {
         LineOf::Layer(process, layer) => {
@@ -29,12 +29,12 @@ pub fn name_of(document: &Document, of: &LineOf) -> String {
     }
 }
 
-/// The same in two lines for a lane's heading, of which the second says whose it is.
+/// The name of a line in two lines for a lane's heading; the second one says to which process or layer it belongs.
 pub fn heading(document: &Document, of: &LineOf) -> (String, String) {
     match of {
         LineOf::Layer(process, layer) => (layer_name(document, (*process, *layer)), document.trace.process(*process).label()),
         LineOf::Heap(heap) => (document.trace.heaps.get(heap.0 as usize).map(short_label).unwrap_or_default(), String::new()),
-        // The function says more than its module.
+        // The function is more informative than its module.
         LineOf::Part(_, _, name) => (name.rsplit_once('!').map_or(&**name, |(_, function)| function).to_owned(), String::new()),
         LineOf::Type(key) => (key.name.to_string(), layer_label(key.layer).to_owned()),
         LineOf::OtherTypes(layer) => ("Other types".to_owned(), layer_label(*layer).to_owned()),
@@ -49,7 +49,7 @@ pub fn heading(document: &Document, of: &LineOf) -> (String, String) {
     }
 }
 
-/// A heap's name under the name of its layer.
+/// A heap's short name, for use under the name of its layer.
 pub fn short_label(heap: &Heap) -> String {
     match heap.layer {
         Layer::Heap => format!("{:#x}{}", heap.handle, if heap.is_default { " (default)" } else { "" }),
@@ -57,7 +57,7 @@ pub fn short_label(heap: &Heap) -> String {
     }
 }
 
-/// Whose a line is, if it is of one process.
+/// The process of a line, if it belongs to just one.
 pub fn owner(document: &Document, of: &LineOf) -> Option<ProcessId> {
     match of {
         LineOf::Layer(process, _) | LineOf::Part(process, ..) => Some(*process),
@@ -66,7 +66,7 @@ pub fn owner(document: &Document, of: &LineOf) -> Option<ProcessId> {
     }
 }
 
-/// A layer; the heap itself where the filter leaves no other of it.
+/// The name of a layer; the heap's own name if the filter leaves only one in the layer.
 fn layer_name(document: &Document, of: LayerOf) -> String {
     let only = document.lanes().iter().find(|lane| lane.of == of).and_then(|lane| lane.only);
     match only.filter(|_| of.1 != Layer::Commit) {
@@ -75,7 +75,7 @@ fn layer_name(document: &Document, of: LayerOf) -> String {
     }
 }
 
-/// A heap's name, with its process where there are several.
+/// A heap's name, with its process if there are several.
 pub fn line_name(document: &Document, heap: usize) -> String {
     let Some(heap) = document.trace.heaps.get(heap) else { return String::new() };
     let name = heap_label(heap);

@@ -1,5 +1,5 @@
-//! The selected interval as a thing: its edges can be dragged, and its label moved; it says what
-//! it is, and stays in sight at the graph's edge when the view is elsewhere.
+//! The selected interval as an object: its edges can be dragged and its label moved. The label
+//! describes it, and stays visible at the graph's edge when the view is elsewhere.
 
 use eframe::egui::{self, Align2, CursorIcon, PointerButton, Pos2, Rect, Response, Sense, Stroke, Ui, vec2};
 
@@ -14,23 +14,23 @@ use crate::format;
 use crate::query::layer_label;
 use crate::units::{Interval, Ticks};
 
-/// How near to an edge it is taken, in points.
+/// Distance in points at which the pointer catches an edge.
 const NEAR: f32 = 5.0;
-/// A drag that is shorter is a click.
+/// A shorter drag is a click.
 const SHORTEST: f32 = 3.0;
 
-/// What a drag on the graph does.
+/// A drag on the graph, of an edge or of a new selection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Drag {
-    /// The edge that stays.
+    /// The edge that stays in place.
     fixed: i64,
     /// Where the button went down.
     origin: f32,
-    /// Whether something was selected by it.
+    /// Whether it has selected anything yet.
     is_begun: bool,
 }
 
-/// The drag on the graph: of an edge, or of a new selection.
+/// Handles drags on the graph: of an edge, or of a new selection.
 pub fn drag(canvas: &Canvas<'_>, ui: &Ui, response: &Response, commands: &mut Commands) {
     let id = response.id.with("selection dragged");
     let selection = canvas.document.selection();
@@ -46,7 +46,7 @@ pub fn drag(canvas: &Canvas<'_>, ui: &Ui, response: &Response, commands: &mut Co
     if is_over_edge {
         ui.set_cursor_icon(CursorIcon::ResizeHorizontal);
     }
-    // The release counts too: a fast hand moves and releases within one frame.
+    // The release counts too: a fast user moves and releases within one frame.
     let ends = response.drag_stopped_by(PointerButton::Primary);
     if !ends && !response.dragged_by(PointerButton::Primary) {
         return;
@@ -69,13 +69,13 @@ pub fn drag(canvas: &Canvas<'_>, ui: &Ui, response: &Response, commands: &mut Co
     ui.data_mut(|data| data.insert_temp(id, drag));
 }
 
-/// The moment that an edge has at `x`: it sticks to marks, unless Alt is held.
+/// The moment for an edge at `x`: it snaps to marks, unless Alt is held.
 fn edge_time(canvas: &Canvas<'_>, ui: &Ui, x: f32) -> Ticks {
     let is_free = ui.input(|i| i.modifiers.alt);
     flags::near(canvas, x).filter(|_| !is_free).unwrap_or_else(|| canvas.time_at(x))
 }
 
-/// The other edge of the one at `x`.
+/// The opposite edge of the one at `x`.
 fn edge_at(canvas: &Canvas<'_>, selection: Interval, x: f32) -> Option<Ticks> {
     let view = canvas.document.view();
     let far = |edge: Ticks| if view.from <= edge && edge <= view.to { (canvas.x_of(edge) - x).abs() } else { f32::INFINITY };
@@ -110,7 +110,7 @@ pub fn paint(canvas: &Canvas<'_>, ui: &Ui) {
     }
 }
 
-/// What the selection is, and what can be done with it.
+/// The label of the selection, with its buttons.
 pub fn chip(canvas: &Canvas<'_>, ui: &Ui, commands: &mut Commands) {
     let document = canvas.document;
     let (Some(selection), frame) = (document.selection(), canvas.frame()) else { return };
@@ -153,7 +153,7 @@ pub fn chip(canvas: &Canvas<'_>, ui: &Ui, commands: &mut Commands) {
     });
 }
 
-/// Its words, by which it can be moved.
+/// The text of the label, which moves the selection when dragged.
 fn handle(canvas: &Canvas<'_>, selection: Interval, ui: &mut Ui, commands: &mut Commands) {
     let document = canvas.document;
     let words = egui::RichText::new(words(document, selection)).size(12.0);
@@ -181,20 +181,20 @@ fn handle(canvas: &Canvas<'_>, selection: Interval, ui: &mut Ui, commands: &mut 
     }
 }
 
-/// From when to when, and how long.
+/// Start, end and duration.
 fn words(document: &Document, selection: Interval) -> String {
     let seconds = |t: Ticks| document.trace.clock.seconds(t);
     let (from, to) = (seconds(selection.from), seconds(selection.to));
     if selection.is_empty() {
         return format!("alive at {to:.3} s");
     }
-    // As many places as tell the edges apart.
+    // Enough decimals to tell the edges apart.
     let places = (2.0 - (to - from).max(1e-9).log10().floor()).clamp(0.0, 9.0) as usize;
     format!("{from:.places$}\u{2013}{to:.places$} s \u{b7} {}", format::duration(to - from))
 }
 
-/// Its Impacting Size, at an instant what is alive; of several layers, which nest, the one with most. And the change, by
-/// which the text is coloured.
+/// The Impacting Size of the layer with the most, because layers nest; at an instant the size alive.
+/// Also the change, which determines the text's colour.
 fn change(document: &Document) -> Option<(String, i64)> {
     let LayerSum { layer, impacting, outstanding } = document.digest.leading_layer()?;
     let is_instant = document.interval().is_empty();

@@ -1,5 +1,4 @@
-//! All lines in one scale, or the types of a layer one on the other; at the left what they are
-//! called and what they read.
+//! All lines on one scale, or the types of a layer stacked; at the left their names and values.
 
 use eframe::egui::{self, Align2, Color32, FontId, Painter, Pos2, Rect, Sense, Ui, vec2};
 
@@ -13,7 +12,7 @@ use crate::format;
 use crate::query::layer_label;
 use crate::units::Ticks;
 
-/// Points of a name.
+/// Height of a name in points.
 const ROW: f32 = 18.0;
 
 /// Draws the lines.
@@ -23,7 +22,7 @@ pub fn paint(canvas: &Canvas<'_>, ui: &Ui) {
     let color = |line: &GraphLine| theme::line(canvas.document.color_of(&line.of), visuals);
     let graph = canvas.graph();
     if let Some(stack) = graph.filter(|graph| graph.is_stacked()) {
-        // From the top: the lower ones cover what is theirs.
+        // From the top down: lower lines are painted over the higher ones.
         for line in stack.lines.iter().rev() {
             let color = color(line);
             draw(canvas, &painter, line, color, Some(visuals.extreme_bg_color.lerp_to_gamma(color, 0.5)));
@@ -34,7 +33,7 @@ pub fn paint(canvas: &Canvas<'_>, ui: &Ui) {
         draw(canvas, &painter, line, color, Some(color.gamma_multiply(0.25)));
     }
     for line in graph.filter(|graph| !graph.is_stacked()).iter().flat_map(|graph| &graph.lines) {
-        // Areas one over the other would be mud.
+        // Overlapping areas would be unreadable.
         draw(canvas, &painter, line, color(line), None);
     }
     counters::paint(canvas.document, canvas.scales, &canvas.transform, ui, &painter);
@@ -49,14 +48,14 @@ fn draw(canvas: &Canvas<'_>, painter: &Painter, of: &GraphLine, color: Color32, 
     painter.add(line::stroke(corners, 1.5, color));
 }
 
-/// A row of what the lines are called.
+/// A row of the legend.
 enum Row {
-    /// Whose the next ones are.
+    /// The process of the following lines.
     Owner(String),
     Line(Named),
 }
 
-/// What a line is called, what of that is shown, and what it reads.
+/// A line's full name, the name that is shown, and its value.
 struct Named {
     of: Option<LineOf>,
     name: String,
@@ -64,7 +63,7 @@ struct Named {
     value: Option<u64>,
 }
 
-/// What the lines are called and read: at the cursor, or at the end.
+/// The legend: names of the lines, and their values at the cursor or at the end of the view.
 pub fn legend(canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut Ui, commands: &mut Commands) {
     let frame = canvas.frame();
     let area = Rect::from_x_y_ranges(outer.left() + 4.0..=frame.left() - super::SCALE, frame.top() + 2.0..=frame.bottom());
@@ -93,7 +92,7 @@ pub fn legend(canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut 
     }
 }
 
-/// Where there is no room for owners, each line says whose it is.
+/// Drops the rows of owners, for which there is no room, and gives each line its full name.
 fn name_in_full(rows: &mut Vec<Row>) {
     let all = rows.len();
     rows.retain(|row| matches!(row, Row::Line(_)));
@@ -107,7 +106,7 @@ fn name_in_full(rows: &mut Vec<Row>) {
     }
 }
 
-/// The lines as they are drawn; where there are several processes, those of one below its name.
+/// The lines in the order of drawing; if there are several processes, each one's name comes before its lines.
 fn rows(canvas: &Canvas<'_>, at: Ticks) -> Vec<Row> {
     let Some(graph) = canvas.graph() else { return Vec::new() };
     let document = canvas.document;
@@ -117,7 +116,7 @@ fn rows(canvas: &Canvas<'_>, at: Ticks) -> Vec<Row> {
         let name = layer_label(layer).to_owned();
         rows.push(Row::Line(Named { of: None, short: name.clone(), name, value: sum }));
     }
-    // Of a stack the highest first.
+    // In a stack the highest line comes first.
     let lines = graph.lines.iter().map(|line| &line.of);
     let lines: Vec<&LineOf> = if graph.is_stacked() { lines.rev().collect() } else { lines.collect() };
     let mut last_owner = None;
@@ -130,7 +129,7 @@ fn rows(canvas: &Canvas<'_>, at: Ticks) -> Vec<Row> {
         let value = values.iter().find(|(other, _)| *other == of).map(|(_, value)| *value);
         let name = names::name_of(document, of);
         let (short, layer) = names::heading(document, of);
-        // Of one layer nobody needs to be told at each line; of a process it is told already.
+        // A layer is omitted in a stack of one layer, and under the name of a process.
         let short = if owner.is_some() || graph.is_stacked() || layer.is_empty() { short } else { name.clone() };
         rows.push(Row::Line(Named { of: Some(of.clone()), name, short, value }));
     }
@@ -141,7 +140,7 @@ fn rows(canvas: &Canvas<'_>, at: Ticks) -> Vec<Row> {
     rows
 }
 
-/// One line of it. A click filters to what it is of.
+/// One line of the legend. A click filters to its subject.
 fn entry(canvas: &Canvas<'_>, rect: Rect, line: Named, ui: &mut Ui, commands: &mut Commands) {
     let Named { of, name, short, value } = line;
     let value = value.map_or_else(|| "\u{2013}".to_owned(), format::bytes);

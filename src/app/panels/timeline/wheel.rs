@@ -1,4 +1,4 @@
-//! Zooming and moving with the wheel.
+//! Zooming and panning with the wheel.
 
 use eframe::egui::Ui;
 
@@ -6,7 +6,7 @@ use super::Canvas;
 use crate::app::commands::{Commands, DocCommand};
 use crate::units::{Interval, Ticks};
 
-/// Zooms at the moment under the pointer, or moves sideways.
+/// Zooms at the moment under the pointer, or pans.
 pub fn turn(canvas: &Canvas<'_>, ui: &Ui, at: Ticks, commands: &mut Commands) {
     let (scroll, factor) = ui.input(|i| (i.smooth_scroll_delta(), i.zoom_delta()));
     if scroll.x != 0.0 {
@@ -28,7 +28,7 @@ pub fn zoom(canvas: &Canvas<'_>, at: Ticks, factor: f32, commands: &mut Commands
     }
 }
 
-/// Moves the view by some points, not beyond the trace.
+/// Pans the view by some points, within the trace.
 pub fn pan(canvas: &Canvas<'_>, points: f32, commands: &mut Commands) {
     let (view, span) = (canvas.document.view(), canvas.document.trace.span);
     let by = (f64::from(points) / f64::from(canvas.frame().width().max(1.0)) * view.len() as f64) as i64;

@@ -1,5 +1,5 @@
-//! How values are written in a file of SVG: numbers, places, colours, and texts in which nothing
-//! is markup. Each is a value to be formatted; those of several attributes begin with a space.
+//! SVG formatting of values: numbers, places, colours, and texts without markup. Each is a value to be
+//! formatted; those of several attributes begin with a space.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub fn trace(outline: &mut String, points: &[Pos2]) {
     }
 }
 
-/// A number with two digits behind the point at most.
+/// A number with at most two decimals.
 pub struct Num(pub f32);
 
 impl fmt::Display for Num {
@@ -32,7 +32,7 @@ impl fmt::Display for At {
     }
 }
 
-/// Attributes of a place.
+/// Attributes of a rectangle's place and size.
 pub struct Place(pub Rect);
 
 impl fmt::Display for Place {
@@ -50,7 +50,7 @@ impl fmt::Display for Center {
     }
 }
 
-/// Attributes of a colour under a name.
+/// Attributes of a colour, under this name.
 fn paint(name: &str, color: Color32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let [r, g, b, a] = color.to_srgba_unmultiplied();
     match a {
@@ -82,7 +82,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// Turned by so much around a place.
+/// A rotation by an angle around a place.
 #[derive(Clone, Copy)]
 pub struct Turn(pub f32, pub Pos2);
 
@@ -95,7 +95,7 @@ impl fmt::Display for Turn {
     }
 }
 
-/// A text in XML.
+/// A text escaped for XML.
 pub struct Escaped<'a>(pub &'a str);
 
 impl fmt::Display for Escaped<'_> {

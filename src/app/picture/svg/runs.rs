@@ -1,26 +1,26 @@
-//! Texts as runs of letters that look alike, for they are written as texts again. A letter without
-//! a shape of its own (the second of a ligature, a mark on another one) has no width and stays
-//! in its run.
+//! Splits texts into runs of letters that look alike, because they are written as text again. A letter
+//! without a shape of its own (the second of a ligature, a combining mark) has no width and stays in
+//! its run.
 
 use eframe::egui::epaint::TextShape;
 use eframe::egui::{Color32, FontId, Rect, Vec2, pos2};
 
-/// Points between neighbours of one run at most: each letter stands on a whole pixel, up to half
-/// of one from where its neighbour ends on either side.
+/// Maximum gap in points between neighbours of one run: each letter is aligned with a whole pixel, up
+/// to half a pixel away from the end of its neighbour on either side.
 const GAP: f32 = 1.5;
 
-/// Letters of a line that look alike.
+/// A run of letters on one line that look alike.
 pub struct Run {
     pub text: String,
     pub rect: Rect,
-    /// Below the window's upper edge.
+    /// Position below the window's upper edge.
     pub baseline: f32,
     pub font: FontId,
     pub color: Color32,
     pub background: Color32,
 }
 
-/// A text by what looks alike.
+/// The runs of a text.
 pub fn runs(shape: &TextShape) -> Vec<Run> {
     let job = &shape.galley.job;
     let faint = |color: Color32| color.gamma_multiply(shape.opacity_factor);
@@ -31,7 +31,7 @@ pub fn runs(shape: &TextShape) -> Vec<Run> {
         let origin = shape.pos + row.pos.to_vec2();
         let mut is_new = true;
         for glyph in &row.glyphs {
-            // What was cut off ends with a letter that is not in the text.
+            // A shortened text ends with a letter that is not in the original.
             if let Some((at, _)) = letters.next_if(|(_, letter)| *letter == glyph.chr) {
                 let of = job.sections.iter().find(|section| section.byte_range.start.0 <= at && at < section.byte_range.end.0);
                 section = of.or(section);
