@@ -31,7 +31,7 @@ pub struct Apart {
     pub told: Option<Told>,
 }
 
-/// See [`Apart::told`].
+/// The message in [`Apart::told`].
 #[derive(Debug)]
 pub struct Told {
     parts: Vec<Part>,

@@ -86,7 +86,7 @@ pub enum Turn {
 }
 
 impl RecordJob {
-    /// Starts to record into `folder`; the trace will be written to [`file_of`] that folder.
+    /// Starts to record into `folder`; in the end the trace is written to the file that [`file_of`] names.
     pub fn start(ctx: egui::Context, recorder: Arc<dyn Recorder>, request: Request, name: String, folder: PathBuf) -> Self {
         let (send, news) = channel();
         let (stop, stopped) = channel();
