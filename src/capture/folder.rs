@@ -3,7 +3,7 @@
 //! A user who records with his own rights names a folder of his own: it is created if necessary and used by its path
 //! ([`Folder::make`]). An elevated recorder is given a folder by a user with fewer rights, who may want it to write or
 //! delete elsewhere. So it accesses every file relative to a handle of the folder, never by a path, and follows no
-//! links ([`Folder::given`]; on Windows only, where recorders run; `windows::folder` has the details).
+//! links (`Folder::given`, on Windows only, where recorders run; `windows::folder` has the details).
 
 use std::fs::File;
 use std::io;

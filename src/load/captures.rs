@@ -1,5 +1,5 @@
 //! Groups files by capture. Only files of one capture are read as one trace; whoever opens several captures gets a
-//! [`Capture`] for each.
+//! [`Capture`](super::Capture) for each.
 //!
 //! Two files belong to one capture if they have the same clock, their clocks' zeros lie within 10 s (the same boot of
 //! the machine), and their times overlap or follow each other within [`MOST_APART`]. A third file can join two others.

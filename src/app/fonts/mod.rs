@@ -1,7 +1,7 @@
 //! System fonts for characters that the window's own fonts lack: names of processes, heaps, types and
 //! files can be in any script. Only when a text with such a character is drawn, a worker looks for a
 //! font that contains it, as the system would choose (`egui_system_font_provider`; on Windows the fonts
-//! that come with it, [`known`]). Until then, and if there is none, a box is drawn instead.
+//! that come with it, module `known`). Until then, and if there is none, a box is drawn instead.
 //!
 //! Bounds: at most [`MOST_FONTS`] files of at most [`LARGEST_FILE`] bytes; each is tried on the worker
 //! before the window gets it. No frame waits: a request costs one look into a set.

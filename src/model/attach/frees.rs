@@ -126,7 +126,7 @@ impl Attach {
     }
 
     /// Sets the known sites of frees in their rows, and the stacks of frees that ended none. To be
-    /// called after [`Matcher::settle`](crate::model::lives::Matcher::settle).
+    /// called after `lives::Matcher::settle`.
     pub(in crate::model) fn settle_freed(&mut self, lives: &mut Lives) {
         let Frees { log, sites, .. } = &mut self.frees;
         let mut unmatched = Vec::new();
@@ -140,7 +140,7 @@ impl Attach {
     }
 
     /// Replaces slots, which are about to be released, by rows in all that waits for a stack, if the
-    /// free ended one. To be called after [`Matcher::settle`](crate::model::lives::Matcher::settle).
+    /// free ended one. To be called after `lives::Matcher::settle`.
     pub(in crate::model) fn leave_slots(&mut self, lives: &mut Lives) {
         self.settle_freed(lives);
         let Self { frees, pending, keyed, .. } = self;
