@@ -11,8 +11,7 @@ use highwater::symbols::{SourceOrigin, Stop, source_origin};
 fn pdb(folder: &Path, streams: &[(&str, &str)]) -> Option<PathBuf> {
     let rustc = Command::new("rustc").args(["--print", "sysroot"]).output().ok().filter(|run| run.status.success());
     let root = rustc.map(|run| PathBuf::from(String::from_utf8(run.stdout).unwrap().trim().to_owned()));
-    let libraries = root.map(|root| root.join("lib").join("rustlib"))?;
-    let hosts = std::fs::read_dir(libraries).into_iter().flatten().flatten();
+    let hosts = root.and_then(|root| std::fs::read_dir(root.join("lib").join("rustlib")).ok()).into_iter().flatten().flatten();
     let linker = hosts.map(|host| host.path().join("bin").join(format!("rust-lld{}", std::env::consts::EXE_SUFFIX)));
     let Some(linker) = linker.into_iter().find(|path| path.is_file()) else {
         skip("no rust-lld");
