@@ -107,9 +107,7 @@ impl Search {
             }
         }
     }
-}
 
-impl Search {
     /// Writes a built-in text to a file, for the editor.
     fn keep(&self, file: &str, text: &str) -> Result<PathBuf, String> {
         let store = self.store.as_ref().ok_or("There is no folder for files of the program's own.")?;
@@ -141,11 +139,12 @@ impl HighwaterApp {
 
     /// Reads the text around a line, once.
     pub(super) fn read_source(&mut self, ctx: &egui::Context, line: SourceLine) {
-        let search = self.search_for_sources();
-        let SourceFiles { texts, reading, .. } = &mut self.source_files;
-        if texts.contains_key(&line) {
+        // It is asked for in each frame until it is there.
+        if self.source_files.texts.contains_key(&line) {
             return;
         }
+        let search = self.search_for_sources();
+        let SourceFiles { texts, reading, .. } = &mut self.source_files;
         if texts.len() >= MOST_TEXTS {
             texts.clear();
         }

@@ -64,6 +64,7 @@ mod source_lines;
 mod summary;
 mod summits;
 mod tags;
+mod texts;
 mod totals;
 mod tree;
 mod types;

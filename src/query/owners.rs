@@ -10,7 +10,8 @@ use rayon::prelude::*;
 
 use super::callers::CallerFinder;
 use super::naming::NO_STACK_KEY;
-use super::site_names::{SiteNames, SiteNamesBuilder};
+use super::site_names::SiteNames;
+use super::texts::Texts;
 use super::{Cancel, Cancelled, Recorded};
 use crate::model::{NodeId, Site, Trace};
 use crate::stack_rules::owner_rules;
@@ -33,9 +34,9 @@ pub fn owners(trace: &Trace, names: &Names, cancel: &Cancel) -> Result<SiteNames
         Ok(sites.iter().map(|site| finder.owner(site)).collect())
     };
     let pieces: Result<Vec<Vec<&str>>, Cancelled> = trace.sites.par_chunks(PIECE).map(of_piece).collect();
-    let mut builder = SiteNamesBuilder::default();
-    let of_site = pieces?.into_iter().flatten().map(|owner| builder.number(owner)).collect();
-    Ok(builder.of_sites(of_site))
+    let mut texts = Texts::default();
+    let of_site = pieces?.into_iter().flatten().map(|owner| texts.intern(owner)).collect();
+    Ok(SiteNames::new(of_site, texts))
 }
 
 /// Finds the owners of one site after another.

@@ -7,7 +7,8 @@
 use rayon::prelude::*;
 
 use super::functions::{FunctionId, Functions, PathId};
-use super::site_names::{SiteNames, SiteNamesBuilder};
+use super::site_names::SiteNames;
+use super::texts::Texts;
 use super::{Cancel, Cancelled};
 use crate::model::SiteId;
 use crate::stack_rules::{NO_TAG, StackRules, TagHint};
@@ -31,10 +32,10 @@ struct Tagged {
 /// a matching rule have the tag [`NO_TAG`].
 pub fn tags(functions: &Functions, cancel: &Cancel) -> Result<SiteNames, Cancelled> {
     let rules = &**functions.rules();
-    let mut names = SiteNamesBuilder::default();
-    let none = Tagged { level: u32::MAX, name: names.number(NO_TAG), awaits: None };
+    let mut names = Texts::default();
+    let none = Tagged { level: u32::MAX, name: names.intern(NO_TAG), awaits: None };
     if rules.tags().is_empty() {
-        return Ok(names.of_sites(functions.sites().map(|_| none.name).collect()));
+        return Ok(SiteNames::new(functions.sites().map(|_| none.name).collect(), names));
     }
     let of_function = of_functions(rules, functions, cancel)?;
     // Callers come before callees.
@@ -46,7 +47,7 @@ pub fn tags(functions: &Functions, cancel: &Cancel) -> Result<SiteNames, Cancell
         let mut with = |rule: u32, frame: Option<FunctionId>| {
             let tag = &rules.tags()[rule as usize];
             let hint = tag.hint.zip(frame).and_then(|(hint, frame)| hint_text(functions, hint, frame));
-            names.number(&hint.map_or_else(|| tag.name.clone(), |hint| format!("{}\\{hint}", tag.name)))
+            names.intern(&hint.map_or_else(|| tag.name.clone(), |hint| format!("{}\\{hint}", tag.name)))
         };
         of_path[path.0 as usize] = match (own, around.awaits) {
             (own, _) if own != NO_RULE && rules.level(own) <= around.level => {
@@ -59,7 +60,7 @@ pub fn tags(functions: &Functions, cancel: &Cancel) -> Result<SiteNames, Cancell
         };
     }
     let of_site = functions.sites().map(|site: SiteId| of_path[functions.path(site).0 as usize].name).collect();
-    Ok(names.of_sites(of_site))
+    Ok(SiteNames::new(of_site, names))
 }
 
 /// Returns the first matching rule of each function.

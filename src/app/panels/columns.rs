@@ -95,17 +95,10 @@ pub fn value(column: Column, n: &Numbers, peak: Option<u64>, frames: Option<u64>
     }
 }
 
-/// Whether a column shows something of its own in an interval. At an instant nothing changes, and all
-/// sizes equal the one alive then.
-pub fn says_something(column: Column, interval: Interval) -> bool {
-    let is_doubled = matches!(column, Column::Impacting | Column::Size | Column::OutstandingFrom | Column::Peak);
-    !interval.is_empty() || !(is_doubled || column.is_per_frame())
-}
-
 /// Whether a table of an interval shows a column. The size alive at an instant is always shown.
 pub fn is_shown(column: Column, interval: Interval, settings: &Settings) -> bool {
     let is_needed = interval.is_empty() && column == Column::OutstandingTo;
-    is_needed || (settings.shows(column) && says_something(column, interval))
+    is_needed || (settings.shows(column) && column.says_something(interval))
 }
 
 /// The totals of each layer, of which numbers are shares; layers are never added.

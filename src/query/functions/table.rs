@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::query::FrameName;
+use crate::query::texts::Texts;
 use crate::stack_rules::StackRules;
 use crate::tables::KeyedMap;
 
@@ -32,25 +33,6 @@ pub(super) struct FunctionTable {
     modules: Texts,
     names: Texts,
     rules: Arc<StackRules>,
-}
-
-/// Interned strings.
-#[derive(Clone, Debug, Default)]
-struct Texts {
-    list: Vec<Arc<str>>,
-    index: KeyedMap<Arc<str>, u32>,
-}
-
-impl Texts {
-    fn intern(&mut self, text: &str) -> u32 {
-        if let Some(&known) = self.index.get(text) {
-            return known;
-        }
-        let (text, number): (Arc<str>, u32) = (text.into(), self.list.len() as u32);
-        self.list.push(Arc::clone(&text));
-        self.index.insert(text, number);
-        number
-    }
 }
 
 impl FunctionTable {
@@ -86,7 +68,7 @@ impl FunctionTable {
         match self.functions[function.0 as usize] {
             Identity::Address(address) => FrameName::At(address),
             Identity::Rva(module, rva) => FrameName::InModule(self.module_name(module), rva),
-            Identity::Named(module, name) => FrameName::Function(self.module_name(module), &self.names.list[name as usize]),
+            Identity::Named(module, name) => FrameName::Function(self.module_name(module), self.names.text(name)),
         }
     }
 
@@ -99,10 +81,10 @@ impl FunctionTable {
     }
 
     pub(super) fn modules(&self) -> usize {
-        self.modules.list.len()
+        self.modules.len()
     }
 
     pub(super) fn module_name(&self, module: ModuleName) -> &str {
-        &self.modules.list[module.0 as usize]
+        self.modules.text(module.0)
     }
 }

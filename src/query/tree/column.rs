@@ -64,6 +64,13 @@ impl Column {
         matches!(self, Self::AllocationsPerFrame | Self::BytesPerFrame)
     }
 
+    /// Whether it shows something of its own in an interval. At an instant nothing changes, and all sizes equal the one alive
+    /// then.
+    pub fn says_something(self, interval: Interval) -> bool {
+        let is_doubled = matches!(self, Self::Impacting | Self::Size | Self::OutstandingFrom | Self::Peak);
+        !interval.is_empty() || !(is_doubled || self.is_per_frame())
+    }
+
     /// Returns a stable name for settings.
     pub fn id(self) -> &'static str {
         match self {
@@ -101,14 +108,9 @@ impl Sort {
         Self { column, descending: if again { !self.descending } else { column != Column::Name } }
     }
 
-    /// The order in an interval. At an instant nothing changes, so an order by change is by what is alive then.
+    /// Returns the order in an interval: by the size that is alive where the column says nothing of its own.
     pub fn in_interval(self, interval: Interval) -> Self {
-        match self.column {
-            Column::Impacting | Column::OutstandingFrom | Column::Peak if interval.is_empty() => {
-                Self { column: Column::OutstandingTo, ..self }
-            }
-            _ => self,
-        }
+        if self.column.says_something(interval) { self } else { Self { column: Column::OutstandingTo, ..self } }
     }
 }
 

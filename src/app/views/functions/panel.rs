@@ -20,21 +20,9 @@ use crate::format;
 use crate::query::{CallLine, Column, NodeKey, RowGrouping, SHARED, SiteLabels, layer_label, magnitude};
 use crate::stack_rules::NO_TAG;
 
-/// Columns that can be shown; those of single allocations are not among them.
-const COLUMNS: [Column; 9] = [
-    Column::Name,
-    Column::Count,
-    Column::Impacting,
-    Column::Size,
-    Column::OutstandingFrom,
-    Column::OutstandingTo,
-    Column::Peak,
-    Column::AllocationsPerFrame,
-    Column::BytesPerFrame,
-];
-
-/// Columns of functions with a source line.
-const SOURCED_COLUMNS: [Column; 10] = [
+/// Columns that can be shown; those of single allocations are not among them. The last one is only for lines that stand for
+/// functions.
+const COLUMNS: [Column; 10] = [
     Column::Name,
     Column::Count,
     Column::Impacting,
@@ -237,8 +225,8 @@ impl CallTable {
     fn shown(&self) -> &'static [Column] {
         match () {
             () if self.asked.frees => &FREED_COLUMNS,
-            () if self.has_sources() => &SOURCED_COLUMNS,
-            () => &COLUMNS,
+            () if self.has_sources() => &COLUMNS,
+            () => &COLUMNS[..COLUMNS.len() - 1],
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::app::commands::{Command, DocCommand};
 use crate::app::export::{FlatTable, Sheet};
 use crate::app::filters::{Chip, Predicate};
 use crate::app::graph::{LineOf, Split};
-use crate::app::panels::columns::{self, list_column, title, value};
+use crate::app::panels::columns::{list_column, title, value};
 use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value};
 use crate::app::panels::losses;
 use crate::app::theme;
@@ -218,6 +218,6 @@ impl List for Lines<'_, '_> {
 
     fn is_shown(&self, column: usize) -> Option<bool> {
         // Otherwise (`None`) the list remembers which columns the user has hidden.
-        self.table.interval.is_empty().then(|| columns::says_something(SORTS[column], self.table.interval))
+        self.table.interval.is_empty().then(|| SORTS[column].says_something(self.table.interval))
     }
 }
