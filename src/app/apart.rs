@@ -6,9 +6,6 @@
 
 use std::collections::VecDeque;
 
-use eframe::egui;
-
-use super::HighwaterApp;
 use super::beside::short_name;
 use super::commands::Command;
 use super::player::Pace;
@@ -26,7 +23,7 @@ pub struct Part {
 #[derive(Debug, Default)]
 pub struct Apart {
     /// Captures still to be loaded; the very first one goes to the front.
-    waiting: VecDeque<(Vec<Input>, Pace, bool)>,
+    pub waiting: VecDeque<(Vec<Input>, Pace, bool)>,
     /// The message that the window shows about them, until the user closes it.
     pub told: Option<Told>,
 }
@@ -34,9 +31,9 @@ pub struct Apart {
 /// The message in [`Apart::told`].
 #[derive(Debug)]
 pub struct Told {
-    parts: Vec<Part>,
+    pub parts: Vec<Part>,
     /// How many were left out because there was no room for another tab.
-    left_out: usize,
+    pub left_out: usize,
 }
 
 /// A capture that can be compared with the first one.
@@ -95,49 +92,6 @@ impl Apart {
     /// Whether some are still to be opened.
     pub fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
-    }
-}
-
-impl HighwaterApp {
-    /// Takes note that files given together belong to several captures.
-    pub(super) fn set_apart(&mut self, parts: Vec<Part>, pace: Pace) {
-        let first = parts.iter().map(|part| part.inputs.clone()).zip(std::iter::once(true).chain(std::iter::repeat(false)));
-        self.apart.waiting.extend(first.map(|(inputs, is_first)| (inputs, pace, is_first)));
-        self.apart.told = Some(Told { parts, left_out: 0 });
-    }
-
-    /// Opens the next capture when nothing else is being loaded.
-    pub(super) fn drain_apart(&mut self, ctx: &egui::Context) {
-        while let Some(&(_, pace, is_first)) = self.apart.waiting.front() {
-            if !is_first && self.is_reading() {
-                return;
-            }
-            let Some((inputs, ..)) = self.apart.waiting.pop_front() else { return };
-            if is_first {
-                let errors = std::mem::take(&mut self.errors);
-                self.open(ctx, inputs, pace);
-                self.errors = errors;
-            } else if !self.open_behind(ctx, inputs, pace)
-                && let Some(told) = &mut self.apart.told
-            {
-                told.left_out += 1;
-            }
-        }
-    }
-
-    /// The comparisons to offer: each capture with the first one.
-    pub(super) fn offered_comparisons(&self) -> Vec<Offered> {
-        let Some(Told { parts, .. }) = &self.apart.told else { return Vec::new() };
-        let Some((first, others)) = parts.split_first() else { return Vec::new() };
-        let offer = |other: &Part| {
-            let words = match others {
-                [_] => "Compare them".to_owned(),
-                _ => format!("Compare {} with {}", short_name(&first.inputs), short_name(&other.inputs)),
-            };
-            let tabs = self.settled_tab(&first.inputs).zip(self.settled_tab(&other.inputs));
-            Offered { words, commands: tabs.map(|(a, b)| [Command::ShowTrace(b), Command::CompareWith(a)]) }
-        };
-        others.iter().take(3).map(offer).collect()
     }
 }
 

@@ -3,18 +3,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use eframe::egui;
-
-use super::HighwaterApp;
-use super::commands::DocCommand;
-use super::failure::Failure;
-use super::jobs::{LoadEvent, LoadJob};
-use super::loading::PROGRESS;
-use super::names::{Names, Search};
-use super::player::Pace;
-use crate::app::state::ids::Tab;
-use crate::app::state::ids::ViewId;
-use crate::format;
+use super::jobs::LoadJob;
+use super::names::Names;
 use crate::load::Input;
 use crate::model::Trace;
 use crate::paths::Reading;
@@ -36,7 +26,7 @@ pub enum Beside {
 pub struct Opened {
     pub name: String,
     pub ready: Arc<Ready>,
-    names: Names,
+    pub names: Names,
     /// Protects its files from being overwritten.
     _files: Arc<Reading>,
 }
@@ -81,7 +71,7 @@ impl Beside {
 }
 
 impl Opened {
-    fn new(name: String, trace: Arc<Trace>, names: Names, files: Arc<Reading>) -> Self {
+    pub fn new(name: String, trace: Arc<Trace>, names: Names, files: Arc<Reading>) -> Self {
         Self { name, ready: Arc::new(Ready::new(trace)), names, _files: files }
     }
 
@@ -97,7 +87,7 @@ impl Opened {
 }
 
 impl Ready {
-    fn new(trace: Arc<Trace>) -> Self {
+    pub fn new(trace: Arc<Trace>) -> Self {
         Self { trace, whole: Mutex::default(), joined: Mutex::default() }
     }
 
@@ -130,91 +120,6 @@ impl Ready {
         let forest = Arc::new(Forest::top_down(&functions));
         let (ours, names) = (Arc::clone(ours), Arc::clone(names));
         Ok(known.insert(Joined { functions, forest, ours, names }).clone())
-    }
-}
-
-impl HighwaterApp {
-    /// Loads another trace to compare with, replacing the previous one.
-    pub fn open_beside(&mut self, ctx: &egui::Context, inputs: Vec<Input>) {
-        let budget = self.budget();
-        let Some(document) = &mut self.document else { return };
-        document.beside = Beside::Nothing;
-        if inputs.iter().any(Input::is_recording) {
-            self.errors.push(Failure::expected("A recording that still runs cannot be compared with; stop it first.".to_owned()));
-            return;
-        }
-        let left = budget.saturating_sub(document.trace.load_bytes);
-        document.beside = Beside::Loading(LoadJob::start(ctx.clone(), inputs, left / 2, Pace::AtOnce, Vec::new()));
-        document.carry_out(DocCommand::ShowTab(Tab::View(ViewId::Compare)));
-        self.look();
-    }
-
-    /// Compares with a trace that is open in another tab.
-    pub(super) fn compare_with_open(&mut self, ctx: &egui::Context, at: usize) {
-        let other = self.traces.comparable().find(|(tab, _)| *tab == at);
-        let other = other.map(|(_, other)| (other.name(), Arc::clone(&other.trace), Arc::clone(&other.files)));
-        let Some((name, trace, files)) = other else { return };
-        let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
-        let names = Names::start(ctx, &trace, search, &self.given, self.rules.now());
-        if let Some(document) = &mut self.document {
-            document.beside = Beside::Open(Box::new(Opened::new(name, trace, names, files)));
-            document.carry_out(DocCommand::ShowTab(Tab::View(ViewId::Compare)));
-        }
-        self.look();
-    }
-
-    /// Stops comparing.
-    pub(super) fn close_beside(&mut self) {
-        if let Some(document) = &mut self.document {
-            super::jobs::drop_aside(std::mem::take(&mut document.beside));
-            document.carry_out(DocCommand::Ask);
-        }
-    }
-
-    /// Takes the load's events, and new names.
-    pub(super) fn drain_beside(&mut self, ctx: &egui::Context) {
-        let is_busy = self.queries.is_busy();
-        let Some(document) = &mut self.document else { return };
-        match &mut document.beside {
-            Beside::Nothing => {}
-            Beside::Open(opened) => {
-                if opened.names.update(ctx, is_busy) {
-                    document.carry_out(DocCommand::Ask);
-                }
-            }
-            Beside::Loading(job) => {
-                ctx.request_repaint_after(PROGRESS);
-                let Some(event) = job.drain().pop() else { return };
-                let name = job.inputs.iter().map(Input::name).collect::<Vec<_>>().join(" + ");
-                document.beside = match event {
-                    LoadEvent::Trace(trace) if !trace.complete => return, // only the complete trace is used
-                    LoadEvent::Trace(trace) => {
-                        let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
-                        let names = Names::start(ctx, &trace, search, &self.given, self.rules.now());
-                        Beside::Open(Box::new(Opened::new(short_name(&job.inputs), trace, names, Arc::clone(&job.reading))))
-                    }
-                    LoadEvent::TooLarge(too_large) => {
-                        let [need, left] = [too_large.estimate.total(), too_large.budget].map(format::rough_bytes);
-                        let text = format!(
-                            "{name} needs about {need} of memory, and {left} may be used beside the open trace; allow more in \
-                             View, or compare the two with highwater diff."
-                        );
-                        self.errors.push(Failure::expected(text));
-                        Beside::Nothing
-                    }
-                    LoadEvent::Apart(parts) => {
-                        let text = format!("{name}: these files are of {} captures; choose those of one.", parts.len());
-                        self.errors.push(Failure::expected(text));
-                        Beside::Nothing
-                    }
-                    LoadEvent::Failed(failure) => {
-                        self.errors.push(failure);
-                        Beside::Nothing
-                    }
-                };
-                document.carry_out(DocCommand::Ask);
-            }
-        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! The open trace as the user sees it: view, selection, filters, pins, marks, and the latest answers
-//! for them. Pure state: no drawing, no computing.
+//! for them. Pure state: no drawing, no computing, and no views; of these it knows a [`ViewSummary`].
 
 mod commands;
 mod finding;
@@ -19,13 +19,12 @@ use super::graph::{Arrangement, Graph};
 use super::happenings::Happenings;
 use super::heap_lines::HeapLines;
 use super::history::History;
-use super::jobs::{Answer, JobId, Part, Query, drop_aside};
+use super::jobs::{Answer, Ask, JobId, Part, Query, drop_aside};
 use super::lanes::Lanes;
 use super::line_colors::LineColors;
 use super::names::Names;
 use super::providers::Providers;
 use super::state::ids::{Reading, Tab, ViewId};
-use super::views::{Pane, Views};
 use crate::load::Input;
 use crate::model::Trace;
 use crate::paths;
@@ -38,6 +37,19 @@ pub use steps::lasting;
 /// Bins of all lines together: many lines are drawn more coarsely, each without losing a peak, so that
 /// the cost of a frame stays the same.
 const ALL_BINS: usize = 8000;
+
+/// The properties of the visible views on which the document depends.
+#[derive(Debug, Default)]
+pub struct ViewSummary {
+    /// The kind of lines that the graph has.
+    pub split: Split,
+    /// The selected row whose lifetimes are drawn on the graph.
+    pub highlight: Option<Path>,
+    /// The search text of the active view, if that can be searched.
+    pub searched: Option<String>,
+    /// Whether the active view has a selected row.
+    pub has_selected: bool,
+}
 
 pub struct Document {
     pub job: JobId,
@@ -76,11 +88,9 @@ pub struct Document {
     pub fold: Fold,
     /// The wording and layout of table lines.
     pub reading: Reading,
-    pub views: Views,
     /// Another trace to compare with.
     pub beside: Beside,
-    /// The selected row whose lifetimes are drawn on the graph.
-    highlight: Option<Path>,
+    views: ViewSummary,
     arrangement: Arrangement,
     lanes: Lanes,
     lines: HeapLines,
@@ -98,8 +108,7 @@ impl Document {
         let mut digest = Digest::default();
         let source_choice = SourceChoice::default();
         digest.sources(&trace, &Overview::default(), &counters, &source_choice);
-        let views = Views::default();
-        let tab = views.first().map_or(Tab::Trace, Tab::View);
+        let tab = Tab::View(ViewId::ALL[0]);
         Self {
             job,
             inputs,
@@ -124,9 +133,8 @@ impl Document {
             names: None,
             fold: Fold::Foreign,
             reading: Reading::default(),
-            views,
             beside: Beside::default(),
-            highlight: None,
+            views: ViewSummary::default(),
             arrangement: Arrangement::default(),
             lanes: Lanes::default(),
             lines: HeapLines::default(),
@@ -208,8 +216,16 @@ impl Document {
         std::mem::take(&mut self.user_acted)
     }
 
-    /// The query for the present state; `None` if it has been asked already.
-    pub fn next_query(&mut self) -> Option<Query> {
+    /// Takes note of changed views.
+    pub(super) fn summarize(&mut self, views: ViewSummary) {
+        if self.views.highlight != views.highlight {
+            self.answers.lives = None; // they belong to the previous highlight
+        }
+        self.views = views;
+    }
+
+    /// The query for the present state, with the requests of the views; `None` if it has been asked already.
+    pub(super) fn next_query(&mut self, asks: Vec<Box<dyn Ask>>) -> Option<Query> {
         if !std::mem::take(&mut self.needs_query) {
             return None;
         }
@@ -217,11 +233,6 @@ impl Document {
             [a, b] => Some(Interval::new(a, b)),
             _ => None,
         };
-        let highlight = self.panes_in_sight().find_map(Pane::highlight);
-        if self.highlight != highlight {
-            self.answers.lives = None; // they belong to the previous highlight
-            self.highlight.clone_from(&highlight);
-        }
         Some(Query {
             document: self.job,
             trace: Arc::clone(&self.trace),
@@ -236,19 +247,21 @@ impl Document {
             filters: self.filters().clone(),
             names: self.known_names(),
             fold: self.fold,
-            split: self.graph_split(),
+            split: self.graph_split().clone(),
             arrangement: self.arrangement,
-            asks: self.views.ask(&self.views_in_sight(), self),
-            highlight,
+            asks,
+            highlight: self.views.highlight.clone(),
             pins,
         })
     }
 
-    pub fn take_answer(&mut self, answer: Answer) {
-        // An answer about another load uses other heap numbers.
-        if answer.document != self.job || answer.builder != self.trace.builder() {
-            return;
-        }
+    /// Whether an answer is about this trace: one about another load uses other heap numbers.
+    pub(super) fn accepts(&self, answer: &Answer) -> bool {
+        answer.document == self.job && answer.builder == self.trace.builder()
+    }
+
+    /// Stores an answer that is accepted and not about a view.
+    pub(super) fn take_answer(&mut self, answer: Answer) {
         let answers = &mut self.answers;
         match answer.part {
             Part::Overview(lines) => {
@@ -264,13 +277,7 @@ impl Document {
                 answers.graph = Some(Graph::new(self.trace.clock, split, lines));
                 self.choose_colors();
             }
-            Part::View(view, answer) if self.in_sight.contains(&Tab::View(view)) || self.views.is_always_asked(view) => {
-                answers.failed = false;
-                if self.views.take(view, answer, &self.trace) {
-                    self.ask();
-                }
-            }
-            Part::View(..) => {} // the view is no longer visible
+            Part::View(..) => {} // the workspace has given it to the view
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
             Part::Happened(happened) => drop_aside(std::mem::replace(&mut self.happenings.answer, *happened)),
             Part::Sources { trace, by_heap } => {
@@ -290,7 +297,7 @@ impl Document {
     }
 
     /// Marks the state as changed, so that a new query is sent.
-    fn ask(&mut self) {
+    pub(super) fn ask(&mut self) {
         self.needs_query = true;
         self.user_acted = true;
     }
@@ -319,7 +326,7 @@ impl Document {
 
     /// The search text of the active table.
     pub fn searched(&self) -> Option<&str> {
-        self.views.get(self.view_in_sight()?)?.searched()
+        self.views.searched.as_deref()
     }
 
     /// The visible tabs besides the graph.
@@ -334,18 +341,8 @@ impl Document {
         view(&self.tab).into_iter().chain(others).collect()
     }
 
-    /// All visible views as panes, the one with the keys first.
-    pub fn panes_in_sight(&self) -> impl Iterator<Item = &dyn Pane> {
-        self.views_in_sight().into_iter().filter_map(|view| self.views.get(view))
-    }
-
     /// Takes note that other tabs are visible now, `tab` being the active one.
-    pub fn look_at(&mut self, tab: Tab, in_sight: Vec<Tab>) {
-        for before in self.views_in_sight() {
-            if !in_sight.contains(&Tab::View(before)) && !self.views.is_always_asked(before) {
-                self.views.forget(before); // hidden views get no more answers
-            }
-        }
+    pub(super) fn look_at(&mut self, tab: Tab, in_sight: Vec<Tab>) {
         (self.tab, self.in_sight) = (tab, in_sight);
         self.ask();
     }
@@ -356,23 +353,5 @@ impl Document {
             Tab::View(view) => Some(view),
             Tab::Symbols | Tab::Trace => None,
         }
-    }
-
-    /// Changes the active view.
-    fn change_view(&mut self, change: impl FnOnce(&mut dyn Pane, &Self)) {
-        let Some(view) = self.view_in_sight() else { return };
-        self.with_views(|views, document| {
-            if let Some(view) = views.get_mut(view) {
-                change(view, document);
-            }
-        });
-    }
-
-    /// Changes the views, which see the document without themselves.
-    fn with_views<T>(&mut self, change: impl FnOnce(&mut Views, &Self) -> T) -> T {
-        let mut views = std::mem::replace(&mut self.views, Views::none());
-        let result = change(&mut views, self);
-        self.views = views;
-        result
     }
 }

@@ -6,16 +6,13 @@
 //! lines.
 
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, mpsc};
 
 use eframe::egui;
 use serde_json::{Map, json};
 
-use super::HighwaterApp;
-use super::failure::Failure;
 use super::panels::list::{ListColumn, Value};
-use super::picture::Picture;
 use super::saving::Place;
 use crate::export::{csv_cell, csv_line};
 use crate::paths::{self, Existing, Refusal};
@@ -151,64 +148,15 @@ impl Exports {
         });
     }
 
-    fn take(&mut self) -> Option<Done> {
+    pub fn take(&mut self) -> Option<Done> {
         let done = self.done.as_ref()?.1.try_recv().ok()?;
         self.open -= 1;
         Some(done)
     }
 }
 
-impl HighwaterApp {
-    /// Copies a table.
-    pub(super) fn copy_table(&mut self, ctx: &egui::Context, sheet: Arc<dyn Sheet>) {
-        self.exports.start(ctx, move || {
-            let mut text = Vec::new();
-            // Writing to memory cannot fail.
-            let _ = write(&*sheet, Format::Text, &mut text);
-            Done::Copied(String::from_utf8_lossy(&text).into_owned())
-        });
-    }
-
-    /// Writes a table to a file that the user named.
-    pub(super) fn save_table(&mut self, ctx: &egui::Context, export: Export, file: PathBuf, existing: Existing) {
-        self.save(ctx, file, existing, move |out| write(&*export.sheet, export.format, out));
-    }
-
-    /// Writes a picture to a file that the user named.
-    pub(super) fn save_picture(&mut self, ctx: &egui::Context, picture: &Arc<Picture>, file: PathBuf, existing: Existing) {
-        let picture = Arc::clone(picture);
-        self.save(ctx, file, existing, move |out| picture.write(out));
-    }
-
-    fn save(
-        &mut self,
-        ctx: &egui::Context,
-        file: PathBuf,
-        existing: Existing,
-        write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
-    ) {
-        self.exports.start(ctx, move || match save(&file, existing, write) {
-            Ok(()) => Done::Saved,
-            Err(reason) => Done::Failed(format!("{} could not be written: {reason}.", file.display())),
-        });
-    }
-
-    pub(super) fn drain_exports(&mut self, ctx: &egui::Context) {
-        while let Some(done) = self.exports.take() {
-            match done {
-                Done::Copied(text) => ctx.copy_text(text),
-                Done::Saved => {}
-                Done::Failed(reason) => self.errors.push(Failure::expected(reason)),
-                Done::Free(place) => self.save_there(ctx, place),
-                Done::Taken(place) => self.replacing = Some(place),
-                Done::Refused(place, refusal) => self.refuse_place(place, refusal),
-            }
-        }
-    }
-}
-
 /// Writes a file; if that fails, the old one stays complete.
-fn save(file: &Path, existing: Existing, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+pub fn save(file: &Path, existing: Existing, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     paths::write(file, existing, |draft| {
         let mut out = BufWriter::new(draft);
         write(&mut out)?;

@@ -9,10 +9,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use eframe::egui;
 
-use super::HighwaterApp;
 use super::document::Document;
-use super::jobs::LoadJob;
-use super::player::Pace;
 use crate::capture::providers::provider_of;
 use crate::events::{MarkProviders, ProviderSeen};
 use crate::load::{Capture, Input};
@@ -33,7 +30,7 @@ pub enum Providers {
 }
 
 impl Providers {
-    fn seek(ctx: &egui::Context, inputs: Vec<Input>) -> Self {
+    pub fn seek(ctx: &egui::Context, inputs: Vec<Input>) -> Self {
         let (send, done) = channel();
         let ctx = ctx.clone();
         rayon::spawn(move || {
@@ -49,7 +46,7 @@ impl Providers {
         Self::Sought(done)
     }
 
-    fn drain(&mut self) {
+    pub fn drain(&mut self) {
         let Self::Sought(done) = self else { return };
         match done.try_recv() {
             Ok(found) => *self = Self::Known(found),
@@ -115,45 +112,6 @@ pub fn why_not_again(document: &Document, is_loading: bool) -> Option<&'static s
     }
     let is_growing = !document.is_settled() && !is_loading;
     is_growing.then_some("The trace is still growing: the choice holds for traces that are opened from now on.")
-}
-
-impl HighwaterApp {
-    /// Lists the providers of the trace in front, unless they are known.
-    pub(super) fn list_providers(&mut self, ctx: &egui::Context) {
-        if let Some(document) = self.document.as_mut().filter(|document| document.is_settled())
-            && matches!(document.providers, Providers::Unknown)
-        {
-            document.providers = Providers::seek(ctx, document.inputs.clone());
-        }
-    }
-
-    pub(super) fn drain_providers(&mut self) {
-        self.document.iter_mut().for_each(|document| document.providers.drain());
-    }
-
-    /// Applies a changed choice of providers: loads the trace in front again if it was loaded with another one.
-    pub(super) fn load_marks(&mut self, ctx: &egui::Context) {
-        let wanted = self.settings.mark_providers.clone();
-        let Some(document) = self.document.as_ref() else { return };
-        let is_live = self.loading.as_ref().is_some_and(|job| job.is_live() || job.id == document.job);
-        if is_live || !document.is_settled() || document.inputs.iter().any(Input::is_recording) {
-            return;
-        }
-        // A load with an earlier choice is of no use any more.
-        self.loading.take_if(|job| job.replaces == Some(document.job));
-        if document.marked == wanted {
-            return;
-        }
-        let (inputs, job, held) = (document.inputs.clone(), document.job, document.trace.load_bytes);
-        let left = self.budget().saturating_sub(held);
-        if left < held {
-            self.open(ctx, inputs, Pace::AtOnce);
-            return;
-        }
-        self.stop_loading();
-        let again = LoadJob::start(ctx.clone(), inputs, left, Pace::AtOnce, wanted);
-        self.loading = Some(again.in_place_of(job));
-    }
 }
 
 #[cfg(test)]

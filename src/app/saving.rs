@@ -5,12 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui;
-
-use super::HighwaterApp;
 use super::dialogs::{Purpose, TypedPath};
 use super::export::Done;
-use super::failure::Failure;
 use crate::paths::{self, Existing, Refusal};
 
 /// A path at which the user wants something saved.
@@ -19,14 +15,14 @@ pub struct Place {
     pub purpose: Purpose,
     pub file: PathBuf,
     /// The typed path, if it was not chosen in a dialog of the system.
-    typed: Option<TypedPath>,
+    pub typed: Option<TypedPath>,
     /// Whether the user has agreed to replace an existing file.
-    existing: Existing,
+    pub existing: Existing,
 }
 
 impl Place {
     /// A path as the user named it; without an extension it gets that of its kind.
-    fn new(purpose: Purpose, named: PathBuf, typed: Option<TypedPath>) -> Self {
+    pub fn new(purpose: Purpose, named: PathBuf, typed: Option<TypedPath>) -> Self {
         let mut file = named;
         let mut is_as_named = true;
         if let Some((_, kind)) = purpose.saved_as()
@@ -53,52 +49,13 @@ impl Place {
     }
 
     /// Checks whether the path is free.
-    fn look(self) -> Done {
+    pub fn look(self) -> Done {
         let is_there_already = matches!(&self.purpose, Purpose::Save(from) if *from == self.file);
         match paths::check(&self.file, self.existing) {
             _ if is_there_already => Done::Free(self),
             Ok(()) => Done::Free(self),
             Err(Refusal::Exists) => Done::Taken(self),
             Err(refusal) => Done::Refused(self, refusal),
-        }
-    }
-}
-
-impl HighwaterApp {
-    /// Saves something at this path, if that is allowed.
-    pub(super) fn save_at(&mut self, ctx: &egui::Context, purpose: Purpose, file: PathBuf, typed: Option<TypedPath>) {
-        let place = Place::new(purpose, file, typed);
-        self.exports.start(ctx, move || place.look());
-    }
-
-    /// Handles the user's answer whether to replace an existing file.
-    pub(super) fn replace(&mut self, ctx: &egui::Context, is_replaced: bool) {
-        let Some(place) = self.replacing.take() else { return };
-        if is_replaced {
-            self.save_there(ctx, Place { existing: Existing::GivesWay, ..place });
-        } else {
-            self.typed_path = place.typed; // lets the user type another name
-        }
-    }
-
-    /// Reports that nothing may be saved there, and lets the user type another path.
-    pub(super) fn refuse_place(&mut self, place: Place, refusal: Refusal) {
-        let text = format!("{}: {refusal}.", place.file.display());
-        match place.typed {
-            Some(typed) => self.typed_path = Some(TypedPath { complaint: Some(text), ..typed }),
-            None => self.errors.push(Failure::expected(text)),
-        }
-    }
-
-    /// Starts to write it; the writer checks the path once more.
-    pub(super) fn save_there(&mut self, ctx: &egui::Context, place: Place) {
-        let Place { purpose, file, existing, .. } = place;
-        match purpose {
-            Purpose::Export(export) => self.save_table(ctx, export, file, existing),
-            Purpose::Picture(picture) => self.save_picture(ctx, &picture, file, existing),
-            Purpose::SaveRules => self.write_rules(ctx, file, existing),
-            Purpose::Save(_) => self.recording.iter_mut().for_each(|job| job.move_to(file.clone(), existing)),
-            Purpose::Traces | Purpose::Compared | Purpose::Rules | Purpose::Pdb(_) => {} // these files are read, not saved
         }
     }
 }

@@ -7,9 +7,6 @@
 
 use std::path::PathBuf;
 
-use eframe::egui;
-
-use super::HighwaterApp;
 use super::aside::Aside;
 use crate::editor::{self, Excerpt, SourceSettings};
 use crate::query::SourceLine;
@@ -21,10 +18,10 @@ use crate::tables::KeyedMap;
 pub struct SourceFiles {
     /// Whether the dialog for opening files is shown.
     pub is_shown: bool,
-    at_work: Aside<Result<(), String>>,
+    pub at_work: Aside<Result<(), String>>,
     /// The text around the lines shown last; `None` while it is being read.
-    texts: KeyedMap<SourceLine, Option<Result<Excerpt, Unread>>>,
-    reading: Aside<(SourceLine, Result<Excerpt, Unread>)>,
+    pub texts: KeyedMap<SourceLine, Option<Result<Excerpt, Unread>>>,
+    pub reading: Aside<(SourceLine, Result<Excerpt, Unread>)>,
 }
 
 /// Why a source file was not read.
@@ -37,9 +34,9 @@ pub struct Unread {
 }
 
 /// Number of lines whose text is kept.
-const MOST_TEXTS: usize = 64;
+pub const MOST_TEXTS: usize = 64;
 /// Lines before and after a line.
-const AROUND: u32 = 4;
+pub const AROUND: u32 = 4;
 
 impl SourceFiles {
     /// Whether a file is being opened or read.
@@ -60,22 +57,22 @@ impl SourceFiles {
 }
 
 /// A source file.
-enum Found {
+pub enum Found {
     File(PathBuf),
     /// A text that is built into the program.
     Text(&'static str),
 }
 
 /// The places to search for source files.
-struct Search {
-    settings: SourceSettings,
-    builds: BuildSources,
-    store: Option<SourceStore>,
+pub struct Search {
+    pub settings: SourceSettings,
+    pub builds: BuildSources,
+    pub store: Option<SourceStore>,
 }
 
 impl Search {
     /// Finds a file by the name that the compiler gave it.
-    fn find(&self, file: &str) -> Result<Found, Unread> {
+    pub fn find(&self, file: &str) -> Result<Found, Unread> {
         let missing = match editor::find(file, &self.settings.folders) {
             Ok(path) => return Ok(Found::File(path)),
             Err(missing) => missing,
@@ -109,64 +106,8 @@ impl Search {
     }
 
     /// Writes a built-in text to a file, for the editor.
-    fn keep(&self, file: &str, text: &str) -> Result<PathBuf, String> {
+    pub fn keep(&self, file: &str, text: &str) -> Result<PathBuf, String> {
         let store = self.store.as_ref().ok_or("There is no folder for files of the program's own.")?;
         store.keep(file, text).map_err(|why| format!("{file} was not written: {why}."))
-    }
-}
-
-impl HighwaterApp {
-    fn search_for_sources(&self) -> Search {
-        let names = self.document.as_ref().and_then(|document| document.names.as_ref());
-        Search {
-            settings: self.settings.sources.clone(),
-            builds: names.map(|names| names.build_sources()).unwrap_or_default(),
-            store: SourceStore::new(self.given.cache.as_deref()),
-        }
-    }
-
-    /// Opens a line in the editor, once its file is found.
-    pub(super) fn open_source(&mut self, ctx: &egui::Context, line: &SourceLine) {
-        let (search, SourceLine { file, line }) = (self.search_for_sources(), line.clone());
-        self.source_files.at_work.start(ctx, move || {
-            let path = match search.find(&file).map_err(|unread| unread.reason)? {
-                Found::File(path) => path,
-                Found::Text(text) => search.keep(&file, text)?,
-            };
-            editor::open(&search.settings, &path, line)
-        });
-    }
-
-    /// Reads the text around a line, once.
-    pub(super) fn read_source(&mut self, ctx: &egui::Context, line: SourceLine) {
-        // It is asked for in each frame until it is there.
-        if self.source_files.texts.contains_key(&line) {
-            return;
-        }
-        let search = self.search_for_sources();
-        let SourceFiles { texts, reading, .. } = &mut self.source_files;
-        if texts.len() >= MOST_TEXTS {
-            texts.clear();
-        }
-        texts.insert(line.clone(), None);
-        reading.start(ctx, move || {
-            let read = search.find(&line.file).and_then(|found| {
-                let (read, name) = match found {
-                    Found::File(path) => (editor::excerpt(&path, line.line, AROUND), path.display().to_string()),
-                    Found::Text(text) => (editor::excerpt_of(text, line.line, AROUND), line.file.clone()),
-                };
-                read.map_err(|reason| Unread { reason: format!("{name} {reason}"), server: None })
-            });
-            (line, read)
-        });
-    }
-
-    /// Takes the results, and reports files that were not found or not opened.
-    pub(super) fn drain_source_files(&mut self) {
-        for (line, read) in self.source_files.reading.done() {
-            self.source_files.texts.insert(line, Some(read));
-        }
-        let failed = self.source_files.at_work.done().into_iter().filter_map(Result::err);
-        failed.for_each(|text| self.tell_once(text));
     }
 }

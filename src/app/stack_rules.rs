@@ -5,13 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use eframe::egui;
-
-use super::HighwaterApp;
 use super::aside::Aside;
-use super::commands::{Command, Setting};
 use super::document::Document;
-use crate::paths::Existing;
 use crate::stack_rules::{FoldRule, StackRules, TagRule, WrittenOrigins};
 
 /// A change of the rules.
@@ -33,15 +28,15 @@ pub enum RulesChange {
 /// The stack rules in force, the steps to undo and redo, and the file that stores them.
 #[derive(Debug, Default)]
 pub struct RuleBook {
-    now: Arc<StackRules>,
+    pub now: Arc<StackRules>,
     before: Vec<Arc<StackRules>>,
     after: Vec<Arc<StackRules>>,
     /// The file that stores them, if any.
-    file: Option<PathBuf>,
+    pub file: Option<PathBuf>,
     /// Why the file is not written: it could not be read, and must not be lost.
     pub unread: Option<String>,
     /// Files that are being read or written.
-    at_work: Aside<Result<Option<StackRules>, String>>,
+    pub at_work: Aside<Result<Option<StackRules>, String>>,
     /// Whether the window with the rules is shown, and the rule in the open dialog for tagging stacks.
     pub is_shown: bool,
     naming: Option<TagRule>,
@@ -100,7 +95,7 @@ impl RuleBook {
     }
 
     /// Changes the rules. `None` if they stay the same; an error is a sentence for the user.
-    fn change(&mut self, change: RulesChange) -> Result<Option<()>, String> {
+    pub fn change(&mut self, change: RulesChange) -> Result<Option<()>, String> {
         let (mut folds, mut tags) = (self.now.folds().to_vec(), self.now.tags().to_vec());
         match change {
             RulesChange::Undo => return Ok(step(&mut self.now, &mut self.before, &mut self.after)),
@@ -126,7 +121,7 @@ impl RuleBook {
     }
 
     /// Adds the rules of others after the existing ones.
-    fn add(&mut self, others: &StackRules) -> Result<Option<()>, String> {
+    pub fn add(&mut self, others: &StackRules) -> Result<Option<()>, String> {
         let (mut folds, mut tags) = (self.now.folds().to_vec(), self.now.tags().to_vec());
         folds.extend(others.folds().iter().filter(|rule| !self.now.folds().contains(rule)).cloned());
         tags.extend(others.tags().iter().filter(|rule| !self.now.tags().contains(rule)).cloned());
@@ -148,7 +143,7 @@ impl RuleBook {
     }
 
     /// Writes the user's own file.
-    fn save(&self) -> Result<(), String> {
+    pub fn save(&self) -> Result<(), String> {
         match &self.file {
             Some(file) if self.unread.is_none() => self.now.write(file),
             _ => Ok(()),
@@ -160,64 +155,6 @@ impl RuleBook {
 fn step(now: &mut Arc<StackRules>, from: &mut Vec<Arc<StackRules>>, to: &mut Vec<Arc<StackRules>>) -> Option<()> {
     to.push(std::mem::replace(now, from.pop()?));
     Some(())
-}
-
-impl HighwaterApp {
-    pub(super) fn change_rules(&mut self, ctx: &egui::Context, change: RulesChange) {
-        // A fold rule has no effect while all frames are shown.
-        let folds = matches!(change, RulesChange::Fold(_));
-        let changed = self.rules.change(change);
-        if folds && self.settings.show_all_frames && matches!(changed, Ok(Some(()))) {
-            self.carry_out(ctx, Command::Set(Setting::AllFrames(false)));
-        }
-        self.rules_changed(changed);
-    }
-
-    /// Adds the rules of a file, once it is read.
-    pub(super) fn read_rules(&mut self, ctx: &egui::Context, file: PathBuf) {
-        self.rules.at_work.start(ctx, move || StackRules::read(&file).map(Some));
-    }
-
-    /// Writes the rules to a file.
-    pub(super) fn write_rules(&mut self, ctx: &egui::Context, file: PathBuf, existing: Existing) {
-        if self.rules.file.as_ref() == Some(&file) {
-            self.rules.unread = None; // the user wants its contents replaced
-        }
-        let rules = Arc::clone(&self.rules.now);
-        self.rules.at_work.start(ctx, move || rules.write_to(&file, existing).map(|()| None));
-    }
-
-    /// Takes the results of finished reads and writes.
-    pub(super) fn drain_rules(&mut self) {
-        for result in self.rules.at_work.done() {
-            let changed = match result {
-                Ok(Some(others)) => {
-                    self.rules.is_shown = true;
-                    self.rules.add(&others)
-                }
-                Ok(None) => Ok(None),
-                Err(reason) => Err(format!("{reason}.")),
-            };
-            self.rules_changed(changed);
-        }
-    }
-
-    /// Saves changed rules, and has everything computed with them.
-    fn rules_changed(&mut self, changed: Result<Option<()>, String>) {
-        let saved = match changed {
-            Ok(None) => return,
-            Err(reason) => Err(reason),
-            Ok(Some(())) => {
-                if let Some(document) = &mut self.document {
-                    document.set_rules(self.rules.now());
-                }
-                self.rules.save().map_err(|reason| format!("{reason}."))
-            }
-        };
-        if let Err(text) = saved {
-            self.tell_once(text);
-        }
-    }
 }
 
 impl Document {

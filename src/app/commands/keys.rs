@@ -3,14 +3,8 @@
 //! Keys that act on a table are handled by its view ([`STEPS`], and their descriptions in
 //! [`GESTURES`]); all others belong to a command of the [`table`].
 
-use std::cmp::Reverse;
+use eframe::egui::{self, Key as K, KeyboardShortcut, ModifierNames, Modifiers};
 
-use eframe::egui::{self, Event, Key as K, KeyboardShortcut, ModifierNames, Modifiers};
-
-use super::Command;
-use super::table;
-use crate::app::HighwaterApp;
-use crate::app::panels::toolbar;
 use crate::app::state::ids::ViewId;
 
 /// Keys for the same command; the first is shown in menus.
@@ -115,7 +109,7 @@ pub struct Owner {
     /// A text field. At Enter it gives up the focus within the frame, but the key still belongs to it.
     is_typing: bool,
     /// A menu, which Escape closes.
-    has_menu: bool,
+    pub has_menu: bool,
 }
 
 impl Owner {
@@ -130,10 +124,16 @@ impl Owner {
     }
 }
 
+/// The id of a table's search field. It is fixed, so that the field keeps the focus when the button
+/// beside it appears with the first letter.
+pub fn search_id(view: ViewId) -> egui::Id {
+    egui::Id::unique(("search field", view))
+}
+
 /// Focuses the search field on Ctrl+F, before the field is drawn, so that text typed within the same frame goes into it.
 pub fn press_search(view: ViewId, ctx: &egui::Context) {
     if is_pressed(ctx, SEARCH) {
-        ctx.memory_mut(|m| m.request_focus(toolbar::search_id(view)));
+        ctx.memory_mut(|m| m.request_focus(search_id(view)));
     }
 }
 
@@ -142,39 +142,13 @@ pub fn is_pressed(ctx: &egui::Context, keys: Keys) -> bool {
     keys.iter().any(|key| ctx.input_mut(|i| i.consume_shortcut(key)))
 }
 
-/// Turns the keys of a frame into commands, except those that a text field needs.
-pub fn press(app: &mut HighwaterApp, ctx: &egui::Context, owner: Owner) {
-    let is_press = |event: &Event| matches!(event, Event::Key { pressed: true, .. });
-    if !ctx.input(|i| i.events.iter().any(is_press)) {
-        return;
-    }
-    let is_free = owner.is_nobody(ctx);
-    let mut bound = bindings(app);
-    // A shortcut also matches if more modifiers are held than it has.
-    bound.sort_by_key(|(shortcut, _)| Reverse(held(shortcut)));
-    for (shortcut, command) in bound {
-        let is_own = is_free || !disturbs_typing(&shortcut);
-        let is_menus = owner.has_menu && shortcut.logical_key == K::Escape;
-        // The key of a disabled command is consumed too: a shortcut with fewer modifiers is not meant.
-        if is_own && !is_menus && ctx.input_mut(|i| i.consume_shortcut(&shortcut)) {
-            command.into_iter().for_each(|command| app.commands.push(command));
-        }
-    }
-}
-
-/// All keys with their commands; `None` for commands that are disabled now.
-fn bindings(app: &HighwaterApp) -> Vec<(KeyboardShortcut, Option<Command>)> {
-    let entries = table::sections(app).into_iter().flat_map(|section| section.entries);
-    entries.flat_map(|entry| entry.keys.iter().map(move |key| (*key, entry.command.clone().ok()))).collect()
-}
-
-fn held(shortcut: &KeyboardShortcut) -> u8 {
+pub(super) fn held(shortcut: &KeyboardShortcut) -> u8 {
     let Modifiers { alt, shift, command, .. } = shortcut.modifiers;
     u8::from(alt) + u8::from(shift) + u8::from(command)
 }
 
 /// Whether a text field needs the key.
-fn disturbs_typing(shortcut: &KeyboardShortcut) -> bool {
+pub(super) fn disturbs_typing(shortcut: &KeyboardShortcut) -> bool {
     shortcut.conflicts_with_text_editing() && shortcut.logical_key != K::F1
 }
 

@@ -4,12 +4,16 @@
 //!
 //! Cost: some hundred short texts each time. It is needed while a menu or the palette is open, and when a key is pressed.
 
+use std::cmp::Reverse;
+
+use eframe::egui::{self, Event, KeyboardShortcut};
+
 use std::borrow::Cow;
 
 use super::keys::{self, Keys};
 use super::{Command, DocCommand, LoadCommand, RecordCommand, Setting};
-use crate::app::HighwaterApp;
 use crate::app::beside::Beside;
+use crate::app::context::PanelContext;
 use crate::app::dialogs::{Purpose, TypedPath};
 use crate::app::document::Document;
 use crate::app::export::Format;
@@ -24,8 +28,8 @@ use crate::app::recent::RecentTrace;
 use crate::app::settings::{SymbolSettings, TEXT_SIZES, Theme, text_size_beside};
 use crate::app::stack_rules::RulesChange;
 use crate::app::state::ids::{Stop, Tab, ViewId};
+use crate::app::state::walk::{Walk, Walking};
 use crate::app::traces::TraceTab;
-use crate::app::walk::{Walk, Walking};
 use crate::load::Input;
 use crate::query::Column;
 
@@ -105,44 +109,44 @@ const NO_TRACE: &str = "No trace is open";
 const NOTHING_LOADS: &str = "Nothing is being loaded";
 
 /// The whole table.
-pub fn sections(app: &HighwaterApp) -> Vec<Section> {
+pub fn sections(context: &PanelContext<'_>) -> Vec<Section> {
     let section = |menu, title, entries| Section { menu, title, entries };
     vec![
-        section(Menu::File, "", open(app)),
-        section(Menu::File, "Recent", recent(app)),
+        section(Menu::File, "", open(context)),
+        section(Menu::File, "Recent", recent(context)),
         section(Menu::File, "", default_programs()),
-        section(Menu::None, "", load(app)),
-        section(Menu::File, "Open traces", traces(app)),
-        section(Menu::File, "", close(app)),
-        section(Menu::View, "", way(app)),
-        section(Menu::None, "", chosen(app)),
-        section(Menu::View, "Marks and frames", steps(app)),
-        section(Menu::View, "Tabs", tabs(app)),
-        section(Menu::View, "Layout", layouts(app)),
-        section(Menu::View, "Columns", columns_shown(app)),
-        section(Menu::View, "", stacks(app)),
-        section(Menu::None, "", rules(app)),
-        section(Menu::View, "Graph", graph(app)),
-        section(Menu::None, "", exports(app)),
-        section(Menu::None, "", pictures(app)),
-        section(Menu::View, "Theme", themes(app)),
-        section(Menu::View, "Text size", text_sizes(app)),
+        section(Menu::None, "", load(context)),
+        section(Menu::File, "Open traces", traces(context)),
+        section(Menu::File, "", close(context)),
+        section(Menu::View, "", way(context)),
+        section(Menu::None, "", chosen(context)),
+        section(Menu::View, "Marks and frames", steps(context)),
+        section(Menu::View, "Tabs", tabs(context)),
+        section(Menu::View, "Layout", layouts(context)),
+        section(Menu::View, "Columns", columns_shown(context)),
+        section(Menu::View, "", stacks(context)),
+        section(Menu::None, "", rules(context)),
+        section(Menu::View, "Graph", graph(context)),
+        section(Menu::None, "", exports(context)),
+        section(Menu::None, "", pictures(context)),
+        section(Menu::View, "Theme", themes(context)),
+        section(Menu::View, "Text size", text_sizes(context)),
         section(Menu::Help, "", texts()),
         section(Menu::Help, "Walk through the demo", walks()),
-        section(Menu::Help, "", help(app)),
+        section(Menu::Help, "", help(context)),
     ]
 }
 
 /// Why nothing can be recorded now.
-pub fn why_not_record(app: &HighwaterApp) -> &'static str {
-    match app.recorder {
+pub fn why_not_record(context: &PanelContext<'_>) -> &'static str {
+    match context.recorder {
         Some(_) => "Something is being recorded already",
         None => "Recording works on Windows only; traces that were recorded there open here",
     }
 }
 
-fn open(app: &HighwaterApp) -> Vec<Entry> {
-    let can_record = app.recorder.is_some() && !app.is_recording();
+fn open(context: &PanelContext<'_>) -> Vec<Entry> {
+    let can_record = context.recorder.is_some() && !context.is_recording();
     vec![
         Entry::new("Open\u{2026}", Command::OpenDialog).keys(keys::OPEN).hint("Open a trace"),
         Entry::new("Open by path\u{2026}", Command::TypePath(Some(TypedPath::new(Purpose::Traces))))
@@ -151,13 +155,13 @@ fn open(app: &HighwaterApp) -> Vec<Entry> {
         Entry::new("Record\u{2026}", Command::Record(RecordCommand::Show(true)))
             .keys(keys::RECORD)
             .hint("Watch a running program")
-            .when(can_record, why_not_record(app)),
+            .when(can_record, why_not_record(context)),
         Entry::new("Open demo trace", Command::Open(vec![Input::Demo])).hint("A program with a step, ten spikes and a leak"),
     ]
 }
 
-fn recent(app: &HighwaterApp) -> Vec<Entry> {
-    let traces = app.recents.list();
+fn recent(context: &PanelContext<'_>) -> Vec<Entry> {
+    let traces = context.recents.list();
     let open = |trace: &RecentTrace| Entry::new(trace.name(), Command::Open(trace.inputs()));
     let forget = Entry::new("Forget all", Command::ForgetRecent).when(!traces.is_empty(), "There are none yet");
     traces.iter().map(open).chain([forget]).collect()
@@ -170,8 +174,8 @@ fn default_programs() -> Vec<Entry> {
 }
 
 /// Commands about loads, players and recordings.
-fn load(app: &HighwaterApp) -> Vec<Entry> {
-    let job = app.loading.as_ref().filter(|_| app.offer.is_none());
+fn load(context: &PanelContext<'_>) -> Vec<Entry> {
+    let job = context.loading.filter(|_| context.offer.is_none());
     let is_live = job.is_some_and(|job| job.is_followed() || job.player().is_some());
     let is_played = job.and_then(|job| job.player()).is_some_and(|player| !player.hurries());
     let is_followed = job.is_some_and(|job| job.is_followed() && !job.is_ending());
@@ -185,31 +189,30 @@ fn load(app: &HighwaterApp) -> Vec<Entry> {
         Entry::new("Stop following", Command::Load(LoadCommand::EndFollowing))
             .when(is_followed, "No recording is being followed"),
         Entry::new("Stop loading", Command::Load(LoadCommand::Cancel)).when(job.is_some(), NOTHING_LOADS),
-        Entry::new("Stop recording", Command::Record(RecordCommand::Stop)).when(app.is_recording(), "Nothing is being recorded"),
+        Entry::new("Stop recording", Command::Record(RecordCommand::Stop))
+            .when(context.is_recording(), "Nothing is being recorded"),
     ]
 }
 
 /// The open traces, if there are several.
-fn traces(app: &HighwaterApp) -> Vec<Entry> {
-    let tabs = app.trace_tabs();
+fn traces(context: &PanelContext<'_>) -> Vec<Entry> {
+    let tabs = context.trace_tabs();
     let are_several = tabs.len() > 1;
     let beside = |words, keys, by| {
-        let entry = Entry::new(words, Command::ShowTrace(app.traces.beside(by))).keys(keys);
+        let entry = Entry::new(words, Command::ShowTrace(context.traces.beside(by))).keys(keys);
         entry.when(are_several, "No other trace is open")
     };
     let neighbours = [beside("Next trace", keys::NEXT_TRACE, 1), beside("Previous trace", keys::PREVIOUS_TRACE, -1)];
     let of_tab = |(at, tab): (usize, TraceTab)| Entry::new(tab.name, Command::ShowTrace(at)).choice(tab.is_in_front);
-    let others = app.traces.comparable().map(|(at, other)| {
+    let others = context.traces.comparable().map(|(at, other)| {
         let entry = Entry::new(format!("Compare with {}", other.name()), Command::CompareWith(at));
-        entry
-            .hint("It is open already")
-            .when(app.document.as_ref().is_some_and(Document::is_settled), "The trace is still growing")
+        entry.hint("It is open already").when(context.document.is_some_and(Document::is_settled), "The trace is still growing")
     });
     neighbours.into_iter().chain(tabs.into_iter().enumerate().map(of_tab)).chain(others).collect()
 }
 
-fn close(app: &HighwaterApp) -> Vec<Entry> {
-    let document = app.document.as_ref();
+fn close(context: &PanelContext<'_>) -> Vec<Entry> {
+    let document = context.document;
     let is_beside = document.is_some_and(|document| !matches!(document.beside, Beside::Nothing));
     vec![
         Entry::new("Compare with\u{2026}", Command::CompareDialog)
@@ -223,8 +226,8 @@ fn close(app: &HighwaterApp) -> Vec<Entry> {
 }
 
 /// Commands for moving between intervals and filters.
-fn way(app: &HighwaterApp) -> Vec<Entry> {
-    let document = app.document.as_ref();
+fn way(context: &PanelContext<'_>) -> Vec<Entry> {
+    let document = context.document;
     let is = |test: fn(&Document) -> bool| document.is_some_and(test);
     let entry = |words, command| Entry::new(words, Command::Document(command)).when(document.is_some(), NO_TRACE);
     vec![
@@ -245,8 +248,8 @@ fn way(app: &HighwaterApp) -> Vec<Entry> {
 }
 
 /// Commands about the selection, marks and the search.
-fn chosen(app: &HighwaterApp) -> Vec<Entry> {
-    let document = app.document.as_ref();
+fn chosen(context: &PanelContext<'_>) -> Vec<Entry> {
+    let document = context.document;
     let is = |test: fn(&Document) -> bool| document.is_some_and(test);
     let entry = |words, command| Entry::new(words, Command::Document(command)).when(document.is_some(), NO_TRACE);
     let counters = document.is_some_and(|d| d.counters.list_all);
@@ -267,13 +270,13 @@ fn chosen(app: &HighwaterApp) -> Vec<Entry> {
         entry("Counters of all processes", DocCommand::ListAllCounters(!counters)).switch(counters),
     ];
     entries.extend([2, 4, 8].map(|parts| entry_of_parts(parts).when(document.is_some(), NO_TRACE)));
-    entries.push(escape(app));
+    entries.push(escape(context));
     entries
 }
 
 /// Commands that step between marks of the trace, and between frames.
-fn steps(app: &HighwaterApp) -> Vec<Entry> {
-    let document = app.document.as_ref();
+fn steps(context: &PanelContext<'_>) -> Vec<Entry> {
+    let document = context.document;
     let has = |what: Happening| document.is_some_and(|d| what.is_in(&d.trace));
     let (has_marks, has_frames) = (has(Happening::Marks), has(Happening::Frames));
     let entry = |words, stop, keys| {
@@ -311,27 +314,27 @@ fn entry_of_parts(parts: usize) -> Entry {
 }
 
 /// Closes the topmost dialog; if there is none, clears the selection, pins and so on, one at a time.
-fn escape(app: &HighwaterApp) -> Entry {
+fn escape(context: &PanelContext<'_>) -> Entry {
     let shown = [
-        (app.show_keys, Command::ShowKeys(false)),
-        (app.help.is_some(), Command::ShowHelp(None)),
-        (app.rules.is_naming(), Command::NameStacks(None)),
-        (app.accepted.draft.is_some(), Command::OfferToAccept(None)),
-        (app.attach.is_some(), Command::Record(RecordCommand::Show(false))),
-        (app.replacing.is_some(), Command::Replace(false)),
-        (app.typed_path.is_some(), Command::TypePath(None)),
-        (app.rules.is_shown, Command::ShowRules(false)),
-        (app.source_files.is_shown, Command::ShowSources(false)),
+        (context.show_keys, Command::ShowKeys(false)),
+        (context.help.is_some(), Command::ShowHelp(None)),
+        (context.rules.is_naming(), Command::NameStacks(None)),
+        (context.accepted.draft.is_some(), Command::OfferToAccept(None)),
+        (context.attach.is_some(), Command::Record(RecordCommand::Show(false))),
+        (context.replacing.is_some(), Command::Replace(false)),
+        (context.typed_path.is_some(), Command::TypePath(None)),
+        (context.rules.is_shown, Command::ShowRules(false)),
+        (context.source_files.is_shown, Command::ShowSources(false)),
     ];
     let window = shown.into_iter().find_map(|(is_shown, close)| is_shown.then_some(close));
-    let command = window.or_else(|| app.document.as_ref().map(|document| Command::Document(document.escape())));
+    let command = window.or_else(|| context.document.map(|document| Command::Document(document.escape())));
     let hint = "Close what is in front; else clear the selection, then pins, search and filter";
     let entry = Entry::new("Clear one thing after the other", Command::ShowKeys(false)).keys(keys::ESCAPE).hint(hint);
     Entry { command: command.ok_or(NO_TRACE), ..entry }
 }
 
-fn tabs(app: &HighwaterApp) -> Vec<Entry> {
-    let Some(document) = &app.document else { return Vec::new() };
+fn tabs(context: &PanelContext<'_>) -> Vec<Entry> {
+    let Some(document) = context.document else { return Vec::new() };
     let views = ViewId::ALL.into_iter().map(|view| (Tab::View(view), view.title()));
     let all = views.chain([(Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")]);
     let all: Vec<(Tab, &str)> = all.collect();
@@ -356,33 +359,33 @@ fn tabs(app: &HighwaterApp) -> Vec<Entry> {
 }
 
 /// Commands that choose the layout.
-fn layouts(app: &HighwaterApp) -> Vec<Entry> {
+fn layouts(context: &PanelContext<'_>) -> Vec<Entry> {
     let entry = |preset: Preset| {
         let entry = Entry::new(preset.name(), Command::ChooseLayout(preset)).hint(preset.hint());
-        entry.choice(app.layout.is(preset))
+        entry.choice(context.layout.is(preset))
     };
-    let has_sources = app.layout.has(Part::Sources);
+    let has_sources = context.layout.has(Part::Sources);
     let sources = Entry::new("List of sources", Command::ShowPart(Part::Sources, !has_sources));
     let sources = sources.hint("Processes, heaps and trackers beside the graph").switch(has_sources);
     Preset::ALL.into_iter().map(entry).chain([sources]).collect()
 }
 
 /// The columns of a table that can be hidden.
-pub fn columns_shown(app: &HighwaterApp) -> Vec<Entry> {
+pub fn columns_shown(context: &PanelContext<'_>) -> Vec<Entry> {
     let columns = Column::ALL.into_iter().filter(|&column| column != Column::Name);
     let entry = |column| {
-        let shown = app.settings.shows(column);
+        let shown = context.settings.shows(column);
         let entry = Entry::new(columns::title(column), Command::Set(Setting::Column(column, !shown)));
         entry.hint(columns::explanation(column)).switch(shown)
     };
     columns.map(entry).collect()
 }
 
-fn stacks(app: &HighwaterApp) -> Vec<Entry> {
-    let shown = app.settings.show_all_frames;
-    let (chains, wpa) = (app.settings.open_chains, app.settings.wpa_words);
-    let asks = app.settings.symbols.network == Some(true);
-    let symbols = SymbolSettings { network: Some(!asks), ..app.settings.symbols.clone() };
+fn stacks(context: &PanelContext<'_>) -> Vec<Entry> {
+    let shown = context.settings.show_all_frames;
+    let (chains, wpa) = (context.settings.open_chains, context.settings.wpa_words);
+    let asks = context.settings.symbols.network == Some(true);
+    let symbols = SymbolSettings { network: Some(!asks), ..context.settings.symbols.clone() };
     vec![
         Entry::new("All frames", Command::Set(Setting::AllFrames(!shown)))
             .hint("Show also the frames of the allocator and of libraries, what starts a thread, and what your rules fold")
@@ -402,20 +405,20 @@ fn stacks(app: &HighwaterApp) -> Vec<Entry> {
     ]
 }
 
-fn rules(app: &HighwaterApp) -> Vec<Entry> {
+fn rules(context: &PanelContext<'_>) -> Vec<Entry> {
     let change = |words, change| Entry::new(words, Command::ChangeRules(change));
     vec![
-        change("Stack rules: Undo", RulesChange::Undo).when(app.rules.can_undo(), "No rule was changed"),
-        change("Stack rules: Redo", RulesChange::Redo).when(app.rules.can_redo(), "No change was taken back"),
+        change("Stack rules: Undo", RulesChange::Undo).when(context.rules.can_undo(), "No rule was changed"),
+        change("Stack rules: Redo", RulesChange::Redo).when(context.rules.can_redo(), "No change was taken back"),
         Entry::new("Stack rules: Add from file\u{2026}", Command::OpenRulesDialog),
         Entry::new("Stack rules: Save to file\u{2026}", Command::SaveRulesDialog)
-            .when(!app.rules.now().is_empty(), "There are no rules"),
+            .when(!context.rules.now().is_empty(), "There are no rules"),
     ]
 }
 
 /// The arrangement of the graph's lines, and the command that focuses the graph.
-fn graph(app: &HighwaterApp) -> Vec<Entry> {
-    let now = app.settings.arrangement;
+fn graph(context: &PanelContext<'_>) -> Vec<Entry> {
+    let now = context.settings.arrangement;
     let arrange = |words, arrangement, hint| {
         Entry::new(words, Command::Set(Setting::Arrangement(arrangement))).choice(now == arrangement).hint(hint)
     };
@@ -425,14 +428,14 @@ fn graph(app: &HighwaterApp) -> Vec<Entry> {
         Entry::new("To the graph", Command::FocusGraph)
             .keys(keys::GRAPH)
             .hint("Arrows move a cursor (with Ctrl by more), Shift+arrows select, Up and Down zoom")
-            .when(app.document.is_some(), NO_TRACE),
+            .when(context.document.is_some(), NO_TRACE),
     ]
 }
 
 /// Commands that export the active table.
-fn exports(app: &HighwaterApp) -> Vec<Entry> {
-    let document = app.document.as_ref();
-    let view = document.and_then(|document| document.views.get(document.view_in_sight()?));
+fn exports(context: &PanelContext<'_>) -> Vec<Entry> {
+    let document = context.document;
+    let view = context.active_view();
     let is_table = view.is_some_and(|view| view.sheet().is_some());
     let entry = |format: Format| {
         let entry = Entry::new(format!("Table: {}", format.label()), Command::ExportInSight(format));
@@ -442,8 +445,8 @@ fn exports(app: &HighwaterApp) -> Vec<Entry> {
 }
 
 /// Commands that save the graph and the active view as pictures.
-fn pictures(app: &HighwaterApp) -> Vec<Entry> {
-    let document = app.document.as_ref();
+fn pictures(context: &PanelContext<'_>) -> Vec<Entry> {
+    let document = context.document;
     let view = document.and_then(Document::view_in_sight);
     let entry = |of: &str, format: PictureFormat, subject: Option<Subject>| {
         let command = match (document, subject) {
@@ -459,13 +462,13 @@ fn pictures(app: &HighwaterApp) -> Vec<Entry> {
     of_graph.into_iter().chain(of_view).collect()
 }
 
-fn themes(app: &HighwaterApp) -> Vec<Entry> {
+fn themes(context: &PanelContext<'_>) -> Vec<Entry> {
     let all = [(Theme::System, "As the system"), (Theme::Light, "Light"), (Theme::Dark, "Dark")];
-    all.map(|(theme, name)| Entry::new(name, Command::Set(Setting::Theme(theme))).choice(app.settings.theme == theme)).into()
+    all.map(|(theme, name)| Entry::new(name, Command::Set(Setting::Theme(theme))).choice(context.settings.theme == theme)).into()
 }
 
-fn text_sizes(app: &HighwaterApp) -> Vec<Entry> {
-    let now = app.settings.text_size();
+fn text_sizes(context: &PanelContext<'_>) -> Vec<Entry> {
+    let now = context.settings.text_size();
     let step = |words, by, keys| Entry::new(words, Command::Set(Setting::TextSize(text_size_beside(now, by)))).keys(keys);
     let steps = [
         step("Larger", 1, keys::LARGER).hint("Larger text").when(text_size_beside(now, 1) != now, "It cannot be larger"),
@@ -491,11 +494,37 @@ fn walks() -> Vec<Entry> {
     Walk::ALL.map(entry).into()
 }
 
-fn help(app: &HighwaterApp) -> Vec<Entry> {
+fn help(context: &PanelContext<'_>) -> Vec<Entry> {
     vec![
         Entry::new("Commands\u{2026}", Command::ShowPalette(Some(Default::default())))
             .keys(keys::PALETTE)
             .hint("Find a command by its name"),
-        Entry::new("Keys", Command::ShowKeys(!app.show_keys)).keys(keys::SHOW_KEYS).hint("This key map"),
+        Entry::new("Keys", Command::ShowKeys(!context.show_keys)).keys(keys::SHOW_KEYS).hint("This key map"),
     ]
+}
+
+/// Turns the keys of a frame into commands, except those that a text field needs.
+pub fn press(context: &mut PanelContext<'_>, ctx: &egui::Context, owner: keys::Owner) {
+    let is_press = |event: &Event| matches!(event, Event::Key { pressed: true, .. });
+    if !ctx.input(|i| i.events.iter().any(is_press)) {
+        return;
+    }
+    let is_free = owner.is_nobody(ctx);
+    let mut bound = bindings(context);
+    // A shortcut also matches if more modifiers are held than it has.
+    bound.sort_by_key(|(shortcut, _)| Reverse(keys::held(shortcut)));
+    for (shortcut, command) in bound {
+        let is_own = is_free || !keys::disturbs_typing(&shortcut);
+        let is_menus = owner.has_menu && shortcut.logical_key == egui::Key::Escape;
+        // The key of a disabled command is consumed too: a shortcut with fewer modifiers is not meant.
+        if is_own && !is_menus && ctx.input_mut(|i| i.consume_shortcut(&shortcut)) {
+            command.into_iter().for_each(|command| context.commands.push(command));
+        }
+    }
+}
+
+/// All keys with their commands; `None` for commands that are disabled now.
+fn bindings(context: &PanelContext<'_>) -> Vec<(KeyboardShortcut, Option<Command>)> {
+    let entries = sections(context).into_iter().flat_map(|section| section.entries);
+    entries.flat_map(|entry| entry.keys.iter().map(move |key| (*key, entry.command.clone().ok()))).collect()
 }

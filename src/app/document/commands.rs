@@ -6,12 +6,12 @@ use crate::app::commands::DocCommand;
 use crate::app::filters::{Chip, Filters, Predicate};
 use crate::app::history::History;
 use crate::app::state::ids::MOST_MARKS;
-use crate::app::views::Pane;
 use crate::query::Path;
 use crate::units::{Interval, Ticks};
 
 impl Document {
-    pub fn carry_out(&mut self, command: DocCommand) {
+    /// Carries out a command that concerns no view.
+    pub(in crate::app) fn carry_out(&mut self, command: DocCommand) {
         match command {
             DocCommand::Select(selection) => self.history.select(selection, false),
             DocCommand::SelectOn(selection) => self.history.select(Some(selection), true),
@@ -57,7 +57,6 @@ impl Document {
             }),
             DocCommand::TurnChip(what) => self.change_filters(|filters| filters.turn(&what)),
             DocCommand::ClearFilter => self.change_filters(|filters| *filters = Filters::default()),
-            DocCommand::GoToFinding(finding) => self.go_to_finding(&finding),
             DocCommand::ShowLine(of, shown) => self.show_line(&of, shown),
             DocCommand::OpenLane(of, to) => {
                 self.lanes.open(of, to);
@@ -76,9 +75,8 @@ impl Document {
                 self.counters.list_all = all;
                 self.choose_lines();
             }
-            DocCommand::Unselect => self.change_view(|view, _| view.unselect()),
-            DocCommand::GoToFound => self.change_view(|view, document| view.go_to_found(document)),
-            DocCommand::Search(text) => self.change_view(|view, _| view.search(text)),
+            // The workspace carries these out, with the views.
+            DocCommand::GoToFinding(_) | DocCommand::Unselect | DocCommand::GoToFound | DocCommand::Search(_) => {}
             DocCommand::ShowTab(tab) => self.tab = tab,
         }
         self.ask();
@@ -96,11 +94,6 @@ impl Document {
         let mut filters = self.filters().clone();
         change(&mut filters);
         self.history.filter(filters);
-        self.filters_changed();
-    }
-
-    pub(super) fn filters_changed(&mut self) {
-        self.views.filtered(self.history.filters());
         self.choose_lines();
     }
 
@@ -115,7 +108,7 @@ impl Document {
         let before = self.filters().clone();
         step(&mut self.history);
         if before != *self.filters() {
-            self.filters_changed();
+            self.choose_lines();
         }
     }
 
@@ -151,7 +144,7 @@ impl Document {
             DocCommand::PutCursor(None)
         } else if !self.pins.is_empty() {
             DocCommand::ClearPins
-        } else if self.view_in_sight().and_then(|view| self.views.get(view)).is_some_and(Pane::has_selected) {
+        } else if self.views.has_selected {
             DocCommand::Unselect
         } else if self.searched().is_some_and(|text| !text.is_empty()) {
             DocCommand::Search(String::new())

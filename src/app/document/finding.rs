@@ -2,20 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{Document, Tab};
+use super::Document;
 use crate::app::filters::{Chip, Filters, Predicate};
 use crate::model::{HeapId, ProcessId};
 use crate::query::{Finding, FindingKind, Key, Path};
 use crate::units::{Interval, Layer, Ticks};
 
 impl Document {
-    /// The findings in the filtered rows, as far as they are known.
-    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
-        self.views.findings(self)
-    }
-
-    /// Selects the finding's interval, with some room around it in the view; filters to its heap; shows its place.
-    pub(super) fn go_to_finding(&mut self, finding: &Finding) {
+    /// Selects the finding's interval, with some room around it in the view, and filters to its heap.
+    pub(in crate::app) fn go_to_finding(&mut self, finding: &Finding) {
         let (interval, span) = (finding.interval, self.trace.span);
         let room = (interval.len() / 4).max(span.len() / 50);
         let around =
@@ -30,10 +25,8 @@ impl Document {
             _ => interval,
         });
         self.history.go_and_select(view, filters, selection);
-        self.filters_changed();
-        if let Some(view) = self.with_views(|views, document| views.show_finding(finding, document)) {
-            self.tab = Tab::View(view);
-        }
+        self.choose_lines();
+        self.ask();
     }
 }
 

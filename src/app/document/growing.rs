@@ -9,8 +9,9 @@ use crate::query::{KeyMap, Path};
 use crate::units::{Interval, Ticks};
 
 impl Document {
-    /// Takes a newer version of the trace. A view of the whole trace keeps showing all of it.
-    pub fn update(&mut self, trace: Arc<Trace>) {
+    /// Takes a newer version of the trace. A view of the whole trace keeps showing all of it. Returns the new keys of
+    /// `chosen` nodes, if keys have changed.
+    pub(in crate::app) fn update(&mut self, trace: Arc<Trace>, chosen: Vec<Path>) -> Option<KeyMap> {
         let (view, old) = (self.view(), self.trace.span);
         self.history.grow(old, trace.span);
         if view != old && self.follows_end && view.to == old.to {
@@ -18,10 +19,11 @@ impl Document {
             self.history.follow(Interval { from: Ticks(view.from.0 + by), to: trace.span.to });
         }
         self.growing = !trace.complete;
-        self.renumber(&trace);
+        let map = self.renumber(&trace, chosen);
         drop_aside(std::mem::replace(&mut self.trace, trace));
         self.choose_lines();
         self.needs_query = true;
+        map
     }
 
     /// Ends the growth: the trace stays as far as it was loaded.
@@ -41,12 +43,10 @@ impl Document {
     }
 
     /// Renumbers the user's choices, if rows were dropped or the trace was loaded again.
-    fn renumber(&mut self, trace: &Trace) {
-        let mut chosen: Vec<Path> = self.history.all_filters().flat_map(|filters| filters.paths().cloned()).collect();
-        chosen.extend(self.views.paths());
-        let Some(map) = KeyMap::new(&self.trace, trace, &chosen) else { return };
+    fn renumber(&mut self, trace: &Trace, mut chosen: Vec<Path>) -> Option<KeyMap> {
+        chosen.extend(self.history.all_filters().flat_map(|filters| filters.paths().cloned()));
+        let map = KeyMap::new(&self.trace, trace, &chosen)?;
         self.history.all_filters().for_each(|filters| filters.renumber(&map));
-        self.views.renumber(&map);
         if trace.builder() != self.trace.builder() {
             self.lines.renumber(|heap| map.heap(heap));
             self.lanes.renumber(&map);
@@ -56,7 +56,7 @@ impl Document {
             self.happenings.renumber();
             self.counters.renumber(|counter| map.counter(counter));
             drop_aside(std::mem::take(&mut self.answers));
-            self.views.forget_all();
         }
+        Some(map)
     }
 }

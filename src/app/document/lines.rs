@@ -6,13 +6,12 @@ use super::Document;
 use crate::app::answers::LayerOf;
 use crate::app::graph::{Arrangement, LineOf, Split};
 use crate::app::lanes::{Lane, Parts};
-use crate::app::views::Pane;
 use crate::model::HeapId;
 
 impl Document {
     /// The kind of lines that the graph has.
-    pub fn graph_split(&self) -> Split {
-        self.panes_in_sight().map(Pane::split).find(|split| *split != Split::Sources).unwrap_or_default()
+    pub fn graph_split(&self) -> &Split {
+        &self.views.split
     }
 
     /// The arrangement of the lines.

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use eframe::egui::{self, RichText, TextEdit, Ui, WidgetInfo};
 
-use crate::app::HighwaterApp;
 use crate::app::accepted::AcceptChange;
 use crate::app::commands::Command;
+use crate::app::context::PanelContext;
 use crate::format;
 use crate::limits::Accepted;
 
-pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
-    let HighwaterApp { accepted, commands, .. } = app;
+pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
+    let PanelContext { accepted, commands, .. } = context;
     let Some((finding, file)) = &mut accepted.draft else { return };
     let (mut is_accepted, mut is_closed) = (false, false);
     let dialog = egui::Modal::new(egui::Id::unique("accept a finding")).show(ctx, |ui| {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use eframe::egui::{self, RichText, Ui};
 
 use super::list::{self, List, ListColumn, Value, widest};
-use crate::app::HighwaterApp;
 use crate::app::attach::{Attach, Form, StopField, Way};
 use crate::app::commands::{Command, Commands, RecordCommand};
+use crate::app::context::PanelContext;
 use crate::capture::{MAX_CONDITIONS, Measure, Program, Ring};
 use crate::format;
 
@@ -22,10 +22,10 @@ const COLUMNS: [ListColumn; 5] = [
 /// Lengths of the ring buffer to choose from, in minutes.
 const RINGS: [u64; 5] = [1, 2, 5, 15, 60];
 
-pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
-    let Some(attach) = &app.attach else { return };
+pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
+    let Some(attach) = context.attach else { return };
     let screen = ctx.content_rect();
-    let commands = &mut app.commands;
+    let commands = &mut context.commands;
     let dialog = egui::Modal::new(egui::Id::unique("attach")).show(ctx, |ui| {
         ui.set_width(680.0f32.min(screen.width() - 60.0));
         ui.heading("Record a program");

@@ -3,8 +3,8 @@
 use eframe::egui::text::{LayoutJob, TextFormat};
 use eframe::egui::{self, FontId, RichText, Ui};
 
-use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands};
+use crate::app::context::PanelContext;
 use crate::app::help::{self, Block, Page, Part, Run};
 
 const TEXT: f32 = 13.5;
@@ -12,8 +12,8 @@ const TEXT: f32 = 13.5;
 /// Line height of running text in points.
 const LINE: f32 = 19.0;
 
-pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
-    let Some(page) = app.help else { return };
+pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
+    let Some(page) = context.help else { return };
     let mut open = true;
     let room = ctx.content_rect().size() - egui::vec2(60.0, 80.0);
     let size = room.min(egui::vec2(900.0, 640.0));
@@ -23,7 +23,7 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         egui::Panel::left("help contents")
             .resizable(false)
             .exact_size(200.0)
-            .show(ui, |ui| contents(page, &mut app.commands, ui));
+            .show(ui, |ui| contents(page, &mut context.commands, ui));
         egui::CentralPanel::default().show(ui, |ui| {
             let part = match page {
                 Page::Guide(number) => help::guide().get(number),
@@ -33,7 +33,7 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         });
     });
     if !open {
-        app.commands.push(Command::ShowHelp(None));
+        context.commands.push(Command::ShowHelp(None));
     }
 }
 

@@ -2,13 +2,13 @@
 
 use eframe::egui::{self, RichText, Ui};
 
-use crate::app::HighwaterApp;
 use crate::app::commands::Command;
 use crate::app::commands::keys;
 use crate::app::commands::table::{self, Entry};
+use crate::app::context::PanelContext;
 
-pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
-    if !app.show_keys {
+pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
+    if !context.show_keys {
         return;
     }
     let mut open = true;
@@ -17,19 +17,19 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
     window.anchor(egui::Align2::CENTER_CENTER, egui::Vec2::ZERO).show(ctx, |ui| {
         let area = egui::ScrollArea::vertical().max_height(screen.height() - 90.0).min_scrolled_height(screen.height() - 90.0);
         area.show(ui, |ui| {
-            commands(app, ui);
+            commands(context, ui);
             ui.add_space(8.0);
             gestures(ui);
         });
     });
     if !open {
-        app.commands.push(Command::ShowKeys(false));
+        context.commands.push(Command::ShowKeys(false));
     }
 }
 
-fn commands(app: &HighwaterApp, ui: &mut Ui) {
+fn commands(context: &PanelContext<'_>, ui: &mut Ui) {
     grid("keys of commands").show(ui, |ui| {
-        let entries = table::sections(app).into_iter().flat_map(|section| section.entries);
+        let entries = table::sections(context).into_iter().flat_map(|section| section.entries);
         entries.filter(|entry| !entry.keys.is_empty()).for_each(|entry| line(&keys::all(entry.keys), does(&entry), ui));
     });
 }

@@ -2,13 +2,13 @@
 
 use eframe::egui::{self, Ui};
 
-use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands, RecordCommand};
+use crate::app::context::PanelContext;
 use crate::app::leftovers::Stage;
 use crate::capture::Leftovers;
 
-pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
-    let HighwaterApp { leftovers, commands, .. } = app;
+pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let PanelContext { leftovers, commands, .. } = context;
     if leftovers.stage == Stage::Nothing {
         return;
     }

@@ -5,23 +5,23 @@ use eframe::egui::containers::menu::{MenuConfig, SubMenuButton};
 use eframe::egui::{self, Button, Ui};
 
 use super::traces;
-use crate::app::HighwaterApp;
 use crate::app::commands::table::{self, Entry, Menu, Section, Switch};
 use crate::app::commands::{Command, Commands, Setting, keys};
+use crate::app::context::PanelContext;
 use crate::format;
 use crate::load::default_budget;
 
-pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
+pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     egui::MenuBar::new().ui(ui, |ui| {
         for (menu, name) in [(Menu::File, "File"), (Menu::View, "View"), (Menu::Help, "Help")] {
-            ui.menu_button(name, |ui| menu_of(menu, app, ui));
+            ui.menu_button(name, |ui| menu_of(menu, context, ui));
         }
-        traces::show(app, ui);
+        traces::show(context, ui);
     });
 }
 
-fn menu_of(menu: Menu, app: &mut HighwaterApp, ui: &mut Ui) {
-    let sections = table::sections(app).into_iter().filter(|section| section.menu == menu && !section.entries.is_empty());
+fn menu_of(menu: Menu, context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let sections = table::sections(context).into_iter().filter(|section| section.menu == menu && !section.entries.is_empty());
     let mut before: Option<bool> = None;
     for Section { title, entries, .. } in sections {
         let is_submenu = !title.is_empty();
@@ -30,14 +30,14 @@ fn menu_of(menu: Menu, app: &mut HighwaterApp, ui: &mut Ui) {
         }
         before = Some(is_submenu);
         if is_submenu {
-            submenu(title, entries, &mut app.commands, ui);
+            submenu(title, entries, &mut context.commands, ui);
         } else {
-            entries.into_iter().for_each(|entry| item(entry, &mut app.commands, ui));
+            entries.into_iter().for_each(|entry| item(entry, &mut context.commands, ui));
         }
     }
     if menu == Menu::View {
         // A number can be typed here, so a click inside does not close the menu.
-        SubMenuButton::new("Memory for a trace").config(stays()).ui(ui, |ui| memory_limit(app, ui));
+        SubMenuButton::new("Memory for a trace").config(stays()).ui(ui, |ui| memory_limit(context, ui));
     }
 }
 
@@ -72,22 +72,22 @@ pub fn item(entry: Entry, commands: &mut Commands, ui: &mut Ui) {
 }
 
 /// The memory that a trace may use; it applies to traces opened later.
-fn memory_limit(app: &mut HighwaterApp, ui: &mut Ui) {
+fn memory_limit(context: &mut PanelContext<'_>, ui: &mut Ui) {
     ui.weak("From the next trace that is opened:");
-    let limit = app.settings.memory_limit_mb;
+    let limit = context.settings.memory_limit_mb;
     let automatic = format!("Three quarters of the machine's ({})", format::rough_bytes(default_budget()));
     if ui.radio(limit.is_none(), automatic).clicked() {
-        app.commands.push(Command::Set(Setting::MemoryLimit(None)));
+        context.commands.push(Command::Set(Setting::MemoryLimit(None)));
     }
     ui.horizontal(|ui| {
         let mut megabytes = limit.unwrap_or(default_budget() >> 20);
         if ui.radio(limit.is_some(), "At most").clicked() {
-            app.commands.push(Command::Set(Setting::MemoryLimit(Some(megabytes))));
+            context.commands.push(Command::Set(Setting::MemoryLimit(Some(megabytes))));
         }
         let field = egui::DragValue::new(&mut megabytes).range(1..=u64::from(u32::MAX)).speed(64).suffix(" MB");
         let field = ui.add_enabled(limit.is_some(), field);
         if field.changed() {
-            app.commands.push(Command::Set(Setting::MemoryLimit(Some(megabytes))));
+            context.commands.push(Command::Set(Setting::MemoryLimit(Some(megabytes))));
         }
     });
 }

@@ -42,43 +42,43 @@ mod walk;
 
 use eframe::egui;
 
-use super::HighwaterApp;
 use super::commands::Command;
+use super::context::PanelContext;
 use super::document::Document;
 use super::state::ids::ViewId;
 use super::theme;
 use super::views::{Around, Pane, Views};
 
 /// Draws the whole window.
-pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    egui::Panel::top("menu").show(ui, |ui| menu::show(app, ui));
-    errors(app, ui);
-    recording::show(app, ui);
-    leftovers::show(app, ui);
-    apart::show(app, ui);
-    if app.document.is_some() {
-        egui::Panel::top("tools").show(ui, |ui| toolbar::tools(app, ui));
-        symbol_sources::question(app, ui);
+pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
+    egui::Panel::top("menu").show(ui, |ui| menu::show(context, ui));
+    errors(context, ui);
+    recording::show(context, ui);
+    leftovers::show(context, ui);
+    apart::show(context, ui);
+    if context.document.is_some() {
+        egui::Panel::top("tools").show(ui, |ui| toolbar::tools(context, ui));
+        symbol_sources::question(context, ui);
     }
-    egui::Panel::bottom("status").show(ui, |ui| status::show(app, ui));
-    if app.document.is_none() {
-        egui::CentralPanel::default().show(ui, |ui| start_page::show(app, ui));
+    egui::Panel::bottom("status").show(ui, |ui| status::show(context, ui));
+    if context.document.is_none() {
+        egui::CentralPanel::default().show(ui, |ui| start_page::show(context, ui));
     } else {
         let frame = egui::Frame::NONE.fill(ui.visuals().panel_fill);
-        egui::CentralPanel::default().frame(frame).show(ui, |ui| tiles::show(app, ui));
+        egui::CentralPanel::default().frame(frame).show(ui, |ui| tiles::show(context, ui));
     }
-    walk::show(app, ui.ctx());
-    help::show(app, ui.ctx());
-    keys::show(app, ui.ctx());
-    offer::show(app, ui.ctx());
-    attach::show(app, ui.ctx());
-    stack_rules::show(app, ui.ctx());
-    source_files::show(app, ui.ctx());
-    accepted::show(app, ui.ctx());
-    typed_path::show(app, ui.ctx());
-    replacing::show(app, ui.ctx());
-    palette::show(app, ui.ctx());
-    if app.document.is_some() {
+    walk::show(context, ui.ctx());
+    help::show(context, ui.ctx());
+    keys::show(context, ui.ctx());
+    offer::show(context, ui.ctx());
+    attach::show(context, ui.ctx());
+    stack_rules::show(context, ui.ctx());
+    source_files::show(context, ui.ctx());
+    accepted::show(context, ui.ctx());
+    typed_path::show(context, ui.ctx());
+    replacing::show(context, ui.ctx());
+    palette::show(context, ui.ctx());
+    if context.document.is_some() {
         drop_hint(ui);
     }
 }
@@ -97,22 +97,20 @@ fn drop_hint(ui: &egui::Ui) {
 }
 
 /// Calls `draw` with the views and their surroundings.
-fn with_views(app: &mut HighwaterApp, draw: impl FnOnce(&mut Views, &mut Around<'_>)) {
-    let HighwaterApp { document: Some(document), commands, settings, source_files, .. } = app else { return };
+fn with_views(context: &mut PanelContext<'_>, draw: impl FnOnce(&mut Views, &mut Around<'_>)) {
+    let PanelContext { document: Some(document), views: Some(views), commands, settings, source_files, drawn, .. } = context
+    else {
+        return;
+    };
     let is_searched = document.searched().is_some_and(|text| !text.trim().is_empty());
-    let mut views = std::mem::replace(&mut document.views, Views::none());
     let mut around = Around { document, commands, settings, sources: source_files, is_searched, looked: None };
-    draw(&mut views, &mut around);
-    let looked = around.looked;
-    document.views = views;
-    if let (Some(looked), Some(names)) = (looked, &mut document.names) {
-        names.look_at(looked);
-    }
+    draw(views, &mut around);
+    drawn.looked.extend(around.looked);
 }
 
 /// Calls `draw` with one view and its surroundings.
-fn with_view(app: &mut HighwaterApp, id: ViewId, draw: impl FnOnce(&mut dyn Pane, &mut Around<'_>)) {
-    with_views(app, |views, around| {
+fn with_view(context: &mut PanelContext<'_>, id: ViewId, draw: impl FnOnce(&mut dyn Pane, &mut Around<'_>)) {
+    with_views(context, |views, around| {
         if let Some(view) = views.get_mut(id) {
             draw(view, around);
         }
@@ -120,26 +118,26 @@ fn with_view(app: &mut HighwaterApp, id: ViewId, draw: impl FnOnce(&mut dyn Pane
 }
 
 /// Handles keys that act on the active view.
-pub fn view_keys(app: &mut HighwaterApp, ctx: &egui::Context) {
-    let Some(view) = app.document.as_ref().and_then(Document::view_in_sight) else { return };
-    with_view(app, view, |view, around| view.keys(around, ctx));
+pub fn view_keys(context: &mut PanelContext<'_>, ctx: &egui::Context) {
+    let Some(view) = context.document.and_then(Document::view_in_sight) else { return };
+    with_view(context, view, |view, around| view.keys(around, ctx));
 }
 
 /// The error messages at the top of the window, until they are closed.
-fn errors(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    if app.errors.is_empty() {
+fn errors(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
+    if context.errors.is_empty() {
         return;
     }
     egui::Panel::top("errors").show(ui, |ui| {
-        for (i, error) in app.errors.iter().enumerate() {
+        for (i, error) in context.errors.iter().enumerate() {
             ui.horizontal(|ui| {
                 if ui.button("Dismiss").clicked() {
-                    app.commands.push(Command::DismissError(i));
+                    context.commands.push(Command::DismissError(i));
                 }
                 if let Some(details) = &error.details
                     && ui.button("Copy details").on_hover_text("What a report of this error needs").clicked()
                 {
-                    app.commands.push(Command::Copy(details.clone()));
+                    context.commands.push(Command::Copy(details.clone()));
                 }
                 ui.add(egui::Label::new(egui::RichText::new(&error.text).color(ui.visuals().error_fg_color)).wrap());
             });

@@ -2,8 +2,8 @@
 
 use eframe::egui::{self, RichText, Ui};
 
-use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands, LoadCommand};
+use crate::app::context::PanelContext;
 use crate::app::offer::{Offer, OfferChange};
 use crate::format::rough_bytes;
 use crate::query::layer_label;
@@ -15,10 +15,10 @@ const SCROLL_BAR: f32 = 8.0;
 /// Number of processes above which there is a search field.
 const SEARCHED: usize = 8;
 
-pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
-    let Some(offer) = &app.offer else { return };
+pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
+    let Some(offer) = context.offer else { return };
     let screen = ctx.content_rect();
-    let commands = &mut app.commands;
+    let commands = &mut context.commands;
     let dialog = egui::Modal::new(egui::Id::unique("offer")).show(ctx, |ui| {
         ui.set_width(460.0f32.min(screen.width() - 60.0));
         ui.heading("More memory than there is");
@@ -36,7 +36,7 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         buttons(offer, commands, ui);
     });
     if dialog.should_close() {
-        app.commands.push(Command::Load(LoadCommand::Cancel));
+        context.commands.push(Command::Load(LoadCommand::Cancel));
     }
 }
 

@@ -6,8 +6,8 @@ use eframe::egui::{self, Color32, Pos2, Rect, Sense, Shape, Stroke, Ui};
 use super::brush::brush;
 use super::timeline;
 use super::{line, losses};
-use crate::app::HighwaterApp;
 use crate::app::commands::DocCommand;
+use crate::app::context::PanelContext;
 use crate::app::document::Document;
 use crate::app::graph::{Arrangement, LineOf};
 use crate::app::lanes::Lane;
@@ -19,8 +19,8 @@ use crate::units::{Interval, Ticks};
 
 const HEIGHT: f32 = 40.0;
 
-pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
-    let Some(document) = &app.document else { return };
+pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let Some(document) = context.document else { return };
     let (outer, response) = ui.allocate_exact_size(egui::vec2(ui.available_width(), HEIGHT), Sense::click_and_drag());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Canvas, true, "Overview of the whole trace"));
     // Aligned with the graph below, whose left edge depends on its labels.
@@ -44,7 +44,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let span = document.trace.span;
     if let Some(brush) = brush(ui, &response) {
         if brush.ended {
-            app.commands.doc(DocCommand::Zoom(Interval::new(strip.time_at(brush.from), strip.time_at(brush.to))));
+            context.commands.doc(DocCommand::Zoom(Interval::new(strip.time_at(brush.from), strip.time_at(brush.to))));
         } else {
             let range = Rect::from_two_pos(Pos2::new(brush.from, rect.top()), Pos2::new(brush.to, rect.bottom()));
             ui.painter().rect_filled(range.intersect(rect), 0.0, theme::selection_fill(ui.visuals()));
@@ -53,7 +53,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         let half = document.view().len() / 2;
         let room = Interval { from: Ticks(span.from.0 + half), to: Ticks((span.to.0 - half).max(span.from.0 + half)) };
         let middle = strip.time_at(pointer.x).clamp(room.from, room.to);
-        app.commands.doc(DocCommand::Zoom(Interval { from: Ticks(middle.0 - half), to: Ticks(middle.0 + half) }));
+        context.commands.doc(DocCommand::Zoom(Interval { from: Ticks(middle.0 - half), to: Ticks(middle.0 + half) }));
     }
 }
 

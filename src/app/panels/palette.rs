@@ -4,10 +4,10 @@
 use eframe::egui::text::{LayoutJob, TextFormat};
 use eframe::egui::{self, Color32, FontId, Key, Modifiers, Sense, Ui, WidgetInfo, vec2};
 
-use crate::app::HighwaterApp;
 use crate::app::commands::keys;
 use crate::app::commands::table::{self, Entry, Switch};
 use crate::app::commands::{Command, Commands, Hit, find};
+use crate::app::context::PanelContext;
 use crate::app::palette::Palette;
 
 const LINE: f32 = 26.0;
@@ -19,9 +19,9 @@ struct Item {
     entry: Entry,
 }
 
-pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
-    let Some(palette) = &app.palette else { return };
-    let items = items(app);
+pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
+    let Some(palette) = context.palette else { return };
+    let items = items(context);
     let found = find(&palette.typed, items.iter().map(|item| &*item.words));
     let mut next = palette.clone();
     next.chosen = moved(palette.chosen, found.len(), ctx);
@@ -58,25 +58,25 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
     });
     let is_escaped = ctx.input_mut(|i| i.consume_key(Modifiers::NONE, Key::Escape));
     let given = given.and_then(|item| items.into_iter().nth(item)?.entry.command.ok());
-    give(given, is_escaped || dialog.backdrop_response.clicked(), next, app);
+    give(given, is_escaped || dialog.backdrop_response.clicked(), next, context);
 }
 
 /// Runs the chosen command, closes the palette, or keeps the typed text.
-fn give(given: Option<Command>, is_closed: bool, next: Palette, app: &mut HighwaterApp) {
-    let commands: &mut Commands = &mut app.commands;
+fn give(given: Option<Command>, is_closed: bool, next: Palette, context: &mut PanelContext<'_>) {
+    let commands: &mut Commands = &mut context.commands;
     if let Some(command) = given {
         // The palette is closed first, because the command may open it again.
         commands.push(Command::ShowPalette(None));
         commands.push(command);
     } else if is_closed {
         commands.push(Command::ShowPalette(None));
-    } else if app.palette.as_ref() != Some(&next) {
+    } else if context.palette != Some(&next) {
         commands.push(Command::ShowPalette(Some(next)));
     }
 }
 
-fn items(app: &HighwaterApp) -> Vec<Item> {
-    let sections = table::sections(app).into_iter();
+fn items(context: &PanelContext<'_>) -> Vec<Item> {
+    let sections = table::sections(context).into_iter();
     let items = sections.flat_map(|section| {
         let named = move |entry: Entry| {
             let words =

@@ -2,13 +2,13 @@
 
 use eframe::egui;
 
-use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands, LoadCommand};
+use crate::app::context::PanelContext;
 use crate::app::player::{Player, PlayerChange, SPEEDS, speed_label};
 use crate::format;
 
-pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    let HighwaterApp { loading, commands, document, .. } = app;
+pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
+    let PanelContext { loading, commands, document, .. } = context;
     let Some(player) = loading.as_ref().and_then(|job| job.player()) else { return };
     if player.hurries() {
         ui.weak("Loading the rest");
@@ -33,8 +33,8 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
 }
 
 /// The controls of a capture that is being recorded, which continues by itself until it is complete.
-pub fn show_followed(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    let HighwaterApp { loading: Some(job), commands, document, .. } = app else { return };
+pub fn show_followed(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
+    let PanelContext { loading: Some(job), commands, document, .. } = context else { return };
     let now = document.as_ref().map_or(0.0, |document| document.trace.clock.seconds(document.trace.span.to));
     let (does, size) = (if job.is_ending() { "Ending" } else { "Following" }, format::rough_bytes(job.bytes()));
     if !job.is_ending() {

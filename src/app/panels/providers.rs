@@ -3,8 +3,8 @@
 
 use eframe::egui::{self, Ui};
 
-use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Setting};
+use crate::app::context::PanelContext;
 use crate::app::document::Document;
 use crate::app::providers::{Providers, is_chosen, why_not_again, with_choice, without_events};
 use crate::events::{MarkProviders, ProviderSeen};
@@ -14,25 +14,25 @@ use crate::format;
 const MOST: usize = 200;
 
 /// The list, closed at first, because making it takes a pass over the files.
-pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
-    let title = match app.settings.mark_providers.len() {
+pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let title = match context.settings.mark_providers.len() {
         0 => "Providers".to_owned(),
         n => format!("Providers, {n} chosen for marks"),
     };
-    egui::CollapsingHeader::new(title).id_salt("providers").show(ui, |ui| list(app, ui));
+    egui::CollapsingHeader::new(title).id_salt("providers").show(ui, |ui| list(context, ui));
 }
 
 /// The list, or why there is none yet.
-fn list(app: &mut HighwaterApp, ui: &mut Ui) {
-    let Some(document) = &app.document else { return };
-    let words = &app.settings.mark_providers;
+fn list(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let Some(document) = context.document else { return };
+    let words = &context.settings.mark_providers;
     ui.label(
         "Events of a chosen provider are marks on the time axis. The choice is kept, and the trace is loaded again with it.",
     );
     let mut chosen = None;
     match &document.providers {
         Providers::Unknown if document.is_settled() => {
-            app.commands.push(Command::ListProviders);
+            context.commands.push(Command::ListProviders);
             ui.weak("Looking for providers\u{2026}");
         }
         Providers::Unknown => _ = ui.weak("They are listed when the trace is loaded."),
@@ -43,9 +43,9 @@ fn list(app: &mut HighwaterApp, ui: &mut Ui) {
     }
     let known = if let Providers::Known(all) = &document.providers { Some(all.as_slice()) } else { None };
     let chosen = chosen.or_else(|| others(words, known, ui)).or_else(|| field(words, ui));
-    status(document, app.loading.is_some(), words, ui);
+    status(document, context.loading.is_some(), words, ui);
     if let Some(words) = chosen {
-        app.commands.push(Command::Set(Setting::MarkProviders(words)));
+        context.commands.push(Command::Set(Setting::MarkProviders(words)));
     }
     ui.add_space(8.0);
 }

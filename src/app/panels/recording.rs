@@ -2,15 +2,15 @@
 
 use eframe::egui::{self, RichText, Ui};
 
-use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands, DocCommand, RecordCommand};
+use crate::app::context::PanelContext;
 use crate::app::document::Document;
 use crate::app::recording::{RecordJob, Stage};
 use crate::format;
 use crate::units::Ticks;
 
-pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
-    let HighwaterApp { recording, commands, document, .. } = app;
+pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let PanelContext { recording, commands, document, .. } = context;
     let Some(job) = recording else { return };
     egui::Panel::top("recording").show(ui, |ui| {
         ui.horizontal_wrapped(|ui| match &job.stage {
@@ -18,7 +18,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
                 ui.spinner();
                 ui.label(format!("Starting to record {}; Windows may ask for your consent\u{2026}", job.name));
             }
-            Stage::Running => running(job, document.as_ref(), commands, ui),
+            Stage::Running => running(job, *document, commands, ui),
             Stage::Saving => {
                 ui.spinner();
                 ui.label(format!("Making one trace of {} of events\u{2026}", format::rough_bytes(job.pulse.bytes)));

@@ -2,11 +2,11 @@
 
 use eframe::egui;
 
-use crate::app::HighwaterApp;
 use crate::app::commands::Command;
+use crate::app::context::PanelContext;
 
-pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
-    let Some(place) = &app.replacing else { return };
+pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
+    let Some(place) = context.replacing else { return };
     let mut is_replaced = None;
     let dialog = egui::Modal::new(egui::Id::unique("replacing")).show(ctx, |ui| {
         ui.set_width(460.0f32.min(ctx.content_rect().width() - 60.0));
@@ -28,6 +28,6 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         });
     });
     if let Some(is_replaced) = is_replaced.or_else(|| dialog.should_close().then_some(false)) {
-        app.commands.push(Command::Replace(is_replaced));
+        context.commands.push(Command::Replace(is_replaced));
     }
 }

@@ -2,8 +2,8 @@
 
 use eframe::egui::{self, RichText, TextEdit, Ui};
 
-use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands};
+use crate::app::context::PanelContext;
 use crate::app::source_files::Unread;
 use crate::app::views::Around;
 use crate::editor::{Editor, Excerpt, FolderMap, SourceSettings};
@@ -77,8 +77,8 @@ pub fn excerpt(ui: &mut Ui, line: Option<&SourceLine>, margin: impl Fn(&SourceLi
     ui.separator();
 }
 
-pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
-    let HighwaterApp { source_files, settings, commands, .. } = app;
+pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
+    let PanelContext { source_files, settings, commands, .. } = context;
     if !source_files.is_shown {
         return;
     }

@@ -11,9 +11,9 @@ use super::columns::number_color;
 use super::icons::{eye, short_text};
 use super::overview::small_line;
 use super::{counters, list, timeline};
-use crate::app::HighwaterApp;
 use crate::app::answers::{LayerOf, SourceNumbers};
 use crate::app::commands::{Commands, DocCommand};
+use crate::app::context::PanelContext;
 use crate::app::digest::Source;
 use crate::app::document::{Document, source_of};
 use crate::app::filters::{Chip, Predicate};
@@ -30,9 +30,9 @@ const GRIP: f32 = 12.0;
 /// Indent in points of a layer under its process, and of a heap under its layer.
 const INDENT: f32 = 12.0;
 
-pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
-    let Some(document) = &app.document else { return };
-    let commands = &mut app.commands;
+pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let Some(document) = context.document else { return };
+    let commands = &mut context.commands;
     ui.add_space(2.0);
     head(document, ui, commands);
     let (sources, tops) = (&document.digest.sources, &document.digest.tops);

@@ -3,8 +3,8 @@
 
 use eframe::egui::{self, Button, RichText, Ui, WidgetInfo};
 
-use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands};
+use crate::app::context::PanelContext;
 use crate::app::stack_rules::{RuleBook, RulesChange};
 use crate::format;
 use crate::stack_rules::{StackRules, TagRule};
@@ -57,8 +57,8 @@ fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{} {}", format::count(n as u64), if n == 1 { one } else { many })
 }
 
-pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
-    let HighwaterApp { rules, commands, .. } = app;
+pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
+    let PanelContext { rules, commands, .. } = context;
     if let Some((naming, is_new)) = rules.naming() {
         name_stacks(rules.now(), &naming, is_new, commands, ctx);
     }

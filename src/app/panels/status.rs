@@ -3,8 +3,8 @@
 use eframe::egui;
 
 use super::{losses, player};
-use crate::app::HighwaterApp;
 use crate::app::commands::{Command, DocCommand, LoadCommand};
+use crate::app::context::PanelContext;
 use crate::app::digest::LayerSum;
 use crate::app::document::Document;
 use crate::app::state::ids::Tab;
@@ -12,10 +12,10 @@ use crate::format;
 use crate::model::CutReason;
 use crate::query::{doubts, is_doubt, layer_label};
 
-pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
     ui.horizontal(|ui| {
-        activity(app, ui);
-        let Some(document) = &app.document else { return };
+        activity(context, ui);
+        let Some(document) = context.document else { return };
         let quality = document.trace.quality;
         let doubtful =
             document.is_partial() || document.trace.exact_until().is_some() || quality.problems > 0 || quality.sums_saturate;
@@ -26,51 +26,53 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
             doubts(&document.trace, document.trace.span.to).into_iter().for_each(|doubt| _ = ui.label(doubt));
         };
         if ui.add(line).on_hover_ui(all_doubts).clicked() {
-            app.commands.doc(DocCommand::ShowTab(Tab::Trace));
+            context.commands.doc(DocCommand::ShowTab(Tab::Trace));
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            let selected = document.view_in_sight().and_then(|view| document.views.get(view)?.says());
+            let selected = context.active_view().and_then(|view| view.says());
             ui.add(egui::Label::new(selected.unwrap_or_else(|| layers(document))).truncate());
         });
     });
 }
 
-fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    let Some(job) = &app.loading else {
-        if app.document.is_none() {
+fn activity(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
+    let Some(job) = context.loading else {
+        if context.document.is_none() {
             ui.weak("Ready");
-        } else if app.queries.is_busy() {
+        } else if context.is_computing {
             ui.weak("Computing\u{2026}");
         } else {
-            names(app, ui);
+            names(context, ui);
         }
         return;
     };
-    if app.offer.is_some() {
+    if context.offer.is_some() {
         ui.weak("Waiting for a choice");
         return;
     }
     // The start page has its own cancel button, and following a capture is stopped rather than cancelled.
-    let has_other = app.document.is_none() || job.is_followed();
+    let has_other = context.document.is_none() || job.is_followed();
     if job.is_followed() {
-        player::show_followed(app, ui);
+        player::show_followed(context, ui);
     } else if job.player().is_some() {
-        player::show(app, ui);
+        player::show(context, ui);
     } else {
         ui.add(egui::ProgressBar::new(job.progress()).desired_width(140.0).show_percentage());
     }
     if !has_other && ui.button("Cancel").on_hover_text("Stop loading; what is loaded stays").clicked() {
-        app.commands.push(Command::Load(LoadCommand::Cancel));
+        context.commands.push(Command::Load(LoadCommand::Cancel));
     }
 }
 
 /// The progress of resolving names.
-fn names(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    let Some(names) = app.document.iter().flat_map(|document| &document.names).find(|names| !names.is_settled()) else { return };
+fn names(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
+    let Some(names) = context.document.iter().flat_map(|document| &document.names).find(|names| !names.is_settled()) else {
+        return;
+    };
     let (done, all) = names.progress();
     let line = egui::Label::new(egui::RichText::new(format!("Names: {done} of {all} modules")).weak());
     if ui.add(line.sense(egui::Sense::click())).on_hover_text("What is found for each module").clicked() {
-        app.commands.doc(DocCommand::ShowTab(Tab::Symbols));
+        context.commands.doc(DocCommand::ShowTab(Tab::Symbols));
     }
 }
 

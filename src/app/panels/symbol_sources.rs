@@ -3,8 +3,8 @@
 
 use eframe::egui::{self, Ui};
 
-use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Setting};
+use crate::app::context::PanelContext;
 use crate::app::names::MICROSOFT;
 use crate::load::Input;
 
@@ -12,12 +12,13 @@ use crate::load::Input;
 const WHAT_LEAVES: &str = "Only names and ids of modules leave this machine.";
 
 /// The sources, closed at first.
-pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
-    let places = app.document.iter().flat_map(|document| &document.names).map(|names| names.search.places()).next();
+pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let places = context.document.iter().flat_map(|document| &document.names).map(|names| names.search.places()).next();
     let places = places.unwrap_or_default();
-    let unasked = app.document.iter().flat_map(|document| &document.names).map(|names| names.search.unasked.join(", ")).next();
+    let unasked =
+        context.document.iter().flat_map(|document| &document.names).map(|names| names.search.unasked.join(", ")).next();
     let complaint =
-        app.document.iter().flat_map(|document| &document.names).find_map(|names| names.search.sources.path.complaint());
+        context.document.iter().flat_map(|document| &document.names).find_map(|names| names.search.sources.path.complaint());
     let title = match places.len() {
         1 => "Symbols come from 1 place".to_owned(),
         n => format!("Symbols come from {n} places"),
@@ -33,16 +34,16 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         if let Some(complaint) = &complaint {
             ui.colored_label(ui.visuals().warn_fg_color, complaint);
         }
-        switches(app, ui);
-        path(app, ui);
+        switches(context, ui);
+        path(context, ui);
     };
     egui::CollapsingHeader::new(title).id_salt("symbol sources").show(ui, |ui| {
         egui::ScrollArea::vertical().max_height(height).show(ui, body);
     });
 }
 
-fn switches(app: &mut HighwaterApp, ui: &mut Ui) {
-    let mut settings = app.settings.symbols.clone();
+fn switches(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let mut settings = context.settings.symbols.clone();
     ui.horizontal_wrapped(|ui| {
         ui.checkbox(&mut settings.beside_image, "Beside the image");
         ui.checkbox(&mut settings.where_linked, "Where the linker wrote it");
@@ -55,14 +56,14 @@ fn switches(app: &mut HighwaterApp, ui: &mut Ui) {
         }
         ui.weak(WHAT_LEAVES);
     });
-    if settings != app.settings.symbols {
-        app.commands.push(Command::Set(Setting::Symbols(settings)));
+    if settings != context.settings.symbols {
+        context.commands.push(Command::Set(Setting::Symbols(settings)));
     }
 }
 
 /// The symbol path, one source per line. It takes effect when it is applied.
-fn path(app: &mut HighwaterApp, ui: &mut Ui) {
-    let settings = &app.settings.symbols;
+fn path(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let settings = &context.settings.symbols;
     let lines = settings.path.split(';').map(str::trim).collect::<Vec<_>>().join("\n");
     let id = egui::Id::unique("symbol path draft");
     let mut draft = ui.data(|data| data.get_temp::<String>(id)).unwrap_or_else(|| lines.clone());
@@ -74,7 +75,7 @@ fn path(app: &mut HighwaterApp, ui: &mut Ui) {
         if ui.add_enabled(draft != lines, egui::Button::new("Apply")).clicked() {
             let path = draft.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(";");
             draft = path.split(';').collect::<Vec<_>>().join("\n");
-            app.commands.push(Command::Set(Setting::Symbols(crate::app::SymbolSettings { path, ..settings.clone() })));
+            context.commands.push(Command::Set(Setting::Symbols(crate::app::SymbolSettings { path, ..settings.clone() })));
         }
         if ui.add_enabled(draft != lines, egui::Button::new("Undo")).clicked() {
             draft.clone_from(&lines);
@@ -90,12 +91,12 @@ fn path(app: &mut HighwaterApp, ui: &mut Ui) {
 }
 
 /// Asks once whether servers may be contacted, without blocking anything else.
-pub fn question(app: &mut HighwaterApp, ui: &mut Ui) {
-    let Some(document) = &app.document else { return };
+pub fn question(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let Some(document) = context.document else { return };
     let Some(names) = &document.names else { return };
     // No server has symbols of the demo.
     let is_own = document.inputs.iter().any(|input| matches!(input, Input::File(_)));
-    let is_decided = app.settings.symbols.network.is_some() || names.search.unasked.is_empty();
+    let is_decided = context.settings.symbols.network.is_some() || names.search.unasked.is_empty();
     if is_decided || !is_own || names.missing() == 0 {
         return;
     }
@@ -118,7 +119,7 @@ pub fn question(app: &mut HighwaterApp, ui: &mut Ui) {
         });
     });
     if answer.is_some() {
-        let symbols = crate::app::SymbolSettings { network: answer, ..app.settings.symbols.clone() };
-        app.commands.push(Command::Set(Setting::Symbols(symbols)));
+        let symbols = crate::app::SymbolSettings { network: answer, ..context.settings.symbols.clone() };
+        context.commands.push(Command::Set(Setting::Symbols(symbols)));
     }
 }

@@ -5,8 +5,8 @@ use eframe::egui::{self, Ui};
 
 use super::list::{self, List, ListColumn, Name, Style, Value, widest};
 use super::symbol_sources;
-use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands};
+use crate::app::context::PanelContext;
 use crate::app::names::{ModuleChange, Names};
 use crate::format;
 use crate::model::Trace;
@@ -23,9 +23,9 @@ const COLUMNS: [ListColumn; 8] = [
     ListColumn::text("PDB", "The file, or what is sought: name, GUID and age", 300.0),
 ];
 
-pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
-    symbol_sources::show(app, ui);
-    let Some(document) = &app.document else { return };
+pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    symbol_sources::show(context, ui);
+    let Some(document) = context.document else { return };
     managed(&document.trace, ui);
     let Some(names) = document.names.as_ref().filter(|names| !names.modules.is_empty()) else {
         let text = match (&document.names, document.is_settled()) {
@@ -37,7 +37,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         return;
     };
     let selected = egui::Id::unique("selected module");
-    let mut list = Modules { names, commands: &mut app.commands, selected: ui.data(|data| data.get_temp(selected)) };
+    let mut list = Modules { names, commands: &mut context.commands, selected: ui.data(|data| data.get_temp(selected)) };
     list.actions(ui);
     list::show(ui, "modules", &COLUMNS, names.modules.len(), &mut list);
     if let Some(row) = list.selected {

@@ -6,8 +6,8 @@ use eframe::egui::{self, Color32, CursorIcon, Id, Rect, Response, Sense, Stroke,
 use egui_tiles::{Behavior, ResizeState, SimplificationOptions, TabState, Tabs, Tile, TileId, Tiles, UiResponse};
 
 use super::{overview, sources, symbols_tab, timeline, toolbar, trace_tab, with_view, with_views};
-use crate::app::HighwaterApp;
 use crate::app::commands::{Command, DocCommand};
+use crate::app::context::PanelContext;
 use crate::app::layout::{FRAMES, Part, SIMPLE};
 use crate::app::picture::{self, Subject};
 use crate::app::state::ids::Tab;
@@ -25,18 +25,18 @@ const ONE_ROW: f32 = 520.0;
 const MARGIN: f32 = 6.0;
 
 /// Draws all parts.
-pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
-    app.layout.fit(ui.available_width());
-    let mut tree = app.layout.take_tree();
+pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    context.layout.fit(ui.available_width());
+    let mut tree = context.layout.take_tree();
     let bare = [Part::Sources, Part::Graph].map(|part| tree.tiles.find_pane(&part));
-    let reveal = app.layout.reveal.take();
-    let mut parts = Parts { app, bare, pressed: None, reveal };
+    let reveal = context.layout.reveal.take();
+    let mut parts = Parts { context, bare, pressed: None, reveal };
     tree.ui(&mut parts, ui);
     let Parts { pressed, reveal, .. } = parts;
-    app.layout.tree = tree;
-    app.layout.reveal = reveal;
-    let Some(document) = &app.document else { return };
-    let in_sight = app.layout.in_sight();
+    context.layout.tree = tree;
+    context.layout.reveal = reveal;
+    let Some(document) = context.document else { return };
+    let in_sight = context.layout.in_sight();
     let wanted = pressed.unwrap_or(document.tab);
     let tab = match in_sight.contains(&wanted) {
         true => wanted,
@@ -49,14 +49,14 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
             .unwrap_or(wanted),
     };
     if tab != document.tab {
-        app.commands.doc(DocCommand::ShowTab(tab));
+        context.commands.doc(DocCommand::ShowTab(tab));
     } else if in_sight != document.in_sight() {
-        app.commands.push(Command::LookAgain);
+        context.commands.push(Command::LookAgain);
     }
 }
 
-struct Parts<'a> {
-    app: &'a mut HighwaterApp,
+struct Parts<'a, 'b> {
+    context: &'a mut PanelContext<'b>,
     /// The parts without a tab while they stand alone.
     bare: [Option<TileId>; 2],
     /// The tab in which the user pressed a mouse button.
@@ -65,27 +65,27 @@ struct Parts<'a> {
     reveal: Option<(Tab, u8)>,
 }
 
-impl Parts<'_> {
+impl Parts<'_, '_> {
     fn tab(&mut self, ui: &mut Ui, tab: Tab) {
-        let app = &mut *self.app;
+        let context = &mut *self.context;
         match tab {
             Tab::View(view) => {
                 let has_room = ui.available_width() >= ONE_ROW;
                 ui.horizontal(|ui| {
-                    with_view(app, view, |view, around| view.tools(around, ui));
+                    with_view(context, view, |view, around| view.tools(around, ui));
                     if has_room {
-                        toolbar::of_table(app, view, ui);
+                        toolbar::of_table(context, view, ui);
                     }
                 });
                 if !has_room {
-                    ui.horizontal(|ui| toolbar::of_table(app, view, ui));
+                    ui.horizontal(|ui| toolbar::of_table(context, view, ui));
                 }
                 let (frame, place) = (picture::Frame::begin(ui, Subject::View(view)), ui.available_rect_before_wrap());
-                with_view(app, view, |view, around| view.show(around, ui));
+                with_view(context, view, |view, around| view.show(around, ui));
                 frame.end(ui, place);
             }
-            Tab::Symbols => symbols_tab::show(app, ui),
-            Tab::Trace => trace_tab::show(app, ui),
+            Tab::Symbols => symbols_tab::show(context, ui),
+            Tab::Trace => trace_tab::show(context, ui),
         }
     }
 
@@ -95,19 +95,19 @@ impl Parts<'_> {
             panel
                 .resizable(false)
                 .size_range(0.0..=90.0)
-                .show(ui, |ui| with_views(self.app, |views, around| views.strip(around, ui)));
+                .show(ui, |ui| with_views(self.context, |views, around| views.strip(around, ui)));
         }
-        overview::show(self.app, ui);
-        timeline::show(self.app, ui);
+        overview::show(self.context, ui);
+        timeline::show(self.context, ui);
     }
 
     /// Whether the search and the keys go to this part.
     fn has_keys(&self, part: Part) -> bool {
-        self.app.document.as_ref().is_some_and(|document| Part::Tab(document.tab) == part)
+        self.context.document.is_some_and(|document| Part::Tab(document.tab) == part)
     }
 }
 
-impl Behavior<Part> for Parts<'_> {
+impl Behavior<Part> for Parts<'_, '_> {
     fn pane_ui(&mut self, ui: &mut Ui, _: TileId, part: &mut Part) -> UiResponse {
         let outer = ui.max_rect();
         if let Part::Tab(tab) = *part
@@ -120,7 +120,7 @@ impl Behavior<Part> for Parts<'_> {
         let mut inner = ui.new_child(egui::UiBuilder::new().max_rect(inside).id_salt(part.title()));
         inner.set_clip_rect(outer.intersect(ui.clip_rect()));
         match *part {
-            Part::Sources => sources::show(self.app, &mut inner),
+            Part::Sources => sources::show(self.context, &mut inner),
             Part::Graph => self.graph(&mut inner),
             Part::Tab(tab) => self.tab(&mut inner, tab),
         }

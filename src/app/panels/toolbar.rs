@@ -2,9 +2,9 @@
 
 use eframe::egui;
 
-use crate::app::HighwaterApp;
 use crate::app::commands::keys::{self, hint};
 use crate::app::commands::{Command, Commands, DocCommand, Setting};
+use crate::app::context::PanelContext;
 use crate::app::export::{Export, Format};
 use crate::app::graph::Arrangement;
 use crate::app::panels::icons::{Icon, icon_button};
@@ -14,9 +14,9 @@ use crate::app::state::ids::ViewId;
 use crate::app::views::Pane;
 use crate::format;
 
-pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    let Some(document) = &app.document else { return };
-    let commands = &mut app.commands;
+pub fn tools(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
+    let Some(document) = context.document else { return };
+    let commands = &mut context.commands;
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 3.0;
         for (icon, name, is_possible, does, key, command) in [
@@ -50,7 +50,7 @@ pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         if clear.on_hover_text("Clear filter: show everything again").clicked() {
             commands.doc(DocCommand::ClearFilter);
         }
-        stack_rules::button(app.rules.now(), commands, ui);
+        stack_rules::button(context.rules.now(), commands, ui);
         chips::show(document, commands, ui);
         let span = document.interval();
         let clock = &document.trace.clock;
@@ -75,16 +75,10 @@ pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     });
 }
 
-/// The id of a table's search field. It is fixed, so that the field keeps the focus when the button
-/// beside it appears with the first letter.
-pub fn search_id(view: ViewId) -> egui::Id {
-    egui::Id::unique(("search field", view))
-}
-
 /// The controls at the right of a table's tools: export and search.
-pub fn of_table(app: &mut HighwaterApp, id: ViewId, ui: &mut egui::Ui) {
-    let HighwaterApp { document: Some(document), commands, .. } = app else { return };
-    let Some(view) = document.views.get(id) else { return };
+pub fn of_table(context: &mut PanelContext<'_>, id: ViewId, ui: &mut egui::Ui) {
+    let PanelContext { views: Some(views), commands, .. } = context else { return };
+    let Some(view) = views.get(id) else { return };
     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
         export(view, commands, ui);
         search(id, view, commands, ui);
@@ -114,7 +108,7 @@ fn search(id: ViewId, view: &dyn Pane, commands: &mut Commands, ui: &mut egui::U
         text.clear();
     }
     let width = (ui.available_width() - 16.0).clamp(40.0, 220.0);
-    let field = egui::TextEdit::singleline(&mut text).id(search_id(id)).hint_text(hint("Search", keys::SEARCH));
+    let field = egui::TextEdit::singleline(&mut text).id(keys::search_id(id)).hint_text(hint("Search", keys::SEARCH));
     let field = ui.add(field.desired_width(width));
     field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Search"));
     if field.gained_focus() {

@@ -3,7 +3,7 @@
 use eframe::egui;
 
 use super::{losses, providers, unmatched};
-use crate::app::HighwaterApp;
+use crate::app::context::PanelContext;
 use crate::app::document::Document;
 use crate::format;
 use crate::model::Trace;
@@ -14,9 +14,9 @@ const THREE: f32 = 830.0;
 /// Number of problems shown with details.
 const SHOWN_PROBLEMS: usize = 12;
 
-pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
     egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| {
-        let Some(document) = &app.document else { return };
+        let Some(document) = context.document else { return };
         let trace = &document.trace;
         if !trace.problems.is_empty() {
             ui.strong("Problems");
@@ -33,8 +33,8 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         }
         losses::list(document, ui);
         unmatched::list(document, ui);
-        providers::show(app, ui);
-        let Some(document) = &app.document else { return };
+        providers::show(context, ui);
+        let Some(document) = context.document else { return };
         let trace = &document.trace;
         let has_room = ui.available_width() >= THREE;
         ui.horizontal_top(|ui| {

@@ -2,17 +2,17 @@
 
 use eframe::egui::{self, Align, Layout, PointerButton, Role, Ui, WidgetInfo};
 
-use crate::app::HighwaterApp;
 use crate::app::commands::Command;
+use crate::app::context::PanelContext;
 use crate::app::traces::TraceTab;
 
 /// Maximum width of a name in points.
 const WIDEST: f32 = 220.0;
 
-pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
-    let tabs = app.trace_tabs();
+pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let tabs = context.trace_tabs();
     if tabs.len() < 2 {
-        if let Some(document) = &app.document {
+        if let Some(document) = context.document {
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 ui.add(egui::Label::new(egui::RichText::new(document.name()).weak()).truncate());
             });
@@ -25,7 +25,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         ui.spacing_mut().item_spacing.x = 2.0;
         for (at, tab) in tabs.into_iter().enumerate() {
             let command = one(&tab, at, width, ui);
-            command.into_iter().for_each(|command| app.commands.push(command));
+            command.into_iter().for_each(|command| context.commands.push(command));
         }
     });
 }

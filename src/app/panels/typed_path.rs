@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use eframe::egui::{self, Button, RichText, WidgetInfo};
 
-use crate::app::HighwaterApp;
 use crate::app::commands::Command;
+use crate::app::context::PanelContext;
 use crate::app::dialogs::TypedPath;
 
-pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
-    let Some(typed) = &app.typed_path else { return };
+pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
+    let Some(typed) = context.typed_path else { return };
     let mut text = typed.text.clone();
     let (mut is_done, mut is_closed) = (false, false);
     let dialog = egui::Modal::new(egui::Id::unique("typed path")).show(ctx, |ui| {
@@ -52,13 +52,13 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         });
     });
     if is_done {
-        app.commands.push(Command::TypePath(None));
+        context.commands.push(Command::TypePath(None));
         let typed = TypedPath { complaint: None, text: text.clone(), ..typed.clone() };
-        app.commands.push(Command::TakeFiles(typed.purpose.clone(), vec![path(&text)], Some(typed)));
+        context.commands.push(Command::TakeFiles(typed.purpose.clone(), vec![path(&text)], Some(typed)));
     } else if is_closed || dialog.should_close() {
-        app.commands.push(Command::TypePath(None));
+        context.commands.push(Command::TypePath(None));
     } else if text != typed.text {
-        app.commands.push(Command::TypePath(Some(TypedPath { text, ..typed.clone() })));
+        context.commands.push(Command::TypePath(Some(TypedPath { text, ..typed.clone() })));
     }
 }
 

@@ -1,3 +1,4 @@
 //! State of the window that everything else builds on.
 
 pub mod ids;
+pub mod walk;

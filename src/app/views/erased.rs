@@ -84,11 +84,6 @@ impl Default for Views {
 }
 
 impl Views {
-    /// An empty list, which takes the place of the views while they are drawn.
-    pub fn none() -> Self {
-        Self(Vec::new())
-    }
-
     /// The view with this id, if it exists.
     pub fn get(&self, id: ViewId) -> Option<&dyn Pane> {
         self.0.iter().find(|view| view.id() == id).map(|view| &**view as _)
@@ -97,11 +92,6 @@ impl Views {
     /// The view with this id, mutably.
     pub fn get_mut(&mut self, id: ViewId) -> Option<&mut dyn Pane> {
         self.0.iter_mut().find(|view| view.id() == id).map(|view| &mut **view as _)
-    }
-
-    /// The view that is visible at first.
-    pub fn first(&self) -> Option<ViewId> {
-        self.0.first().map(|view| view.id())
     }
 
     /// The requests of the visible views, in this order, then those of the views that always ask.

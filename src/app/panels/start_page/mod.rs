@@ -4,19 +4,19 @@ mod recent;
 
 use eframe::egui::{self, CornerRadius, FontId, Rect, RichText, Sense, Shape, Stroke, Ui, WidgetInfo, pos2, vec2};
 
-use crate::app::HighwaterApp;
 use crate::app::commands::table::why_not_record;
 use crate::app::commands::{Command, Commands, LoadCommand, RecordCommand, keys};
+use crate::app::context::PanelContext;
+use crate::app::state::walk::{Walk, Walking};
 use crate::app::theme;
-use crate::app::walk::{Walk, Walking};
 use crate::load::Input;
 
 /// Maximum width in points.
 const WIDTH: f32 = 940.0;
 
-pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
-    if app.loading.is_some() && app.offer.is_none() {
-        loading(app, ui);
+pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    if context.loading.is_some() && context.offer.is_none() {
+        loading(context, ui);
         return;
     }
     let width = WIDTH.min(ui.available_width() - 48.0);
@@ -27,25 +27,25 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
             ui.add_space(((ui.available_width() - width) / 2.0).max(0.0));
             ui.vertical(|ui| {
                 ui.set_width(width);
-                contents(app, ui);
+                contents(context, ui);
                 ui.add_space(16.0);
             });
         });
     });
 }
 
-fn contents(app: &mut HighwaterApp, ui: &mut Ui) {
+fn contents(context: &mut PanelContext<'_>, ui: &mut Ui) {
     ui.horizontal(|ui| {
         ui.label(RichText::new("highwater").size(30.0).strong());
         ui.add_space(6.0);
         ui.label(RichText::new("Where did the memory go?").size(17.0).weak());
     });
     ui.add_space(12.0);
-    ways_in(app, ui);
+    ways_in(context, ui);
     ui.add_space(22.0);
     heading("What do you want to know?", ui);
-    questions(&mut app.commands, ui);
-    recent::show(app, ui);
+    questions(&mut context.commands, ui);
+    recent::show(context, ui);
 }
 
 fn heading(text: &str, ui: &mut Ui) {
@@ -54,7 +54,7 @@ fn heading(text: &str, ui: &mut Ui) {
 }
 
 /// The area for dropping files, with buttons for opening them in other ways.
-fn ways_in(app: &mut HighwaterApp, ui: &mut Ui) {
+fn ways_in(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let is_over = ui.input(|i| !i.raw.hovered_files.is_empty());
     let is_narrow = ui.available_width() < 640.0;
     let size = vec2(ui.available_width(), if is_narrow { 132.0 } else { 104.0 });
@@ -80,11 +80,11 @@ fn ways_in(app: &mut HighwaterApp, ui: &mut Ui) {
         egui::Layout::right_to_left(egui::Align::Center)
     };
     let buttons = &mut ui.new_child(egui::UiBuilder::new().max_rect(buttons).layout(align));
-    let mut all = [way_open as fn(&mut HighwaterApp, &mut Ui), way_record, way_demo];
+    let mut all = [way_open as fn(&mut PanelContext<'_>, &mut Ui), way_record, way_demo];
     if !is_narrow {
         all.reverse(); // they are laid out from the right
     }
-    all.into_iter().for_each(|way| way(app, buttons));
+    all.into_iter().for_each(|way| way(context, buttons));
 }
 
 /// The drop area: a dashed frame, which is highlighted while files are dragged over the window.
@@ -103,26 +103,26 @@ fn area(rect: Rect, is_over: bool, ui: &Ui) {
     ui.painter().extend(Shape::dashed_line(&corners, line, 7.0, 5.0));
 }
 
-fn way_open(app: &mut HighwaterApp, ui: &mut Ui) {
+fn way_open(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let text = RichText::new("Open\u{2026}").size(16.0).color(ui.visuals().strong_text_color());
     let button = egui::Button::new(text).min_size(vec2(132.0, 38.0)).fill(ui.visuals().selection.bg_fill);
     if ui.add(button).on_hover_text(keys::first(keys::OPEN)).clicked() {
-        app.commands.push(Command::OpenDialog);
+        context.commands.push(Command::OpenDialog);
     }
 }
 
-fn way_record(app: &mut HighwaterApp, ui: &mut Ui) {
-    let can_record = app.recorder.is_some() && !app.is_recording();
+fn way_record(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let can_record = context.recorder.is_some() && !context.is_recording();
     let record = ui.add_enabled_ui(can_record, |ui| big_button(ui, "Record\u{2026}")).inner;
     let record = record.on_hover_text(keys::hint("Watch a running program", keys::RECORD));
-    if record.on_disabled_hover_text(why_not_record(app)).clicked() {
-        app.commands.push(Command::Record(RecordCommand::Show(true)));
+    if record.on_disabled_hover_text(why_not_record(context)).clicked() {
+        context.commands.push(Command::Record(RecordCommand::Show(true)));
     }
 }
 
-fn way_demo(app: &mut HighwaterApp, ui: &mut Ui) {
+fn way_demo(context: &mut PanelContext<'_>, ui: &mut Ui) {
     if big_button(ui, "Demo trace").on_hover_text("A program with a step, ten spikes and a leak").clicked() {
-        app.commands.push(Command::Open(vec![Input::Demo]));
+        context.commands.push(Command::Open(vec![Input::Demo]));
     }
 }
 
@@ -198,8 +198,8 @@ fn shape_of(walk: Walk, rect: Rect, ui: &Ui) {
     ui.painter().add(Shape::line(points, Stroke::new(2.0, color)));
 }
 
-fn loading(app: &mut HighwaterApp, ui: &mut Ui) {
-    let Some(job) = &app.loading else { return };
+fn loading(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let Some(job) = context.loading else { return };
     let names: Vec<String> = job.inputs.iter().map(Input::name).collect();
     let progress = job.progress();
     ui.vertical_centered(|ui| {
@@ -209,7 +209,7 @@ fn loading(app: &mut HighwaterApp, ui: &mut Ui) {
         ui.add(egui::ProgressBar::new(progress).desired_width(320.0).show_percentage());
         ui.add_space(10.0);
         if ui.button("Cancel").clicked() {
-            app.commands.push(Command::Load(LoadCommand::Cancel));
+            context.commands.push(Command::Load(LoadCommand::Cancel));
         }
     });
 }

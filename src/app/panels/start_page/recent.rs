@@ -2,8 +2,8 @@
 
 use eframe::egui::{self, CornerRadius, FontId, Rect, RichText, Sense, Ui, WidgetInfo, pos2, vec2};
 
-use crate::app::HighwaterApp;
 use crate::app::commands::Command;
+use crate::app::context::PanelContext;
 use crate::app::panels::icons::shortened;
 use crate::app::panels::line as shape;
 use crate::app::recent::{Picture, RecentTrace};
@@ -15,8 +15,8 @@ const HEIGHT: f32 = 54.0;
 /// Size of a picture in points.
 const PICTURE: egui::Vec2 = vec2(112.0, 34.0);
 
-pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
-    let HighwaterApp { recents, commands, .. } = app;
+pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let PanelContext { recents, commands, .. } = context;
     if recents.list().is_empty() {
         return;
     }

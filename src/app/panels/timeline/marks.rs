@@ -16,7 +16,7 @@ const MOST: usize = 40;
 
 pub fn show(canvas: &Canvas<'_>, rows: Option<&[Row]>, ui: &mut Ui, commands: &mut Commands) {
     processes(canvas, ui);
-    for finding in canvas.document.findings().take(MOST) {
+    for finding in canvas.findings.iter().take(MOST) {
         landmark(canvas, finding, rows, ui, commands);
     }
     own(canvas, ui);

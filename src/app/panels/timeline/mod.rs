@@ -24,16 +24,17 @@ use egui_plot::{AxisHints, Plot, PlotBounds, PlotPoint, PlotTransform};
 use super::counters::Scales;
 use super::line;
 use super::losses;
-use crate::app::HighwaterApp;
 use crate::app::answers::LayerOf;
 use crate::app::commands::keys::{MARK, is_pressed};
 use crate::app::commands::{Commands, DocCommand};
+use crate::app::context::PanelContext;
 use crate::app::document::Document;
 use crate::app::graph::{Arrangement, Graph, GraphLine, LineOf, Split};
 use crate::app::happenings::Happening;
 use crate::app::picture::{self, Subject};
 use crate::app::state::ids::Stop;
 use crate::app::theme;
+use crate::query::Finding;
 use crate::query::Series;
 use crate::units::{Interval, Ticks};
 pub use axes::bytes_mark;
@@ -57,21 +58,21 @@ pub fn frame_id() -> egui::Id {
 /// Name of the graph for screen readers.
 pub const NAME: &str = "Outstanding size over time";
 
-pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
-    let Some(document) = &mut app.document else { return };
+pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
+    let Some(document) = context.document else { return };
     // A multiple of 100, so that resizing by a pixel does not cause a new query. One bin for two points
     // of the screen shows the ups and downs as well as one for each.
-    document.set_bins((((ui.available_width() / 2.0) as usize).div_ceil(100) * 100).clamp(200, 1000));
-    let document = &*document;
+    context.drawn.bins = Some((((ui.available_width() / 2.0) as usize).div_ceil(100) * 100).clamp(200, 1000));
     let lanes = Lanes::of(document);
     let scales = Scales::of(document);
     let outer = ui.available_rect_before_wrap();
     let frame = picture::Frame::begin(ui, Subject::Graph);
     let (response, transform) = plot(document, lanes.as_ref(), scales, ui);
-    let canvas = Canvas { document, transform, scales };
+    let findings = context.views.iter().flat_map(|views| views.findings(document)).collect();
+    let canvas = Canvas { document, findings, transform, scales };
     ui.data_mut(|data| data.insert_temp(frame_id(), canvas.frame()));
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Canvas, true, NAME));
-    let commands = &mut app.commands;
+    let commands = &mut context.commands;
     canvas.paint_ground(ui);
     let cursor = cursor::at(&canvas, &response, ui);
     let rows = lanes.map(|lanes| lanes.show(&canvas, outer, cursor, ui, commands));
@@ -126,6 +127,8 @@ fn plot(document: &Document, lanes: Option<&Lanes>, scales: Scales, ui: &mut Ui)
 /// The graph's place on the screen, and its contents.
 struct Canvas<'a> {
     document: &'a Document,
+    /// The findings in the filtered rows, as far as they are known.
+    findings: Vec<&'a Finding>,
     transform: PlotTransform,
     scales: Scales,
 }

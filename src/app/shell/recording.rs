@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime};
 use eframe::egui;
 
 use super::HighwaterApp;
-use super::attach::Attach;
-use super::dialogs::Purpose;
-use super::failure::Failure;
-use super::player::Pace;
-use super::providers::with_recorded;
-use super::recording::{RecordJob, Stage, Turn, file_of};
+use crate::app::attach::Attach;
+use crate::app::dialogs::Purpose;
+use crate::app::failure::Failure;
+use crate::app::player::Pace;
+use crate::app::providers::with_recorded;
+use crate::app::recording::{RecordJob, Stage, Turn, file_of};
 use crate::capture::Aftermath;
 use crate::load::{Input, reading};
 use crate::paths::is_device;
@@ -61,7 +61,7 @@ impl HighwaterApp {
         if job.is_busy() {
             ctx.request_repaint_after(BEAT);
         }
-        if self.loading.is_none() && !self.traces.are_loading() {
+        if self.front.loading.is_none() && !self.traces.are_loading() {
             job.forget_lanes();
         }
         let lanes = Input::File(job.folder.clone());
@@ -92,12 +92,12 @@ impl HighwaterApp {
     /// Takes note that the input that is open or loading is now another file.
     fn rename_input(&mut self, ctx: &egui::Context, from: &Input, to: &Input) {
         self.recents.remember(std::slice::from_ref(to));
-        let open = self.document.iter_mut().chain(self.traces.documents_mut());
+        let open = self.front.document_mut().into_iter().chain(self.traces.documents_mut());
         for document in open.filter(|document| document.inputs.first() == Some(from)) {
             document.inputs = vec![to.clone()];
             document.files = Arc::new(reading(&document.inputs));
         }
-        for job in self.loading.iter_mut().filter(|job| job.inputs.first() == Some(from)) {
+        for job in self.front.loading.iter_mut().filter(|job| job.inputs.first() == Some(from)) {
             job.inputs = vec![to.clone()];
             job.reading = Arc::new(reading(&job.inputs));
         }

@@ -4,17 +4,18 @@ use std::path::PathBuf;
 
 use eframe::egui;
 
-use super::commands::{Command, LoadCommand, RecordCommand, Setting};
-use super::dialogs::{self, Purpose, TypedPath};
-use super::document::Document;
-use super::export::{Export, Format};
-use super::failure::Failure;
-use super::jobs::LoadJob;
-use super::names::ModuleChange;
-use super::player::Pace;
-use super::recording::RecordJob;
-use super::{HighwaterApp, panels, picture};
+use super::HighwaterApp;
+use crate::app::commands::{Command, LoadCommand, RecordCommand, Setting, keys};
+use crate::app::dialogs::{self, Purpose, TypedPath};
+use crate::app::document::Document;
+use crate::app::export::{Export, Format};
+use crate::app::failure::Failure;
+use crate::app::jobs::LoadJob;
+use crate::app::names::ModuleChange;
+use crate::app::player::Pace;
+use crate::app::recording::RecordJob;
 use crate::app::state::ids::Tab;
+use crate::app::{panels, picture};
 use crate::load::Input;
 
 impl HighwaterApp {
@@ -45,7 +46,7 @@ impl HighwaterApp {
             Command::LookAgain => self.look(),
             Command::ChooseLayout(preset) => {
                 self.layout.choose(preset);
-                if let (Some(front), Some(document)) = (preset.front(), &mut self.document) {
+                if let (Some(front), Some(document)) = (preset.front(), self.front.document_mut()) {
                     document.tab = Tab::View(front);
                 }
                 self.look();
@@ -88,28 +89,31 @@ impl HighwaterApp {
             Command::ReadRules(file) => self.read_rules(ctx, file),
             Command::BrowsePdb(key) => self.file_dialog.show(ctx, Purpose::Pdb(key)),
             Command::ChangeModule(key, change) => {
-                self.document.iter().flat_map(|document| &document.names).for_each(|names| names.change(&key, change.clone()));
+                self.front
+                    .document()
+                    .into_iter()
+                    .flat_map(|document| &document.names)
+                    .for_each(|names| names.change(&key, change.clone()));
             }
             Command::ShowKeys(shown) => self.show_keys = shown,
             Command::ShowHelp(page) => self.help = page,
             Command::ShowPalette(palette) => self.palette = palette,
             Command::FocusSearch => {
-                let view = self.document.as_ref().and_then(Document::view_in_sight);
-                view.into_iter().for_each(|view| ctx.memory_mut(|m| m.request_focus(panels::toolbar::search_id(view))));
+                let view = self.front.document().and_then(Document::view_in_sight);
+                view.into_iter().for_each(|view| ctx.memory_mut(|m| m.request_focus(keys::search_id(view))));
             }
             Command::FocusGraph => panels::timeline::take_keys(ctx),
             Command::Copy(text) => ctx.copy_text(text),
             Command::Export(Export { sheet, format: Format::Text }) => self.copy_table(ctx, sheet),
             Command::Export(export) => self.file_dialog.show(ctx, Purpose::Export(export)),
             Command::ExportInSight(format) => {
-                let document = self.document.as_ref();
-                let sheet = document.and_then(|document| document.views.get(document.view_in_sight()?)?.sheet());
+                let sheet = self.front.workspace.as_ref().and_then(|workspace| workspace.active_view()?.sheet());
                 sheet.into_iter().for_each(|sheet| self.commands.push(Command::Export(Export { sheet, format })));
             }
             Command::TakePicture(wish) => picture::ask(ctx, wish),
             Command::Document(command) => {
-                if let Some(document) = &mut self.document {
-                    document.carry_out(command);
+                if let Some(workspace) = &mut self.front.workspace {
+                    workspace.carry_out(command);
                     self.look();
                 }
             }
@@ -136,16 +140,16 @@ impl HighwaterApp {
     fn carry_out_loading(&mut self, command: LoadCommand) {
         match command {
             LoadCommand::Cancel => self.stop_loading(),
-            LoadCommand::TogglePause => self.loading.iter_mut().for_each(LoadJob::toggle_pause),
-            LoadCommand::EndFollowing => self.loading.iter().for_each(LoadJob::end_following),
-            LoadCommand::ChangePlayer(change) => self.loading.iter_mut().for_each(|job| job.change_player(change)),
+            LoadCommand::TogglePause => self.front.loading.iter_mut().for_each(LoadJob::toggle_pause),
+            LoadCommand::EndFollowing => self.front.loading.iter().for_each(LoadJob::end_following),
+            LoadCommand::ChangePlayer(change) => self.front.loading.iter_mut().for_each(|job| job.change_player(change)),
             LoadCommand::ChangeOffer(change) => {
-                if let Some(offer) = &mut self.offer {
+                if let Some(offer) = &mut self.front.offer {
                     offer.change(change);
                 }
             }
             LoadCommand::TakeOffer(scope) => {
-                if let (Some(_), Some(job)) = (self.offer.take(), &self.loading) {
+                if let (Some(_), Some(job)) = (self.front.offer.take(), &self.front.loading) {
                     job.choose(scope);
                 }
             }
@@ -171,11 +175,15 @@ impl HighwaterApp {
             Setting::Theme(theme) => ctx.set_theme(theme.preference()),
             Setting::TextSize(_) => ctx.set_zoom_factor(f32::from(self.settings.text_size()) / 100.0),
             Setting::Column(..) | Setting::MemoryLimit(_) => {}
-            Setting::Arrangement(arrangement) => self.document.iter_mut().for_each(|document| document.arrange(*arrangement)),
-            Setting::AllFrames(shown) => self.document.iter_mut().for_each(|document| document.show_all_frames(*shown)),
+            Setting::Arrangement(arrangement) => {
+                self.front.document_mut().into_iter().for_each(|document| document.arrange(*arrangement))
+            }
+            Setting::AllFrames(shown) => {
+                self.front.document_mut().into_iter().for_each(|document| document.show_all_frames(*shown))
+            }
             Setting::Chains(_) | Setting::WpaWords(_) => {
                 let reading = self.settings.reading();
-                self.document.iter_mut().for_each(|document| document.read_as(reading));
+                self.front.document_mut().into_iter().for_each(|document| document.read_as(reading));
             }
             Setting::Symbols(_) => self.search_again(),
             Setting::MarkProviders(_) => self.load_marks(ctx),

@@ -6,12 +6,14 @@ use std::time::Duration;
 use eframe::egui;
 
 use super::HighwaterApp;
-use super::document::Document;
-use super::jobs::{LoadEvent, LoadJob};
-use super::offer::Offer;
-use super::player::Pace;
-use super::recent::Picture;
-use super::walk::Walking;
+use crate::app::document::Document;
+use crate::app::jobs::{LoadEvent, LoadJob};
+use crate::app::offer::Offer;
+use crate::app::player::Pace;
+use crate::app::recent::Picture;
+use crate::app::state::walk::Walking;
+use crate::app::traces::OpenTrace;
+use crate::app::workspace::Workspace;
 use crate::load::Input;
 
 /// How often the window is drawn while a trace loads, if nothing else asks for it.
@@ -26,12 +28,12 @@ impl HighwaterApp {
         self.walking = None;
         self.make_room(ctx, &inputs);
         self.stop_loading();
-        self.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), pace, self.settings.mark_providers.clone()));
+        self.front.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), pace, self.settings.mark_providers.clone()));
     }
 
     /// Starts, continues or ends a walk through the demo trace, which is opened for it.
     pub(super) fn walk(&mut self, ctx: &egui::Context, walking: Option<Walking>) {
-        let is_open = self.document.as_ref().is_some_and(|document| document.inputs == [Input::Demo]);
+        let is_open = self.front.document().is_some_and(|document| document.inputs == [Input::Demo]);
         if walking.is_some() && !is_open {
             self.open(ctx, vec![Input::Demo], Pace::AtOnce);
         }
@@ -40,8 +42,8 @@ impl HighwaterApp {
 
     /// Saves a small picture of the open trace once its lines are complete.
     pub(super) fn picture_recent(&mut self) {
-        let Some(document) = self.document.as_ref().filter(|_| self.loading.is_none()) else { return };
-        let is_known = document.trace.complete && !document.needs_query() && !self.queries.is_busy();
+        let Some(document) = self.front.document().filter(|_| self.front.loading.is_none()) else { return };
+        let is_known = document.trace.complete && !document.needs_query() && !self.front.queries.is_busy();
         if is_known && self.pictured != Some(document.job) {
             self.pictured = Some(document.job);
             if let Some(picture) = Picture::of(&document.trace, &document.answers.overview) {
@@ -52,22 +54,22 @@ impl HighwaterApp {
 
     /// Stops the load; the part loaded so far stays open.
     pub(super) fn stop_loading(&mut self) {
-        self.offer = None;
-        let Some(job) = self.loading.take() else { return };
-        if let Some(document) = self.document.as_mut().filter(|d| d.job == job.id) {
+        self.front.offer = None;
+        let Some(job) = self.front.loading.take() else { return };
+        if let Some(document) = self.front.document_mut().filter(|d| d.job == job.id) {
             document.stop_growing();
         }
     }
 
     pub(super) fn drain_loading(&mut self, ctx: &egui::Context) {
-        let Some(job) = &mut self.loading else { return };
-        let rest = self.queries.rest_left(if job.is_live() { 1 } else { 8 });
+        let OpenTrace { workspace, loading: Some(job), offer, queries } = &mut self.front else { return };
+        let rest = queries.rest_left(if job.is_live() { 1 } else { 8 });
         // A load that replaces a trace does so only at its end.
         if job.replaces.is_none() && rest.is_some_and(|left| left.is_zero()) {
             job.want_trace();
         }
         // The progress is redrawn at this rate; more frames would slow down the loading.
-        if self.offer.is_none() {
+        if offer.is_none() {
             ctx.request_repaint_after(rest.filter(|left| !left.is_zero()).map_or(PROGRESS, |left| left.min(PROGRESS)));
         }
         let (mut finished, mut is_new, mut apart) = (false, false, None);
@@ -75,43 +77,39 @@ impl HighwaterApp {
             match event {
                 LoadEvent::Trace(trace) => {
                     finished |= trace.complete;
-                    match &mut self.document {
-                        Some(document) if document.job == job.id => document.update(trace),
-                        Some(document) if job.replaces == Some(document.job) => {
-                            self.queries.cancel();
-                            document.job = job.id;
-                            document.files = Arc::clone(&job.reading);
-                            document.marked.clone_from(&job.marks);
-                            document.update(trace);
+                    match workspace {
+                        Some(open) if open.document.job == job.id => open.update(trace),
+                        Some(open) if job.replaces == Some(open.document.job) => {
+                            queries.cancel();
+                            open.document.job = job.id;
+                            open.document.files = Arc::clone(&job.reading);
+                            open.document.marked.clone_from(&job.marks);
+                            open.update(trace);
                         }
                         _ => {
-                            self.queries.cancel();
+                            queries.cancel();
                             is_new = true;
                             let mut document = Document::new(job.id, job.inputs.clone(), Arc::clone(&job.reading), trace);
                             document.marked.clone_from(&job.marks);
-                            document.show_all_frames(self.settings.show_all_frames);
-                            document.views.accept(self.accepted.now());
-                            document.arrange(self.settings.arrangement);
-                            document.read_as(self.settings.reading());
                             document.follows_end = job.player().is_some() || job.is_followed();
                             document.tab = self.layout.first_in_sight().unwrap_or(document.tab);
-                            self.document = Some(document);
+                            workspace.insert(Workspace::new(document)).apply(&self.settings, self.accepted.now());
                         }
                     }
                 }
-                LoadEvent::TooLarge(too_large) => self.offer = Some(Offer::new(too_large)),
+                LoadEvent::TooLarge(too_large) => *offer = Some(Offer::new(too_large)),
                 LoadEvent::Apart(parts) => (finished, apart) = (true, Some((parts, job.pace))),
                 LoadEvent::Failed(failure) => {
-                    if let Some(document) = self.document.as_mut().filter(|d| d.job == job.id) {
-                        document.stop_growing();
+                    if let Some(open) = workspace.as_mut().filter(|open| open.document.job == job.id) {
+                        open.document.stop_growing();
                     }
                     self.errors.push(failure);
                     finished = true;
                 }
             }
         }
-        if finished && let Some(job) = self.loading.take() {
-            let opened = self.document.as_ref().is_some_and(|d| d.job == job.id);
+        if finished && let Some(job) = self.front.loading.take() {
+            let opened = self.front.document().is_some_and(|d| d.job == job.id);
             if opened {
                 self.recents.remember(&job.inputs);
             }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use eframe::egui;
 
-use super::names::Given;
-use super::settings::{Settings, Theme};
-use super::{HighwaterApp, dialogs, icon};
+use super::HighwaterApp;
+use crate::app::names::Given;
+use crate::app::settings::{Settings, Theme};
+use crate::app::{dialogs, icon};
 use crate::capture::Recorder;
 use crate::load::Input;
 

@@ -1,0 +1,60 @@
+//! Writing tables and pictures for the user, on a worker.
+
+use super::HighwaterApp;
+use crate::app::export::{Done, Export, Format, Sheet, save, write};
+use crate::app::failure::Failure;
+use crate::app::picture::Picture;
+use crate::paths::Existing;
+use eframe::egui;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+impl HighwaterApp {
+    /// Copies a table.
+    pub(super) fn copy_table(&mut self, ctx: &egui::Context, sheet: Arc<dyn Sheet>) {
+        self.exports.start(ctx, move || {
+            let mut text = Vec::new();
+            // Writing to memory cannot fail.
+            let _ = write(&*sheet, Format::Text, &mut text);
+            Done::Copied(String::from_utf8_lossy(&text).into_owned())
+        });
+    }
+
+    /// Writes a table to a file that the user named.
+    pub(super) fn save_table(&mut self, ctx: &egui::Context, export: Export, file: PathBuf, existing: Existing) {
+        self.save(ctx, file, existing, move |out| write(&*export.sheet, export.format, out));
+    }
+
+    /// Writes a picture to a file that the user named.
+    pub(super) fn save_picture(&mut self, ctx: &egui::Context, picture: &Arc<Picture>, file: PathBuf, existing: Existing) {
+        let picture = Arc::clone(picture);
+        self.save(ctx, file, existing, move |out| picture.write(out));
+    }
+
+    fn save(
+        &mut self,
+        ctx: &egui::Context,
+        file: PathBuf,
+        existing: Existing,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
+    ) {
+        self.exports.start(ctx, move || match save(&file, existing, write) {
+            Ok(()) => Done::Saved,
+            Err(reason) => Done::Failed(format!("{} could not be written: {reason}.", file.display())),
+        });
+    }
+
+    pub(super) fn drain_exports(&mut self, ctx: &egui::Context) {
+        while let Some(done) = self.exports.take() {
+            match done {
+                Done::Copied(text) => ctx.copy_text(text),
+                Done::Saved => {}
+                Done::Failed(reason) => self.errors.push(Failure::expected(reason)),
+                Done::Free(place) => self.save_there(ctx, place),
+                Done::Taken(place) => self.replacing = Some(place),
+                Done::Refused(place, refusal) => self.refuse_place(place, refusal),
+            }
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! The program's window: its state, and what happens in each frame. Its other files carry out the user's commands,
+//! a file for each subject.
+
+mod accepted;
+mod apart;
+mod beside;
+mod carry_out;
+mod export;
+mod loading;
+mod picture;
+mod providers;
+mod recording;
+mod saving;
+mod source_files;
+mod stack_rules;
+mod traces;
+mod window;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use eframe::egui;
+
+use crate::app::accepted::AcceptedFindings;
+use crate::app::apart::Apart;
+use crate::app::attach::Attach;
+use crate::app::commands::{Command, Commands, keys, table};
+use crate::app::context::{Drawn, PanelContext};
+use crate::app::dialogs::{Chosen, FileDialog, Purpose, TypedPath};
+use crate::app::document::Document;
+use crate::app::export::Exports;
+use crate::app::failure::Failure;
+use crate::app::fonts::SystemFonts;
+use crate::app::jobs::JobId;
+use crate::app::jobs::{Answer, Part};
+use crate::app::layout::{Layout, Preset};
+use crate::app::leftovers::LeftoversJob;
+use crate::app::names::{Given, Names, Search};
+use crate::app::player::Pace;
+use crate::app::recent::Recents;
+use crate::app::recording::RecordJob;
+use crate::app::saving::Place;
+use crate::app::settings::Settings;
+use crate::app::source_files::SourceFiles;
+use crate::app::stack_rules::RuleBook;
+use crate::app::state::walk::Walking;
+use crate::app::traces::{OpenTrace, Traces};
+use crate::app::workspace::Workspace;
+use crate::app::{attach, frame_times, help, palette, panels, picture as pictures, settings, theme, ui_dump};
+use crate::capture::Recorder;
+use crate::load::Input;
+use crate::panics;
+use crate::paths::Existing;
+pub use window::{Options, Renderer, run};
+
+/// The program's window.
+pub struct HighwaterApp {
+    settings: Settings,
+    rules: RuleBook,
+    source_files: SourceFiles,
+    accepted: AcceptedFindings,
+    /// The trace in front.
+    front: OpenTrace,
+    memory_limit: Option<u64>,
+    given: Given,
+    commands: Commands,
+    file_dialog: FileDialog,
+    exports: Exports,
+    /// The path that the user types instead of using a dialog.
+    typed_path: Option<TypedPath>,
+    /// The existing file that the user named for saving, until they confirm that it is replaced.
+    replacing: Option<Place>,
+    /// Errors on display, until the user closes them.
+    errors: Vec<Failure>,
+    picture: Option<picture::Picture>,
+    recorder: Option<Arc<dyn Recorder>>,
+    recordings: Option<PathBuf>,
+    /// The dialog for recording, the values filled in last, and the current recording.
+    attach: Option<Attach>,
+    form: attach::Form,
+    recording: Option<RecordJob>,
+    leftovers: LeftoversJob,
+    show_keys: bool,
+    palette: Option<palette::Palette>,
+    /// The page at which the help is open.
+    help: Option<help::Page>,
+    /// The walk through the demo trace, if the user is on one.
+    walking: Option<Walking>,
+    recents: Recents,
+    /// The last document of which a small picture was saved.
+    pictured: Option<JobId>,
+    fonts: SystemFonts,
+    layout: Layout,
+    traces: Traces,
+    apart: Apart,
+}
+
+impl HighwaterApp {
+    /// Creates the window's state in a fresh egui context.
+    pub fn new(ctx: &egui::Context, options: Options, settings: Settings) -> Self {
+        panics::install();
+        theme::install(ctx);
+        ui_dump::install(ctx);
+        frame_times::install(ctx);
+        let theme = options.theme.unwrap_or(settings.theme);
+        ctx.set_theme(theme.preference());
+        // Its keys are in the key map, and its steps in the settings.
+        ctx.options_mut(|options| options.zoom_with_keyboard = false);
+        ctx.set_zoom_factor(f32::from(settings.text_size()) / 100.0);
+        let rules = RuleBook::load(options.stack_rules.or_else(|| settings.beside("stack-rules.toml")));
+        let unread = settings.unread.iter().chain(&rules.unread);
+        let errors: Vec<Failure> = unread.map(|reason| Failure::expected(format!("{reason}."))).collect();
+        let recents = Recents::load(options.recent.or_else(|| settings.beside("recent.toml")), &settings.recent);
+        let layout = Layout::new(settings.layout.as_ref(), settings.sources_width);
+        let form = attach::Form::with(&settings.recording);
+        let usual = || settings.beside("accepted.json");
+        let mut accepted = AcceptedFindings::of(settings.accepted.clone().or_else(usual));
+        accepted.read(ctx);
+        let mut app = Self {
+            settings,
+            rules,
+            source_files: SourceFiles::default(),
+            accepted,
+            front: OpenTrace::none(ctx),
+            memory_limit: options.memory_limit,
+            given: options.symbols,
+            commands: Commands::default(),
+            file_dialog: FileDialog::default(),
+            exports: Exports::default(),
+            typed_path: None,
+            replacing: None,
+            errors: Vec::new(),
+            picture: options
+                .screenshot
+                .map(|path| picture::Picture::new(path, if options.replaces { Existing::GivesWay } else { Existing::Stays })),
+            recorder: options.recorder,
+            recordings: options.recordings.or_else(settings::recordings),
+            attach: None,
+            form,
+            recording: None,
+            leftovers: LeftoversJob::default(),
+            show_keys: false,
+            palette: None,
+            help: None,
+            walking: None,
+            recents,
+            pictured: None,
+            fonts: SystemFonts::install(ctx),
+            layout,
+            traces: Traces::default(),
+            apart: Apart::default(),
+        };
+        app.recents.look(ctx);
+        if let Some(recorder) = &app.recorder {
+            app.leftovers.look(ctx, recorder);
+        }
+        if !options.inputs.is_empty() {
+            let pace = if options.follow { Pace::Followed } else { options.speed.map_or(Pace::AtOnce, Pace::Played) };
+            app.open(ctx, options.inputs, pace);
+        }
+        app.errors.extend(errors); // opening a trace clears earlier errors
+        app
+    }
+
+    /// Whether anything is still being loaded, computed or looked up.
+    pub fn is_busy(&self) -> bool {
+        let names = self.front.document().and_then(|document| document.names.as_ref());
+        let beside = self.front.document().is_some_and(|document| document.beside.is_busy());
+        self.is_computing() || beside || names.is_some_and(|names| !names.is_settled())
+    }
+
+    /// Whether anything is still being loaded or computed, apart from names.
+    fn is_computing(&self) -> bool {
+        !self.commands.is_empty()
+            || (self.front.loading.is_some() && self.front.offer.is_none())
+            || (self.apart.told.is_some() && (self.apart.is_waiting() || self.is_reading()))
+            || self.front.queries.is_busy()
+            || self.rules.is_at_work()
+            || self.source_files.is_at_work()
+            || self.accepted.is_at_work()
+            || self.exports.is_busy()
+            || self.front.document().is_some_and(|document| document.providers.is_busy())
+            || self.recents.is_at_work()
+            || self.fonts.is_busy()
+            || self.front.document().is_some_and(Document::needs_query)
+    }
+
+    /// Whether keys act on the window: no dialog takes them all.
+    fn takes_keys(&self) -> bool {
+        self.front.offer.is_none() && self.palette.is_none() && self.replacing.is_none()
+    }
+
+    /// Starts to resolve the names of a trace that is live or no longer grows, and takes those that are resolved.
+    fn drain_names(&mut self, ctx: &egui::Context) {
+        let is_busy = self.front.queries.is_busy();
+        let live = self.front.loading.as_ref().filter(|job| job.is_live()).map(|job| job.id);
+        let is_wanted = |document: &&mut Document| document.is_settled() || live == Some(document.job);
+        let Some(document) = self.front.document_mut().filter(is_wanted) else { return };
+        let settled = document.is_settled();
+        let mut is_begun = false;
+        let names = document.names.get_or_insert_with(|| {
+            let search = Search::of(&document.trace.volumes, &self.settings.symbols, &self.given);
+            is_begun = true;
+            Names::start(ctx, &document.trace, search, &self.given, self.rules.now())
+        });
+        names.go_on(&document.trace, settled);
+        // Stack rules apply to frames without names too. While the trace grows, its next publication
+        // shows new names anyway.
+        let has_rules = is_begun && !self.rules.now().is_empty();
+        if (names.update(ctx, is_busy) || has_rules) && settled {
+            document.show_names();
+        }
+    }
+
+    /// Searches again for missing symbols, in the sources of the settings.
+    fn search_again(&mut self) {
+        for document in self.front.document_mut().into_iter().chain(self.traces.documents_mut()) {
+            if let Some(names) = &mut document.names {
+                names.search_again(Search::of(&document.trace.volumes, &self.settings.symbols, &self.given));
+            }
+        }
+    }
+
+    /// The parts of the window that panels see.
+    fn context(&mut self) -> PanelContext<'_> {
+        let comparisons = self.offered_comparisons();
+        let OpenTrace { workspace, loading, offer, queries } = &mut self.front;
+        let (document, views) = match workspace {
+            Some(Workspace { document, views }) => (Some(&*document), Some(views)),
+            None => (None, None),
+        };
+        PanelContext {
+            document,
+            views,
+            commands: &mut self.commands,
+            settings: &self.settings,
+            layout: &mut self.layout,
+            rules: &mut self.rules,
+            source_files: &self.source_files,
+            accepted: &mut self.accepted,
+            loading: loading.as_ref(),
+            is_computing: queries.is_busy(),
+            offer: offer.as_ref(),
+            typed_path: self.typed_path.as_ref(),
+            replacing: self.replacing.as_ref(),
+            errors: &self.errors,
+            recorder: self.recorder.as_ref(),
+            attach: self.attach.as_ref(),
+            recording: self.recording.as_ref(),
+            leftovers: &self.leftovers,
+            show_keys: self.show_keys,
+            palette: self.palette.as_ref(),
+            help: self.help,
+            walking: self.walking,
+            recents: &self.recents,
+            traces: &self.traces,
+            apart: &self.apart,
+            comparisons,
+            drawn: Drawn::default(),
+        }
+    }
+
+    /// Takes note of the frame that the panels have drawn.
+    fn take_note(&mut self, drawn: Drawn) {
+        let Some(workspace) = &mut self.front.workspace else { return };
+        drawn.bins.into_iter().for_each(|bins| workspace.document.set_bins(bins));
+        if let Some(names) = &mut workspace.document.names {
+            drawn.looked.into_iter().for_each(|looked| names.look_at(looked));
+        }
+        workspace.summarize();
+    }
+
+    /// Brings the document's tab to the front, and tells the document which tabs are visible.
+    fn look(&mut self) {
+        let Some(workspace) = &mut self.front.workspace else { return };
+        let tab = workspace.document.tab;
+        if !self.layout.in_sight().contains(&tab) {
+            self.layout.show(tab);
+        }
+        let in_sight = self.layout.in_sight();
+        if in_sight != workspace.document.in_sight() {
+            workspace.look_at(tab, in_sight);
+        }
+    }
+
+    fn set_title(&self, ctx: &egui::Context) {
+        let title = match self.front.document() {
+            Some(document) => format!("{} \u{2013} highwater", document.name()),
+            None => "highwater".to_owned(),
+        };
+        ctx.send_viewport_cmd(egui::ViewportCommand::Title(title));
+    }
+
+    fn save_settings(&mut self) {
+        // A layout of another version stays until the user chooses one of this version.
+        if !(self.settings.has_other_layout() && self.layout.is(Preset::FirstLook)) {
+            self.settings.layout = self.layout.shape();
+        }
+        self.settings.sources_width = self.layout.sources_width();
+        if let Err(reason) = self.settings.save() {
+            log::warn!("settings could not be saved: {reason}");
+        }
+    }
+
+    /// Handles messages from workers and the user's commands, and sends the next query.
+    fn drain(&mut self, ctx: &egui::Context) {
+        match self.file_dialog.take_chosen() {
+            Some(Chosen::Files(purpose, files)) => self.commands.push(Command::TakeFiles(purpose, files, None)),
+            Some(Chosen::NoDialog(purpose)) => {
+                self.typed_path = Some(TypedPath { is_instead: true, ..TypedPath::new(purpose) });
+            }
+            None => {}
+        }
+        if let Some(picture) = pictures::take(ctx) {
+            self.file_dialog.show(ctx, Purpose::Picture(picture));
+        }
+        let dropped: Vec<PathBuf> = ctx.input(|i| i.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect());
+        let kinds = ["toml", "stacktags"];
+        let is_rules = |path: &PathBuf| path.extension().is_some_and(|is| kinds.iter().any(|kind| is.eq_ignore_ascii_case(kind)));
+        let (rules, dropped): (Vec<PathBuf>, Vec<PathBuf>) = dropped.into_iter().partition(is_rules);
+        rules.into_iter().for_each(|file| self.commands.push(Command::ReadRules(file)));
+        if !dropped.is_empty() {
+            self.commands.push(Command::Open(dropped.into_iter().map(Input::File).collect()));
+        }
+        // The user's commands come first: they refer to the last frame.
+        for command in self.commands.take() {
+            self.carry_out(ctx, command);
+        }
+        self.drain_loading(ctx);
+        self.drain_parked(ctx);
+        self.drain_apart(ctx);
+        self.drain_rules();
+        self.drain_source_files();
+        self.drain_accepted();
+        self.drain_exports(ctx);
+        self.drain_providers();
+        self.drain_names(ctx);
+        self.drain_beside(ctx);
+        self.drain_recording(ctx);
+        self.recents.drain();
+        let OpenTrace { workspace, queries, .. } = &mut self.front;
+        if let Some(workspace) = workspace {
+            for answer in queries.drain() {
+                if let Answer { document: of, part: Part::Failed(caught), .. } = &answer
+                    && *of == workspace.document.job
+                {
+                    // The next query may panic in the same way.
+                    let failure = Failure::internal("the computing", &workspace.document.inputs, caught);
+                    if self.errors.iter().all(|shown| shown.text != failure.text) {
+                        self.errors.push(failure);
+                    }
+                }
+                workspace.take_answer(answer);
+            }
+            if let Some(query) = workspace.next_query() {
+                // Answers about a growing trace are stale once it is complete.
+                let urgent = workspace.document.user_acted() || !query.growing;
+                queries.submit(query, urgent);
+            }
+        }
+        self.picture_recent();
+    }
+}
+
+impl HighwaterApp {
+    /// The window's stage, for those who measure it.
+    fn stage(&self, busy: bool) -> u8 {
+        let Some(document) = self.front.document() else { return 0 };
+        match document.answers.graph {
+            None => 0,
+            Some(_) if busy || !document.trace.complete => 1,
+            Some(_) => 2,
+        }
+    }
+}
+
+impl eframe::App for HighwaterApp {
+    fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
+        frame_times::measure_logic(ctx, || self.drain(ctx));
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
+        self.settings.note_window(ui.ctx());
+        let searchable = self.front.document().and_then(Document::view_in_sight);
+        if let Some(view) = searchable.filter(|_| self.takes_keys()) {
+            keys::press_search(view, ui.ctx());
+        }
+        let is_held = ui.input(|input| input.pointer.any_down());
+        self.front.document_mut().into_iter().for_each(|document| document.hold_order(is_held));
+        let owner = keys::Owner::now(ui.ctx());
+        let takes_keys = self.takes_keys();
+        let mut context = self.context();
+        panels::show(&mut context, ui);
+        // After the panels: a key that follows a drag within one frame acts on the dragged state.
+        if takes_keys {
+            table::press(&mut context, ui.ctx(), owner);
+            if owner.is_nobody(ui.ctx()) {
+                panels::view_keys(&mut context, ui.ctx());
+            }
+        }
+        let drawn = context.drawn;
+        self.take_note(drawn);
+        let busy = self.is_busy();
+        frame_times::note_stage(ui.ctx(), self.stage(self.is_computing()));
+        if let Some(picture) = &mut self.picture {
+            picture.take_when_ready(ui.ctx(), busy);
+        }
+        if !self.commands.is_empty() {
+            ui.ctx().request_repaint();
+        }
+    }
+
+    fn on_exit(&mut self, _gl: Option<&eframe::glow::Context>) {
+        self.save_settings();
+        self.recents.finish();
+    }
+}

@@ -1,0 +1,49 @@
+//! The providers of the trace in front: lists them, and loads the trace again when others are chosen for marks.
+
+use super::HighwaterApp;
+use crate::app::jobs::LoadJob;
+use crate::app::player::Pace;
+use crate::app::providers::Providers;
+use crate::app::traces::OpenTrace;
+use crate::app::workspace::Workspace;
+use crate::load::Input;
+use eframe::egui;
+
+impl HighwaterApp {
+    /// Lists the providers of the trace in front, unless they are known.
+    pub(super) fn list_providers(&mut self, ctx: &egui::Context) {
+        if let Some(document) = self.front.document_mut().filter(|document| document.is_settled())
+            && matches!(document.providers, Providers::Unknown)
+        {
+            document.providers = Providers::seek(ctx, document.inputs.clone());
+        }
+    }
+
+    pub(super) fn drain_providers(&mut self) {
+        self.front.document_mut().into_iter().for_each(|document| document.providers.drain());
+    }
+
+    /// Applies a changed choice of providers: loads the trace in front again if it was loaded with another one.
+    pub(super) fn load_marks(&mut self, ctx: &egui::Context) {
+        let wanted = self.settings.mark_providers.clone();
+        let OpenTrace { workspace: Some(Workspace { document, .. }), loading, .. } = &mut self.front else { return };
+        let is_live = loading.as_ref().is_some_and(|job| job.is_live() || job.id == document.job);
+        if is_live || !document.is_settled() || document.inputs.iter().any(Input::is_recording) {
+            return;
+        }
+        // A load with an earlier choice is of no use any more.
+        loading.take_if(|job| job.replaces == Some(document.job));
+        if document.marked == wanted {
+            return;
+        }
+        let (inputs, job, held) = (document.inputs.clone(), document.job, document.trace.load_bytes);
+        let left = self.budget().saturating_sub(held);
+        if left < held {
+            self.open(ctx, inputs, Pace::AtOnce);
+            return;
+        }
+        self.stop_loading();
+        let again = LoadJob::start(ctx.clone(), inputs, left, Pace::AtOnce, wanted);
+        self.front.loading = Some(again.in_place_of(job));
+    }
+}
