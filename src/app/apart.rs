@@ -6,9 +6,8 @@
 
 use std::collections::VecDeque;
 
-use super::beside::short_name;
-use super::commands::Command;
 use super::player::Pace;
+use crate::app::state::inputs::short_name;
 use crate::load::{Input, Opened};
 
 /// The files of one capture among several.
@@ -34,14 +33,6 @@ pub struct Told {
     pub parts: Vec<Part>,
     /// How many were left out because there was no room for another tab.
     pub left_out: usize,
-}
-
-/// A capture that can be compared with the first one.
-#[derive(Debug)]
-pub struct Offered {
-    pub words: String,
-    /// `None` while one of the two is still loading, or once it has been closed.
-    pub commands: Option<[Command; 2]>,
 }
 
 /// Groups the inputs that were opened together by capture. An unreadable file goes to the first

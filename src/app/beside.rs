@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::jobs::LoadJob;
 use super::names::Names;
-use crate::load::Input;
 use crate::model::Trace;
 use crate::paths::Reading;
 use crate::query::{Cancel, Cancelled, Fold, Forest, Functions, Index, Totals, totals};
@@ -121,13 +120,4 @@ impl Ready {
         let (ours, names) = (Arc::clone(ours), Arc::clone(names));
         Ok(known.insert(Joined { functions, forest, ours, names }).clone())
     }
-}
-
-/// File names without their folders.
-pub fn short_name(inputs: &[Input]) -> String {
-    let short = |input: &Input| match input {
-        Input::File(path) => path.file_name().map_or_else(|| input.name(), |name| name.to_string_lossy().into_owned()),
-        Input::Demo => "Demo trace".to_owned(),
-    };
-    inputs.iter().map(short).collect::<Vec<_>>().join(" + ")
 }

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::accepted::AcceptedFindings;
-use super::apart::{Apart, Offered};
+use super::apart::Apart;
 use super::attach::Attach;
-use super::commands::Commands;
+use super::commands::{Command, Commands};
 use super::dialogs::TypedPath;
 use super::document::Document;
 use super::failure::Failure;
@@ -14,6 +14,7 @@ use super::help::Page;
 use super::jobs::LoadJob;
 use super::layout::Layout;
 use super::leftovers::LeftoversJob;
+use super::names::Looked;
 use super::offer::Offer;
 use super::palette::Palette;
 use super::recent::Recents;
@@ -23,9 +24,17 @@ use super::settings::Settings;
 use super::source_files::SourceFiles;
 use super::stack_rules::RuleBook;
 use super::traces::{TraceTab, Traces};
-use super::views::{Looked, Pane, Views};
+use super::views::{Pane, Views};
 use crate::app::state::walk::Walking;
 use crate::capture::Recorder;
+
+/// A capture that can be compared with the first one.
+#[derive(Debug)]
+pub struct Offered {
+    pub words: String,
+    /// `None` while one of the two is still loading, or once it has been closed.
+    pub commands: Option<[Command; 2]>,
+}
 
 /// The parts of the window that panels see.
 pub struct PanelContext<'a> {

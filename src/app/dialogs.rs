@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
-use super::export::Export;
 use super::picture::Picture;
+use crate::app::table::Export;
 use crate::symbols::ModuleKey;
 
 /// The purpose of the files that a dialog asks for.

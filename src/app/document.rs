@@ -1,6 +1,7 @@
 //! The open trace as the user sees it: view, selection, filters, pins, marks, and the latest answers
 //! for them. Pure state: no drawing, no computing, and no views; of these it knows a [`ViewSummary`].
 
+mod activity;
 mod commands;
 mod finding;
 mod growing;
@@ -10,7 +11,7 @@ mod steps;
 use std::sync::Arc;
 
 use super::answers::{Answers, Overview};
-use super::beside::{Beside, short_name};
+use super::beside::Beside;
 use super::counters::Counters;
 use super::digest::{Digest, SourceChoice};
 use super::filters::{Filters, Scope};
@@ -19,16 +20,18 @@ use super::graph::{Arrangement, Graph};
 use super::happenings::Happenings;
 use super::heap_lines::HeapLines;
 use super::history::History;
-use super::jobs::{Answer, Ask, JobId, Part, Query, drop_aside};
+use super::jobs::{Answer, Ask, JobId, Part, Query, Request, drop_aside};
 use super::lanes::Lanes;
 use super::line_colors::LineColors;
 use super::names::Names;
 use super::providers::Providers;
 use super::state::ids::{Reading, Tab, ViewId};
+use crate::app::state::inputs::short_name;
 use crate::load::Input;
 use crate::model::Trace;
 use crate::paths;
 use crate::query::{Fold, Path, UnmatchedGroup};
+use crate::stack_rules::StackRules;
 use crate::symbols;
 use crate::units::{Interval, Ticks};
 pub use finding::source_of;
@@ -187,6 +190,13 @@ impl Document {
         self.ask();
     }
 
+    /// Applies these rules from now on.
+    pub fn set_rules(&mut self, rules: &Arc<StackRules>) {
+        self.names.iter_mut().for_each(|names| names.set_rules(rules));
+        self.beside.opened_mut().into_iter().for_each(|opened| opened.set_rules(rules));
+        self.show_names();
+    }
+
     /// The names known so far.
     pub fn known_names(&self) -> Arc<symbols::Names> {
         self.names.as_ref().map(|names| Arc::clone(names.known())).unwrap_or_default()
@@ -224,8 +234,8 @@ impl Document {
         self.views = views;
     }
 
-    /// The query for the present state, with the requests of the views; `None` if it has been asked already.
-    pub(super) fn next_query(&mut self, asks: Vec<Box<dyn Ask>>) -> Option<Query> {
+    /// The request for the present state, with those of the views; `None` if it has been asked already.
+    pub(super) fn next_request(&mut self, asks: Vec<Box<dyn Ask>>) -> Option<Request> {
         if !std::mem::take(&mut self.needs_query) {
             return None;
         }
@@ -233,7 +243,7 @@ impl Document {
             [a, b] => Some(Interval::new(a, b)),
             _ => None,
         };
-        Some(Query {
+        let query = Query {
             document: self.job,
             trace: Arc::clone(&self.trace),
             growing: self.growing,
@@ -247,12 +257,12 @@ impl Document {
             filters: self.filters().clone(),
             names: self.known_names(),
             fold: self.fold,
-            split: self.graph_split().clone(),
+            split: self.graph_split(),
             arrangement: self.arrangement,
-            asks,
             highlight: self.views.highlight.clone(),
             pins,
-        })
+        };
+        Some(Request { query, asks })
     }
 
     /// Whether an answer is about this trace: one about another load uses other heap numbers.

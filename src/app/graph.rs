@@ -5,7 +5,7 @@ use std::sync::Arc;
 use egui_plot::PlotPoint;
 use serde::{Deserialize, Serialize};
 
-use super::happenings::Happening;
+use super::state::overlay::Happening;
 use crate::model::{Clock, CounterId, HeapId, ProcessId, Trace};
 use crate::query::{KeyMap, Series, TypeKey};
 use crate::units::{Layer, Ticks};

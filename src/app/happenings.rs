@@ -3,46 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use super::document::Document;
 use super::graph::GraphLine;
-use super::views::layer_of_filter;
-use crate::model::{PresentLane, ProcessId, Trace};
-use crate::query::{FrameBar, FrameTimes, Key, MarkSpot, chain_label, frame_lanes, main_frames};
+use super::state::overlay::Happening;
+use crate::model::ProcessId;
+use crate::query::{FrameBar, FrameTimes, MarkSpot};
 use crate::units::{Interval, Layer, Ticks};
-
-/// A kind of activity that can be drawn.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Happening {
-    /// Marks on the time axis.
-    Marks,
-    /// The frames of a program, in a lane.
-    Frames,
-    /// CPU use, in a lane.
-    Processors,
-}
-
-impl Happening {
-    /// All kinds, from top to bottom.
-    pub const ALL: [Self; 3] = [Self::Marks, Self::Frames, Self::Processors];
-
-    /// Whether a trace has data of this kind.
-    pub fn is_in(self, trace: &Trace) -> bool {
-        match self {
-            Self::Marks => !trace.activity.marks.list.is_empty(),
-            Self::Frames => trace.activity.presents.iter().any(|lane| lane.frames() > 0),
-            Self::Processors => !trace.activity.samples.list.is_empty(),
-        }
-    }
-
-    /// Name of the kind.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Marks => "Marks",
-            Self::Frames => "Frames",
-            Self::Processors => "Processors",
-        }
-    }
-}
 
 /// The frames of one swap chain, with the layer whose allocations are summed for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,7 +83,7 @@ pub struct Happened {
 /// The activity lanes' state in a document.
 #[derive(Debug, Default)]
 pub struct Happenings {
-    hidden: BTreeSet<Happening>,
+    pub hidden: BTreeSet<Happening>,
     /// The swap chain that the user has chosen.
     pub chain: Option<usize>,
     pub answer: Happened,
@@ -133,69 +98,6 @@ impl Happenings {
     /// Forgets the chosen chain and the answer, whose numbers are no longer valid.
     pub fn renumber(&mut self) {
         (self.chain, self.answer) = (None, Happened::default());
-    }
-}
-
-impl Document {
-    /// Whether a kind is drawn: the trace has it, and the user has not hidden it.
-    pub fn draws(&self, what: Happening) -> bool {
-        what.is_in(&self.trace) && !self.happenings.hidden.contains(&what)
-    }
-
-    /// The request for the graph.
-    pub fn asked_happenings(&self) -> Asked {
-        let frames = self.frames_in_scope();
-        Asked {
-            marks: self.draws(Happening::Marks),
-            chain: frames.map(|of| of.chain),
-            frames: frames.filter(|_| self.draws(Happening::Frames)),
-            processors: self.draws(Happening::Processors).then(|| self.process_in_scope()),
-        }
-    }
-
-    /// The frames in scope: those of the chain that the user has chosen, else of the process in scope,
-    /// else of the chain with the most frames. The layer is that of the filter, else the largest.
-    pub fn frames_in_scope(&self) -> Option<FramesOf> {
-        let presents = &self.trace.activity.presents;
-        let chosen = self.happenings.chain.filter(|&chain| presents.get(chain).is_some_and(|lane| lane.frames() > 0));
-        let of_process = || main_frames(&self.trace, Some(self.process_of_filter()?));
-        let chain = chosen.or_else(of_process).or_else(|| main_frames(&self.trace, None))?;
-        let process = presents.get(chain)?.process;
-        let has = |layer: &Layer| self.trace.heaps.iter().any(|heap| (heap.process, heap.layer) == (process, *layer));
-        let peak = |layer: &Layer| self.answers.overview.peak_of((process, *layer));
-        let largest = || Layer::ALL.into_iter().filter(has).max_by_key(peak);
-        Some(FramesOf { chain, layer: layer_of_filter(self).or_else(largest).unwrap_or(Layer::Heap) })
-    }
-
-    /// A swap chain, by its number.
-    pub fn chain(&self, chain: usize) -> Option<&PresentLane> {
-        self.trace.activity.presents.get(chain)
-    }
-
-    /// The swap chains by number, with names that include their process, those with the most frames first.
-    pub fn chain_names(&self) -> Vec<(usize, String)> {
-        let lanes = frame_lanes(&self.trace);
-        let name = |&(number, lane): &(usize, &PresentLane)| {
-            let process = self.trace.process(lane.process);
-            (number, format!("{} ({}), {}", process.label(), process.pid, chain_label(lane)))
-        };
-        lanes.iter().map(name).collect()
-    }
-
-    /// The process in scope: that of the filter, else the largest.
-    pub fn process_in_scope(&self) -> Option<ProcessId> {
-        self.process_of_filter().or_else(|| self.lanes().first().map(|lane| lane.of.0))
-    }
-
-    /// The process to which the filters restrict everything, if it is a single one.
-    fn process_of_filter(&self) -> Option<ProcessId> {
-        let paths = &self.filters().under().any;
-        let mut processes = paths.iter().map(|path| match path.first() {
-            Some(&Key::Process(process)) => Some(process),
-            _ => None,
-        });
-        let first = processes.next()??;
-        processes.all(|other| other == Some(first)).then_some(first)
     }
 }
 

@@ -14,6 +14,7 @@ mod happenings;
 mod kept;
 mod lines;
 mod load;
+mod query;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,106 +23,15 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
-use super::answers::{Lives, Overview};
-use super::filters::Filters;
-use super::graph::{Arrangement, LineOf, Split};
-use super::happenings::{Asked, Happened};
-use super::lanes::Lane;
-use super::state::ids::ViewId;
-use crate::model::{BuilderId, CounterId, HeapId, Trace};
-use crate::panics::{self, Caught};
-use crate::query::{ByClass, Cancel, Fold, Path, Series, UnmatchedGroup};
-use crate::symbols::Names;
-use crate::units::Interval;
+use crate::panics::{self};
+use crate::query::Cancel;
 use answer::answer;
-pub use ask::{AnyAnswer, Ask};
+pub use ask::{Ask, Request};
 pub use ground::Ground;
 pub use kept::ForestKind;
 use kept::Kept;
 pub use load::{LoadEvent, LoadJob, TooLarge};
-
-/// Identifies a document: answers to a closed one are dropped.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct JobId(u64);
-
-/// All that the window requests for one state.
-pub struct Query {
-    pub document: JobId,
-    pub trace: Arc<Trace>,
-    /// Whether another publication of the trace is on its way.
-    pub growing: bool,
-    /// The interval that the graph shows.
-    pub view: Interval,
-    /// The interval that the tables show.
-    pub interval: Interval,
-    /// Heaps with a line on the graph, if all lines share one scale.
-    pub heaps: Vec<HeapId>,
-    /// Lanes of the graph, if each line has its own scale.
-    pub lanes: Vec<Lane>,
-    /// Counters with a line on the graph.
-    pub counters: Vec<CounterId>,
-    /// Marks, frames and CPU use on the graph.
-    pub happenings: Asked,
-    /// Points across the graph.
-    pub bins: usize,
-    /// The filters that rows must pass.
-    pub filters: Filters,
-    /// The names known so far.
-    pub names: Arc<Names>,
-    /// Which frames are folded away.
-    pub fold: Fold,
-    /// The kind of lines on the graph, and their arrangement.
-    pub split: Split,
-    pub arrangement: Arrangement,
-    /// Requests of the visible views.
-    pub asks: Vec<Box<dyn Ask>>,
-    /// The node of the tree whose lifetimes are drawn on the graph.
-    pub highlight: Option<Path>,
-    /// The interval between the pins.
-    pub pins: Option<Interval>,
-}
-
-/// One part of the answer.
-#[derive(Debug)]
-pub enum Part {
-    /// Small lines of all heaps and layers over the whole trace.
-    Overview(Arc<Overview>),
-    /// Small lines of all heaps and layers, of the rows that these filters leave.
-    Left(Filters, Arc<Overview>),
-    /// Unmatched frees by place, and the number of places.
-    Unmatched(Vec<UnmatchedGroup>, usize),
-    /// The graph's lines.
-    Graph(Split, Vec<(LineOf, Series)>),
-    /// Lines of the query's counters.
-    Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
-    /// Marks, frames and CPU use.
-    Happened(Box<Happened>),
-    /// The filtered sums of each heap in the query's interval.
-    Sources { trace: Arc<Trace>, by_heap: Vec<ByClass> },
-    /// The answer to a view's request.
-    View(ViewId, AnyAnswer),
-    /// When the highlighted node was alive.
-    Lives(Option<Lives>),
-    /// The worker panicked; no more parts follow.
-    Failed(Caught),
-    /// Sums by heap between the pins.
-    Pins { interval: Interval, by_heap: Vec<ByClass> },
-}
-
-/// A part and the document it belongs to.
-#[derive(Debug)]
-pub struct Answer {
-    pub document: JobId,
-    /// The builder whose numbers of heaps, processes and stacks it uses.
-    pub builder: BuilderId,
-    pub part: Part,
-}
-
-impl Query {
-    fn answer(&self, part: Part) -> Answer {
-        Answer { document: self.document, builder: self.trace.builder(), part }
-    }
-}
+pub use query::{Answer, AnyAnswer, JobId, Part, Query};
 
 /// The window's handle to the query thread.
 pub struct Queries {
@@ -132,8 +42,8 @@ pub struct Queries {
 
 #[derive(Default)]
 struct Inbox {
-    /// The newest query and the switch that cancels it.
-    next: Mutex<Option<(Query, Cancel)>>,
+    /// The newest request and the switch that cancels it.
+    next: Mutex<Option<(Request, Cancel)>>,
     running: Mutex<Cancel>,
     busy: AtomicBool,
     /// When the last query was answered, and how long it took.
@@ -149,11 +59,11 @@ impl Queries {
         std::thread::spawn(move || {
             let mut kept = Kept::default();
             while woken.recv().is_ok() {
-                while let Some((query, cancel)) = theirs.take() {
+                while let Some((request, cancel)) = theirs.take() {
                     let start = Instant::now();
-                    if let Err(caught) = panics::catch(|| answer(&query, &cancel, &mut kept, &send, &ctx)) {
+                    if let Err(caught) = panics::catch(|| answer(&request, &cancel, &mut kept, &send, &ctx)) {
                         kept = Kept::default();
-                        let _ = send.send(query.answer(Part::Failed(caught)));
+                        let _ = send.send(request.query.answer(Part::Failed(caught)));
                     }
                     *lock(&theirs.last) = Some((Instant::now(), start.elapsed()));
                 }
@@ -163,14 +73,14 @@ impl Queries {
         Self { inbox, wake, answers }
     }
 
-    /// Submits a query, which replaces a waiting one. If `urgent`, the running query is stale and is
+    /// Submits a request, which replaces a waiting one. If `urgent`, the running query is stale and is
     /// cancelled; otherwise (the trace has grown) it may finish.
-    pub fn submit(&self, query: Query, urgent: bool) {
+    pub fn submit(&self, request: Request, urgent: bool) {
         let cancel = Cancel::default();
         if urgent {
             lock(&self.inbox.running).cancel();
         }
-        self.inbox.put(query, cancel);
+        self.inbox.put(request, cancel);
         let _ = self.wake.send(()); // the thread lives as long as the sender
     }
 
@@ -201,19 +111,19 @@ impl Queries {
 }
 
 impl Inbox {
-    fn put(&self, query: Query, cancel: Cancel) {
+    fn put(&self, request: Request, cancel: Cancel) {
         let mut next = lock(&self.next);
-        *next = Some((query, cancel));
+        *next = Some((request, cancel));
         self.busy.store(true, Ordering::Release);
     }
 
     /// Takes the next query, or notes that there is none. The lock is held, so that no query can arrive in between.
-    fn take(&self) -> Option<(Query, Cancel)> {
+    fn take(&self) -> Option<(Request, Cancel)> {
         let mut next = lock(&self.next);
         match next.take() {
-            Some(query) => {
-                *lock(&self.running) = query.1.clone();
-                Some(query)
+            Some(next) => {
+                *lock(&self.running) = next.1.clone();
+                Some(next)
             }
             None => {
                 self.busy.store(false, Ordering::Release);

@@ -11,12 +11,28 @@ use std::time::{Duration, Instant};
 use eframe::egui;
 
 use super::settings::SymbolSettings;
-use super::views::{Looked, SeenFrames};
+use crate::model::ProcessId;
 use crate::model::Trace;
 use crate::query::Tree;
 use crate::stack_rules::StackRules;
 use crate::symbols::{self, BuildSources, FrameKind, ModuleKey, ModuleReport, ModuleState, Place, Sources, SymbolPath, Symbols};
 use crate::synth::demo;
+
+/// The part of a view on the screen, whose names are resolved first.
+pub enum Looked {
+    /// Rows of a tree.
+    Lines { trace: Arc<Trace>, tree: Arc<Tree>, lines: Range<usize> },
+    /// Frames without names.
+    Frames(Arc<SeenFrames>),
+}
+
+/// Frames without names: only their addresses are known.
+#[derive(Debug)]
+pub struct SeenFrames {
+    pub trace: Weak<Trace>,
+    /// Process, number of a module in that process, and address of the frame relative to the module's base.
+    pub frames: Vec<(ProcessId, u32, u64)>,
+}
 
 /// The default symbol server.
 pub const MICROSOFT: &str = "srv*https://msdl.microsoft.com/download/symbols";

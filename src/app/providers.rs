@@ -9,7 +9,6 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use eframe::egui;
 
-use super::document::Document;
 use crate::capture::providers::provider_of;
 use crate::events::{MarkProviders, ProviderSeen};
 use crate::load::{Capture, Input};
@@ -103,15 +102,6 @@ pub fn without_events<'a>(words: &'a [String], seen: &[ProviderSeen]) -> Vec<&'a
         seen.iter().any(|seen| this.has(seen.guid, seen.name.as_deref()))
     };
     words.iter().filter(|word| !fits(word)).collect()
-}
-
-/// Why a document cannot be loaded again now.
-pub fn why_not_again(document: &Document, is_loading: bool) -> Option<&'static str> {
-    if document.inputs.iter().any(Input::is_recording) {
-        return Some("This trace is still being recorded: the choice holds for traces that are opened from now on.");
-    }
-    let is_growing = !document.is_settled() && !is_loading;
-    is_growing.then_some("The trace is still growing: the choice holds for traces that are opened from now on.")
 }
 
 #[cfg(test)]

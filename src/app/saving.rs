@@ -3,10 +3,13 @@
 //! unless the system's dialog has asked already; and files that are being read are refused
 //! ([`crate::paths`] has the rule).
 
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+
+use eframe::egui;
 
 use super::dialogs::{Purpose, TypedPath};
-use super::export::Done;
 use crate::paths::{self, Existing, Refusal};
 
 /// A path at which the user wants something saved.
@@ -60,7 +63,61 @@ impl Place {
     }
 }
 
+/// The result of an export.
+pub enum Done {
+    Copied(String),
+    Saved,
+    Failed(String),
+    /// There is no file at this place, or it may be replaced.
+    Free(Place),
+    /// A file exists there.
+    Taken(Place),
+    /// Writing there is refused.
+    Refused(Place, Refusal),
+}
+
+/// Exports in progress.
+#[derive(Default)]
+pub struct Exports {
+    done: Option<(mpsc::Sender<Done>, mpsc::Receiver<Done>)>,
+    open: usize,
+}
+
+impl Exports {
+    pub fn is_busy(&self) -> bool {
+        self.open > 0
+    }
+
+    pub fn start(&mut self, ctx: &egui::Context, work: impl FnOnce() -> Done + Send + 'static) {
+        let (send, _) = self.done.get_or_insert_with(mpsc::channel);
+        let (send, ctx) = (send.clone(), ctx.clone());
+        self.open += 1;
+        rayon::spawn(move || {
+            let work = std::panic::AssertUnwindSafe(work);
+            let done = std::panic::catch_unwind(work).unwrap_or_else(|_| Done::Failed("The export broke down".to_owned()));
+            let _ = send.send(done); // the window may be gone
+            ctx.request_repaint();
+        });
+    }
+
+    pub fn take(&mut self) -> Option<Done> {
+        let done = self.done.as_ref()?.1.try_recv().ok()?;
+        self.open -= 1;
+        Some(done)
+    }
+}
+
+/// Writes a file; if that fails, the old one stays complete.
+pub fn save(file: &Path, existing: Existing, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    paths::write(file, existing, |draft| {
+        let mut out = BufWriter::new(draft);
+        write(&mut out)?;
+        out.flush()
+    })
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests say what they expect by unwrapping it")]
 mod tests {
     use super::*;
 
@@ -74,5 +131,18 @@ mod tests {
         assert_eq!(place("/a/rules.toml", false), ("rules.toml".to_owned(), Existing::GivesWay));
         assert_eq!(place("/a/rules", false), ("rules.toml".to_owned(), Existing::Stays), "another name");
         assert_eq!(place("/a/rules.toml", true), ("rules.toml".to_owned(), Existing::Stays));
+    }
+
+    #[test]
+    fn what_cannot_be_written_leaves_the_old_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("table.csv");
+        let written = |out: &mut dyn Write| out.write_all(b"1,2");
+        save(&file, Existing::Stays, written).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "1,2");
+        assert!(save(&folder.path().join("none/table.csv"), Existing::Stays, written).is_err());
+        assert!(save(&file, Existing::GivesWay, |_| Err(io::Error::other("no"))).is_err());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "1,2");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no draft is left");
     }
 }

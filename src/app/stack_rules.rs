@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::aside::Aside;
-use super::document::Document;
 use crate::stack_rules::{FoldRule, StackRules, TagRule, WrittenOrigins};
 
 /// A change of the rules.
@@ -155,15 +154,6 @@ impl RuleBook {
 fn step(now: &mut Arc<StackRules>, from: &mut Vec<Arc<StackRules>>, to: &mut Vec<Arc<StackRules>>) -> Option<()> {
     to.push(std::mem::replace(now, from.pop()?));
     Some(())
-}
-
-impl Document {
-    /// Applies these rules from now on.
-    pub(super) fn set_rules(&mut self, rules: &Arc<StackRules>) {
-        self.names.iter_mut().for_each(|names| names.set_rules(rules));
-        self.beside.opened_mut().into_iter().for_each(|opened| opened.set_rules(rules));
-        self.show_names();
-    }
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use eframe::egui;
 
-use super::beside::short_name;
 use super::document::Document;
 use super::jobs::{LoadJob, Queries, drop_aside};
 use super::offer::Offer;
 use super::workspace::Workspace;
+use crate::app::state::inputs::short_name;
 use crate::load::Input;
 
 /// The open traces, in the order of their tabs.

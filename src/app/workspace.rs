@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::commands::DocCommand;
 use super::document::{Document, ViewSummary};
 use super::graph::Split;
-use super::jobs::{Answer, Part, Query};
+use super::jobs::{Answer, Part, Request};
 use super::settings::Settings;
 use super::state::ids::{Tab, ViewId};
 use super::views::{Pane, Views};
@@ -77,11 +77,11 @@ impl Workspace {
         self.summarize();
     }
 
-    /// The query for the present state; `None` if it has been asked already.
-    pub fn next_query(&mut self) -> Option<Query> {
+    /// The request for the present state; `None` if it has been asked already.
+    pub fn next_request(&mut self) -> Option<Request> {
         self.summarize();
         let asks = self.document.needs_query().then(|| self.views.ask(&self.document.views_in_sight(), &self.document))?;
-        self.document.next_query(asks)
+        self.document.next_request(asks)
     }
 
     /// Stores a worker's answer where it belongs.

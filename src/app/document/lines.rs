@@ -10,8 +10,8 @@ use crate::model::HeapId;
 
 impl Document {
     /// The kind of lines that the graph has.
-    pub fn graph_split(&self) -> &Split {
-        &self.views.split
+    pub fn graph_split(&self) -> Split {
+        self.views.split
     }
 
     /// The arrangement of the lines.

@@ -6,10 +6,12 @@ use std::sync::mpsc::Sender;
 
 use eframe::egui;
 
+use super::ask::Request;
+use super::ground::Ground;
 use super::happenings;
 use super::kept::{GraphKey, Kept};
 use super::lines::{Grouped, Lines};
-use super::{Answer, Ground, Part, Query};
+use super::query::{Answer, Part, Query};
 use crate::app::answers::{LayerOf, Lives, Overview};
 use crate::app::graph::{GraphLine, LineOf};
 use crate::model::{HeapId, SiteId};
@@ -26,7 +28,7 @@ const UNMATCHED_GROUPS: usize = 32;
 const OVERVIEW_BINS: usize = 240;
 
 pub(super) fn answer(
-    query: &Query,
+    Request { query, asks }: &Request,
     cancel: &Cancel,
     kept: &mut Kept,
     send: &Sender<Answer>,
@@ -39,7 +41,7 @@ pub(super) fn answer(
         ctx.request_repaint();
     };
     let mut ground = Ground::new(query, kept, cancel)?;
-    for ask in &query.asks {
+    for ask in asks {
         ask.answer(&mut ground, &mut |answer| tell(Part::View(ask.view(), answer)))?;
     }
     sources(query, &mut ground, &tell)?;
@@ -53,7 +55,7 @@ pub(super) fn answer(
         return Ok(()); // the costly parts would be stale at once
     }
     tell(Part::Lives(query.highlight.as_ref().map(|path| lives(query, path, &ground)).transpose()?));
-    for ask in &query.asks {
+    for ask in asks {
         ask.complete(&mut ground, &mut |answer| tell(Part::View(ask.view(), answer)))?;
     }
     Ok(())

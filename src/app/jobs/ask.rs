@@ -1,13 +1,9 @@
 //! Requests of views on their way to a worker, and their answers: jobs carry both without knowing their types.
 
-use std::any::Any;
-
-use super::Ground;
+use super::ground::Ground;
+use super::query::{AnyAnswer, Query};
 use crate::app::state::ids::ViewId;
 use crate::query::Cancelled;
-
-/// An answer of a view's own type.
-pub type AnyAnswer = Box<dyn Any + Send>;
 
 /// A request of a view, on its way to a worker.
 pub trait Ask: Send {
@@ -17,4 +13,11 @@ pub trait Ask: Send {
     fn answer(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
     /// Adds what takes longer, after the graph (`views::View::complete`).
     fn complete(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
+}
+
+/// All that the window asks for one state.
+pub struct Request {
+    pub query: Query,
+    /// Requests of the visible views.
+    pub asks: Vec<Box<dyn Ask>>,
 }

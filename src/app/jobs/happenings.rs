@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::kept::Rows;
 use super::{Ground, Part, Query};
 use crate::app::graph::{GraphLine, LineOf};
-use crate::app::happenings::{Asked, FramesOf, FramesShown, Happened, Happening, ProcessorsShown};
+use crate::app::happenings::{Asked, FramesOf, FramesShown, Happened, ProcessorsShown};
+use crate::app::state::overlay::Happening;
 use crate::model::{PresentLane, ProcessId};
 use crate::query::{
     Cancelled, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, frame_bars, frame_sums, mark_spots, process_samples,

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::list::{self, List, ListColumn, Value, widest};
 use crate::app::attach::{Attach, Form, StopField, Way};
 use crate::app::commands::{Command, Commands, RecordCommand};
 use crate::app::context::PanelContext;
+use crate::app::widgets::list::{self, List, ListColumn, Value, widest};
 use crate::capture::{MAX_CONDITIONS, Measure, Program, Ring};
 use crate::format;
 

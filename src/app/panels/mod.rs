@@ -4,18 +4,11 @@
 mod accepted;
 mod apart;
 mod attach;
-mod brush;
 mod chips;
-pub mod columns;
 mod counters;
-pub mod frames;
 mod help;
-pub mod icons;
 mod keys;
 mod leftovers;
-pub mod line;
-pub mod list;
-pub mod losses;
 mod menu;
 mod offer;
 pub mod overview;

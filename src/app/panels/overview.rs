@@ -1,17 +1,18 @@
 //! The strip above the graph: the whole trace in small, with the view as a window. A drag makes a new
 //! view, a click moves the view there.
 
-use eframe::egui::{self, Color32, Pos2, Rect, Sense, Shape, Stroke, Ui};
+use eframe::egui::{self, Color32, Pos2, Rect, Sense, Stroke, Ui};
 
-use super::brush::brush;
 use super::timeline;
-use super::{line, losses};
 use crate::app::commands::DocCommand;
 use crate::app::context::PanelContext;
 use crate::app::document::Document;
 use crate::app::graph::{Arrangement, LineOf};
 use crate::app::lanes::Lane;
 use crate::app::theme;
+use crate::app::widgets::brush::brush;
+use crate::app::widgets::line::{small_line, x_in};
+use crate::app::widgets::losses;
 use crate::format;
 use crate::model::HeapId;
 use crate::query::Series;
@@ -124,22 +125,4 @@ fn lines<'a>(document: &'a Document, visuals: &egui::Visuals) -> Vec<(&'a Series
     };
     let color = |of: &LineOf| theme::line(document.color_of(of), visuals);
     all.into_iter().filter_map(|(line, of)| Some((line?, color(&of)))).collect()
-}
-
-/// The position of a moment of `span` across `rect`.
-pub fn x_in(rect: Rect, span: Interval, t: Ticks) -> f32 {
-    let part = (t.0.saturating_sub(span.from.0)) as f64 / (span.len().max(1)) as f64;
-    rect.left() + rect.width() * part as f32
-}
-
-/// A line over the whole trace that fills `rect`, with `peak` at its top. It has at most a few corners
-/// per point of width: more would not be visible.
-pub fn small_line(line: &Series, rect: Rect, span: Interval, peak: u64, color: Color32) -> Shape {
-    line::stroke(small_corners(line, rect, span, peak), 1.0, color)
-}
-
-/// The corners of a small line.
-pub fn small_corners(line: &Series, rect: Rect, span: Interval, peak: u64) -> Vec<Pos2> {
-    let y = |value: u64| rect.bottom() - rect.height() * (value as f32 / peak.max(1) as f32);
-    line::visible(line.points.iter().map(|(t, value)| Pos2::new(x_in(rect, span, *t), y(*value))))
 }

@@ -6,9 +6,10 @@ use eframe::egui::{self, Ui};
 use crate::app::commands::{Command, Setting};
 use crate::app::context::PanelContext;
 use crate::app::document::Document;
-use crate::app::providers::{Providers, is_chosen, why_not_again, with_choice, without_events};
+use crate::app::providers::{Providers, is_chosen, with_choice, without_events};
 use crate::events::{MarkProviders, ProviderSeen};
 use crate::format;
+use crate::load::Input;
 
 /// Number of providers that are listed; others can be typed.
 const MOST: usize = 200;
@@ -141,4 +142,13 @@ fn status(document: &Document, is_loading: bool, words: &[String], ui: &mut Ui) 
         None if is_loading => ui.weak("The trace is being loaded again\u{2026}"),
         None => ui.weak("The trace was loaded with another choice: it holds when it is opened again."),
     };
+}
+
+/// Why a document cannot be loaded again now.
+fn why_not_again(document: &Document, is_loading: bool) -> Option<&'static str> {
+    if document.inputs.iter().any(Input::is_recording) {
+        return Some("This trace is still being recorded: the choice holds for traces that are opened from now on.");
+    }
+    let is_growing = !document.is_settled() && !is_loading;
+    is_growing.then_some("The trace is still growing: the choice holds for traces that are opened from now on.")
 }

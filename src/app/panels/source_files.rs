@@ -1,81 +1,13 @@
 //! Source files: the text around a line, the editor that opens them, and the local folders for those of build machines.
 
-use eframe::egui::{self, RichText, TextEdit, Ui};
+use eframe::egui::{self, TextEdit, Ui};
 
-use crate::app::commands::{Command, Commands};
+use crate::app::commands::Command;
 use crate::app::context::PanelContext;
-use crate::app::source_files::Unread;
-use crate::app::views::Around;
-use crate::editor::{Editor, Excerpt, FolderMap, SourceSettings};
-use crate::query::{Recorded, SourceLine};
+use crate::editor::{Editor, FolderMap, SourceSettings};
 
 /// Width of a folder's path in points.
 const FOLDER: f32 = 230.0;
-
-/// Hint of a source line that can be clicked.
-const OPEN: &str = "Open in the editor; View, Source files\u{2026} says in which";
-
-/// Hint of the button that fetches a source file.
-const FETCH: &str =
-    "From now on this server is asked for source files: it learns which ones. View, Source files\u{2026} takes that back";
-
-/// An entry of a frame's menu that opens its source line, if that is known.
-pub fn offer(ui: &mut Ui, frame: &Recorded<'_>, level: u16, commands: &mut Commands) {
-    if let Some(line) = SourceLine::of(frame, level) {
-        offer_line(ui, &line, commands);
-    }
-}
-
-/// An entry of a menu that opens a source line.
-pub fn offer_line(ui: &mut Ui, line: &SourceLine, commands: &mut Commands) {
-    if ui.button(format!("Open {}", line.short())).on_hover_text(OPEN).clicked() {
-        commands.push(Command::OpenSource(line.clone()));
-    }
-}
-
-/// Makes a label open its source line when it is clicked.
-pub fn on_click(label: egui::Response, line: Option<&SourceLine>, commands: &mut Commands) {
-    let Some(line) = line else { return };
-    if label.on_hover_text(OPEN).on_hover_cursor(egui::CursorIcon::PointingHand).clicked() {
-        commands.push(Command::OpenSource(line.clone()));
-    }
-}
-
-/// The text around a line in its file, if that is found, with `margin` beside each line. A click on a line opens it.
-pub fn excerpt(ui: &mut Ui, line: Option<&SourceLine>, margin: impl Fn(&SourceLine) -> String, around: &mut Around<'_>) {
-    let Some(line) = line else { return };
-    let Some(read) = around.sources.text(line) else {
-        around.commands.push(Command::ReadSource(line.clone()));
-        return;
-    };
-    ui.weak(line.short());
-    let Excerpt { first, lines } = match read {
-        Ok(excerpt) => excerpt,
-        Err(Unread { reason, server }) => {
-            ui.add(egui::Label::new(RichText::new(reason).weak()).wrap());
-            if let Some(server) = server
-                && ui.button(format!("Fetch from {server}")).on_hover_text(FETCH).clicked()
-            {
-                let mut sources = around.settings.sources.clone();
-                sources.servers.push(server.clone());
-                around.commands.push(Command::ChangeSources(sources));
-            }
-            return;
-        }
-    };
-    let digits = (*first as usize + lines.len()).to_string().len();
-    for (number, text) in (*first..).zip(lines) {
-        let is_it = number == line.line;
-        let beside = margin(&SourceLine { file: line.file.clone(), line: number });
-        let shown = RichText::new(format!("{beside:>11} {number:>digits$}  {text}")).monospace().size(12.0);
-        let shown = if is_it { shown.strong().background_color(ui.visuals().selection.bg_fill) } else { shown.weak() };
-        let label = ui.add(egui::Label::new(shown).extend().sense(egui::Sense::click()));
-        if is_it {
-            on_click(label, Some(line), around.commands);
-        }
-    }
-    ui.separator();
-}
 
 pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
     let PanelContext { source_files, settings, commands, .. } = context;

@@ -7,10 +7,7 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Ui, vec2};
 
-use super::columns::number_color;
-use super::icons::{eye, short_text};
-use super::overview::small_line;
-use super::{counters, list, timeline};
+use super::{counters, timeline};
 use crate::app::answers::{LayerOf, SourceNumbers};
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::context::PanelContext;
@@ -19,6 +16,10 @@ use crate::app::document::{Document, source_of};
 use crate::app::filters::{Chip, Predicate};
 use crate::app::graph::LineOf;
 use crate::app::theme;
+use crate::app::widgets::columns::number_color;
+use crate::app::widgets::icons::{eye, short_text};
+use crate::app::widgets::line::small_line;
+use crate::app::widgets::list;
 use crate::format;
 use crate::model::ProcessId;
 use crate::query::{BEFORE_UNKNOWN, Earlier, Key, Path, Series, layer_label};

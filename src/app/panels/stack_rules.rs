@@ -22,22 +22,6 @@ const NAME: f32 = 150.0;
 /// Maximum height of a list of rules in points.
 const LIST: f32 = 160.0;
 
-/// The menu entries for the frames of a function, by its printed name.
-pub fn offer(ui: &mut Ui, function: &str, commands: &mut Commands) {
-    if !function.contains('!') {
-        return; // without a module there is no pattern for it
-    }
-    let frame = || StackRules::pattern_of(function);
-    let hint = "Leave such frames out of all stacks: what they hold is their caller's";
-    if ui.button("Fold away").on_hover_text(hint).clicked() {
-        commands.push(Command::ChangeRules(RulesChange::Fold(frame())));
-    }
-    let hint = "Give all stacks that have it a name, to group and to filter by";
-    if ui.button("Name these stacks\u{2026}").on_hover_text(hint).clicked() {
-        commands.push(Command::NameStacks(Some(TagRule::new(frame(), ""))));
-    }
-}
-
 /// A button with the number of rules, among the filters.
 pub fn button(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
     if rules.is_empty() {

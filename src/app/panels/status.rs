@@ -2,12 +2,13 @@
 
 use eframe::egui;
 
-use super::{losses, player};
+use super::player;
 use crate::app::commands::{Command, DocCommand, LoadCommand};
 use crate::app::context::PanelContext;
 use crate::app::digest::LayerSum;
 use crate::app::document::Document;
 use crate::app::state::ids::Tab;
+use crate::app::widgets::losses;
 use crate::format;
 use crate::model::CutReason;
 use crate::query::{doubts, is_doubt, layer_label};

@@ -3,11 +3,11 @@
 
 use eframe::egui::{self, Ui};
 
-use super::list::{self, List, ListColumn, Name, Style, Value, widest};
 use super::symbol_sources;
 use crate::app::commands::{Command, Commands};
 use crate::app::context::PanelContext;
 use crate::app::names::{ModuleChange, Names};
+use crate::app::widgets::list::{self, List, ListColumn, Name, Style, Value, widest};
 use crate::format;
 use crate::model::Trace;
 use crate::symbols::{Download, ModuleReport, ModuleState};

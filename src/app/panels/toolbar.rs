@@ -5,13 +5,13 @@ use eframe::egui;
 use crate::app::commands::keys::{self, hint};
 use crate::app::commands::{Command, Commands, DocCommand, Setting};
 use crate::app::context::PanelContext;
-use crate::app::export::{Export, Format};
 use crate::app::graph::Arrangement;
-use crate::app::panels::icons::{Icon, icon_button};
 use crate::app::panels::{chips, stack_rules};
 use crate::app::state::ids::Tab;
 use crate::app::state::ids::ViewId;
+use crate::app::table::{Export, Format};
 use crate::app::views::Pane;
+use crate::app::widgets::icons::{Icon, icon_button};
 use crate::format;
 
 pub fn tools(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {

@@ -2,9 +2,10 @@
 
 use eframe::egui;
 
-use super::{losses, providers, unmatched};
+use super::{providers, unmatched};
 use crate::app::context::PanelContext;
 use crate::app::document::Document;
+use crate::app::widgets::losses;
 use crate::format;
 use crate::model::Trace;
 

@@ -1,10 +1,11 @@
 //! Files of several captures that were opened together: each is opened in a tab of its own.
 
 use super::HighwaterApp;
-use crate::app::apart::{Offered, Part, Told};
-use crate::app::beside::short_name;
+use crate::app::apart::{Part, Told};
 use crate::app::commands::Command;
+use crate::app::context::Offered;
 use crate::app::player::Pace;
+use crate::app::state::inputs::short_name;
 use eframe::egui;
 
 impl HighwaterApp {

@@ -2,7 +2,7 @@
 
 use super::HighwaterApp;
 use super::loading::PROGRESS;
-use crate::app::beside::{Beside, Opened, short_name};
+use crate::app::beside::{Beside, Opened};
 use crate::app::commands::DocCommand;
 use crate::app::failure::Failure;
 use crate::app::jobs::{LoadEvent, LoadJob, drop_aside};
@@ -10,6 +10,7 @@ use crate::app::names::{Names, Search};
 use crate::app::player::Pace;
 use crate::app::state::ids::Tab;
 use crate::app::state::ids::ViewId;
+use crate::app::state::inputs::short_name;
 use crate::format;
 use crate::load::Input;
 use eframe::egui;

@@ -8,13 +8,13 @@ use super::HighwaterApp;
 use crate::app::commands::{Command, LoadCommand, RecordCommand, Setting, keys};
 use crate::app::dialogs::{self, Purpose, TypedPath};
 use crate::app::document::Document;
-use crate::app::export::{Export, Format};
 use crate::app::failure::Failure;
 use crate::app::jobs::LoadJob;
 use crate::app::names::ModuleChange;
 use crate::app::player::Pace;
 use crate::app::recording::RecordJob;
 use crate::app::state::ids::Tab;
+use crate::app::table::{Export, Format};
 use crate::app::{panels, picture};
 use crate::load::Input;
 

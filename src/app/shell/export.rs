@@ -1,9 +1,10 @@
 //! Writing tables and pictures for the user, on a worker.
 
 use super::HighwaterApp;
-use crate::app::export::{Done, Export, Format, Sheet, save, write};
 use crate::app::failure::Failure;
 use crate::app::picture::Picture;
+use crate::app::saving::{Done, save};
+use crate::app::table::{Export, Format, Sheet, write};
 use crate::paths::Existing;
 use eframe::egui;
 use std::io::{self, Write};

@@ -28,7 +28,7 @@ use crate::app::commands::{Command, Commands, keys, table};
 use crate::app::context::{Drawn, PanelContext};
 use crate::app::dialogs::{Chosen, FileDialog, Purpose, TypedPath};
 use crate::app::document::Document;
-use crate::app::export::Exports;
+
 use crate::app::failure::Failure;
 use crate::app::fonts::SystemFonts;
 use crate::app::jobs::JobId;
@@ -39,7 +39,7 @@ use crate::app::names::{Given, Names, Search};
 use crate::app::player::Pace;
 use crate::app::recent::Recents;
 use crate::app::recording::RecordJob;
-use crate::app::saving::Place;
+use crate::app::saving::{Exports, Place};
 use crate::app::settings::Settings;
 use crate::app::source_files::SourceFiles;
 use crate::app::stack_rules::RuleBook;
@@ -352,10 +352,10 @@ impl HighwaterApp {
                 }
                 workspace.take_answer(answer);
             }
-            if let Some(query) = workspace.next_query() {
+            if let Some(request) = workspace.next_request() {
                 // Answers about a growing trace are stale once it is complete.
-                let urgent = workspace.document.user_acted() || !query.growing;
-                queries.submit(query, urgent);
+                let urgent = workspace.document.user_acted() || !request.query.growing;
+                queries.submit(request, urgent);
             }
         }
         self.picture_recent();

@@ -5,12 +5,12 @@ use std::sync::{Arc, Weak};
 
 use eframe::egui::{self, Align2, FontId, Rect, Sense, Stroke, Ui, vec2};
 
-use super::Around;
 use super::histograms::{BucketKind, Measure, Scale, histogram_chart};
+use super::view::Around;
 use crate::app::jobs::Ground;
-use crate::app::panels::line;
-use crate::app::panels::overview::small_corners;
 use crate::app::theme;
+use crate::app::widgets::line;
+use crate::app::widgets::line::small_corners;
 use crate::format;
 use crate::model::{NodeId, Trace};
 use crate::query::{CallLines, Cancelled, Details, Filter, Numbers, Path, Series, SourceLine, details, layer_of};

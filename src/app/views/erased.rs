@@ -4,13 +4,25 @@ use std::sync::Arc;
 
 use eframe::egui::Ui;
 
-use super::{
-    Around, Compare, Findings, Flame, Frames, FreedBy, FunctionTrees, Generations, Histograms, Marks, Pane, Processors, Rows,
-    Stacks, Types, View, ViewId,
-};
+use super::compare::Compare;
+use super::findings::Findings;
+use super::flame::Flame;
+use super::frames::Frames;
+use super::functions::FreedBy;
+use super::functions::FunctionTrees;
+use super::generations::Generations;
+use super::histograms::Histograms;
+use super::marks::Marks;
+use super::pane::Pane;
+use super::processors::Processors;
+use super::rows::Rows;
+use super::stacks::Stacks;
+use super::types::Types;
+use super::view::{Around, View};
 use crate::app::document::Document;
 use crate::app::filters::Filters;
 use crate::app::jobs::{AnyAnswer, Ask, Ground};
+use crate::app::state::ids::ViewId;
 use crate::limits::Baseline;
 use crate::model::Trace;
 use crate::query::{Cancelled, Finding, KeyMap, Path};

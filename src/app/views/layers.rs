@@ -2,9 +2,9 @@
 
 use eframe::egui::{self, Ui};
 
-use super::Around;
+use super::view::Around;
 use crate::app::document::Document;
-use crate::query::{Key, layer_label};
+use crate::query::layer_label;
 use crate::units::Layer;
 
 /// The user's choice of a layer; without one, the layer follows from the filter and the data.
@@ -14,14 +14,14 @@ pub struct LayerChoice(Option<Layer>);
 impl LayerChoice {
     /// The layer: that of the filter if it has one, else the chosen one, else the one with the largest change.
     pub fn of(self, document: &Document) -> Layer {
-        let filtered = filtered(document);
+        let filtered = document.layer_of_filter();
         let largest = || document.digest.leading_layer().map(|sum| sum.layer);
         filtered.or(self.0).or_else(largest).unwrap_or(Layer::Heap)
     }
 
     /// The layer of the filter, else the chosen one; `None` if there is neither.
     pub fn chosen(self, document: &Document) -> Option<Layer> {
-        filtered(document).or(self.0)
+        document.layer_of_filter().or(self.0)
     }
 
     /// Chooses a layer, so that it stays the same when the largest change moves to another one.
@@ -37,7 +37,7 @@ impl LayerChoice {
     /// Draws the choice like [`Self::show`]; `unless_chosen` is the layer that is shown while none is chosen.
     pub fn show_as(&mut self, around: &mut Around<'_>, ui: &mut Ui, unless_chosen: Option<Layer>) {
         let now = self.chosen(around.document).or(unless_chosen).unwrap_or_else(|| self.of(around.document));
-        if filtered(around.document).is_some() || around.document.digest.layers.len() < 2 {
+        if around.document.layer_of_filter().is_some() || around.document.digest.layers.len() < 2 {
             ui.weak(layer_label(now));
             return;
         }
@@ -52,13 +52,4 @@ impl LayerChoice {
             }
         });
     }
-}
-
-/// The layer to which the nodes in the filter belong: that of the first node with a layer or heap in its path.
-pub fn filtered(document: &Document) -> Option<Layer> {
-    document.filters().under().any.iter().flat_map(|path| path.iter()).find_map(|key| match *key {
-        Key::Layer(layer) => Some(layer),
-        Key::Heap(heap) => Some(document.trace.heap(heap).layer),
-        _ => None,
-    })
 }

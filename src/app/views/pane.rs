@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use eframe::egui::{Context, Ui};
 
-use super::Around;
+use super::view::Around;
 use crate::app::document::Document;
-use crate::app::export::Sheet;
 use crate::app::filters::Filters;
 use crate::app::graph::Split;
+use crate::app::table::Sheet;
 use crate::limits::Baseline;
 use crate::model::Trace;
 use crate::query::{Finding, KeyMap, Path};

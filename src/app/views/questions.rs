@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Ui};
 
-use super::Around;
+use super::view::Around;
 use crate::app::commands::DocCommand;
 use crate::app::document::Document;
 use crate::app::filters::{Chip, Predicate};

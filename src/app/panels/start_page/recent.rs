@@ -4,10 +4,10 @@ use eframe::egui::{self, CornerRadius, FontId, Rect, RichText, Sense, Ui, Widget
 
 use crate::app::commands::Command;
 use crate::app::context::PanelContext;
-use crate::app::panels::icons::shortened;
-use crate::app::panels::line as shape;
 use crate::app::recent::{Picture, RecentTrace};
 use crate::app::theme;
+use crate::app::widgets::icons::shortened;
+use crate::app::widgets::line as shape;
 use crate::format;
 
 const HEIGHT: f32 = 54.0;

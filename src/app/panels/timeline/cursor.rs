@@ -3,12 +3,14 @@
 
 use eframe::egui::{self, Pos2, Response, Stroke, Ui};
 
-use super::{Canvas, happenings, lanes, names};
+use super::canvas::Canvas;
+use super::{happenings, lanes, names};
 use crate::app::document::Document;
 use crate::app::graph::LineOf;
-use crate::app::panels::{counters, losses};
+use crate::app::panels::counters;
 use crate::app::picture::{self, Subject};
 use crate::app::theme;
+use crate::app::widgets::losses;
 use crate::format;
 use crate::units::Ticks;
 

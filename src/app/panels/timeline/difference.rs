@@ -2,7 +2,8 @@
 
 use eframe::egui::{self, Align2, FontId, Pos2, Stroke, Ui};
 
-use super::{Canvas, line_name};
+use super::canvas::Canvas;
+use super::names::line_name;
 use crate::app::document::Document;
 use crate::app::theme;
 use crate::format;

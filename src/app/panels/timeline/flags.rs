@@ -6,22 +6,22 @@
 
 use eframe::egui::{self, Align2, FontId, Pos2, Rect, Response, Sense, Stroke, Ui, vec2};
 
-use super::{Canvas, MARKS, wheel};
+use super::canvas::{Canvas, MARKS, STRIP};
+use super::wheel;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::{Document, lasting};
 use crate::app::graph::LineOf;
-use crate::app::happenings::Happening;
-use crate::app::panels::icons::shortened;
 use crate::app::state::ids::ViewId;
-use crate::app::state::ids::{MOST_MARKS, Stop, Tab};
+use crate::app::state::ids::{Stop, Tab};
+use crate::app::state::overlay::Happening;
 use crate::app::theme;
+use crate::app::widgets::icons::shortened;
+use crate::app::widgets::mark_menu::{edges, one_mark};
 use crate::format;
 use crate::model::Mark;
 use crate::query::MarkSpot;
 use crate::units::{Interval, Ticks};
 
-/// Height of the strip in points.
-pub const STRIP: f32 = 19.0;
 /// Minimum room in points for a text, including the gap to the next.
 const ROOM: f32 = 34.0;
 /// Ticks closer together than this are merged.
@@ -241,32 +241,6 @@ fn menu(document: &Document, mark: &Mark, place: usize, (count, all): (usize, In
         if are_all { "Marks in sight as edges of generations" } else { "The first marks in sight as edges of generations" };
     item(ui, text, DocCommand::MarkAll(edges));
     item(ui, "List the marks", DocCommand::ShowTab(Tab::View(ViewId::Marks)));
-}
-
-/// The actions for one mark, wherever it is shown.
-pub fn one_mark(document: &Document, mark: &Mark, place: usize) -> Vec<(&'static str, DocCommand)> {
-    let marks = &document.trace.activity.marks.list;
-    let next = marks.get(marks.partition_point(|other| other.at <= mark.at)).map_or(document.trace.span.to, |next| next.at);
-    let to_next = Interval { from: mark.at, to: next };
-    let mut all = vec![match lasting(mark) {
-        Some(_) => ("Select it", DocCommand::StepTo(Stop::Mark(place))),
-        None => ("Put the cursor there", DocCommand::StepTo(Stop::Mark(place))),
-    }];
-    all.extend(lasting(mark).map(|during| ("Zoom to it", DocCommand::ZoomInto(during))));
-    all.extend([
-        ("Select to the next mark", DocCommand::Select(Some(to_next))),
-        ("Zoom from this mark to the next", DocCommand::ZoomInto(to_next)),
-        ("Set a pin here", DocCommand::Pin(mark.at)),
-        ("Begin or end a generation here", DocCommand::Mark(Some(mark.at))),
-    ]);
-    all
-}
-
-/// The moments of the trace's marks in an interval, up to the maximum number of edges, and whether these are all.
-pub fn edges(document: &Document, interval: Interval) -> (Vec<Ticks>, bool) {
-    let mut marks = document.trace.activity.marks.during(interval).map(|mark| mark.at);
-    let edges: Vec<Ticks> = marks.by_ref().take(MOST_MARKS).collect();
-    (edges, marks.next().is_none())
 }
 
 /// The mark to which an edge at this position snaps.

@@ -5,13 +5,15 @@
 
 use eframe::egui::{Color32, Mesh, Painter, Pos2, Rect, Shape, Ui, Visuals};
 
-use super::Canvas;
-use super::lanes::{Row, Told};
+use super::canvas::Canvas;
+use super::canvas::Told;
+use super::lanes::Row;
 use crate::app::document::Document;
 use crate::app::graph::{GraphLine, LineOf};
-use crate::app::happenings::{FramesShown, Happening, ProcessorsShown, percent_of_processor};
-use crate::app::panels::line;
+use crate::app::happenings::{FramesShown, ProcessorsShown, percent_of_processor};
+use crate::app::state::overlay::Happening;
 use crate::app::theme;
+use crate::app::widgets::line;
 use crate::format;
 use crate::model::ProcessId;
 use crate::query::{FrameBar, frame_name, layer_label};

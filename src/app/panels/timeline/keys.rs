@@ -2,7 +2,8 @@
 
 use eframe::egui::{Context, EventFilter, Id, Key, Modifiers, Response, Ui};
 
-use super::{Canvas, cursor, wheel};
+use super::canvas::Canvas;
+use super::{cursor, wheel};
 use crate::app::commands::{Commands, DocCommand, keys};
 use crate::app::state::ids::Stop;
 use crate::units::{Interval, Ticks};

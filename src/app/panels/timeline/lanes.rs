@@ -7,17 +7,18 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Ui, vec2};
 
-use super::{Canvas, Drawn, axes, happenings, names};
+use super::canvas::{Canvas, Drawn, Told};
+use super::{axes, happenings, names};
 use crate::app::answers::LayerOf;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::{Document, Split};
 use crate::app::filters::{Chip, Predicate};
-use crate::app::graph::{GraphLine, LineOf};
-use crate::app::happenings::Happening;
+use crate::app::graph::{Arrangement, GraphLine, LineOf};
 use crate::app::lanes::{Lane, Parts};
-use crate::app::panels::icons::shortened;
-use crate::app::panels::{line, list};
+use crate::app::state::overlay::Happening;
 use crate::app::theme;
+use crate::app::widgets::icons::shortened;
+use crate::app::widgets::{line, list};
 use crate::format;
 use crate::query::TypeKey;
 use crate::units::{Interval, Ticks};
@@ -56,7 +57,7 @@ pub struct Row {
 impl Lanes {
     /// The lanes of a document; `None` if all lines share one scale.
     pub fn of(document: &Document) -> Option<Self> {
-        if !super::has_lanes(document) {
+        if !has_lanes(document) {
             return None;
         }
         let lines = document.answers.graph.iter().flat_map(|graph| &graph.lines).map(|line| &line.of);
@@ -163,20 +164,6 @@ struct Shown<'a> {
     rect: Rect,
     clip: Rect,
     cursor: Option<Ticks>,
-}
-
-/// The contents of a lane's heading, besides its name.
-#[derive(Default)]
-pub struct Told {
-    pub color: Color32,
-    /// Its value at the cursor, or in the view.
-    pub value: Option<String>,
-    /// More about the value, as a tooltip of the heading.
-    pub hint: String,
-    /// A number on its scale, with its position.
-    pub scale: Option<(f32, String)>,
-    /// The time of its peak.
-    pub peak_at: Option<Ticks>,
 }
 
 impl Shown<'_> {
@@ -407,4 +394,9 @@ impl Drawn<'_> {
     fn value_at(&self, at: Ticks) -> Option<u64> {
         self.line.is_known_at(at).then(|| self.line.value_at(at))
     }
+}
+
+/// Whether each line has its own scale.
+fn has_lanes(document: &Document) -> bool {
+    document.arrangement() == Arrangement::Lanes && !matches!(document.graph_split(), Split::Stack(_))
 }

@@ -3,8 +3,8 @@
 
 use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Shape, Stroke, Ui, vec2};
 
+use super::canvas::{Canvas, MARKS};
 use super::lanes::Row;
-use super::{Canvas, MARKS};
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::graph::LineOf;
 use crate::app::theme;

@@ -2,7 +2,7 @@
 
 use eframe::egui::{self, Ui};
 
-use super::Canvas;
+use super::canvas::Canvas;
 use crate::app::commands::{Command, Commands, DocCommand, Setting};
 use crate::app::graph::Arrangement;
 use crate::app::picture::{PictureFormat, Subject, Wish};

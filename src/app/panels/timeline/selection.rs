@@ -3,13 +3,14 @@
 
 use eframe::egui::{self, Align2, CursorIcon, PointerButton, Pos2, Rect, Response, Sense, Stroke, Ui, vec2};
 
-use super::{Canvas, flags};
+use super::canvas::Canvas;
+use super::flags;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::digest::LayerSum;
 use crate::app::document::Document;
 use crate::app::happenings::centered;
-use crate::app::panels::columns::number_color;
 use crate::app::theme;
+use crate::app::widgets::columns::number_color;
 use crate::format;
 use crate::query::layer_label;
 use crate::units::{Interval, Ticks};

@@ -2,12 +2,14 @@
 
 use eframe::egui::{self, Align2, Color32, FontId, Painter, Pos2, Rect, Sense, Ui, vec2};
 
-use super::{Canvas, names};
+use super::canvas::Canvas;
+use super::names;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::graph::{GraphLine, LineOf, Split};
-use crate::app::panels::icons::short_text;
-use crate::app::panels::{counters, line};
+use crate::app::panels::counters;
 use crate::app::theme;
+use crate::app::widgets::icons::short_text;
+use crate::app::widgets::line;
 use crate::format;
 use crate::query::layer_label;
 use crate::units::Ticks;
@@ -66,7 +68,8 @@ struct Named {
 /// The legend: names of the lines, and their values at the cursor or at the end of the view.
 pub fn legend(canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut Ui, commands: &mut Commands) {
     let frame = canvas.frame();
-    let area = Rect::from_x_y_ranges(outer.left() + 4.0..=frame.left() - super::SCALE, frame.top() + 2.0..=frame.bottom());
+    let area =
+        Rect::from_x_y_ranges(outer.left() + 4.0..=frame.left() - super::canvas::SCALE, frame.top() + 2.0..=frame.bottom());
     if area.width() < 40.0 {
         return;
     }

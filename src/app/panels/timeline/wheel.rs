@@ -2,7 +2,7 @@
 
 use eframe::egui::Ui;
 
-use super::Canvas;
+use super::canvas::Canvas;
 use crate::app::commands::{Commands, DocCommand};
 use crate::units::{Interval, Ticks};
 

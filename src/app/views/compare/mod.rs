@@ -13,13 +13,14 @@ use eframe::egui::Ui;
 
 use super::flame::{Icicle, Measure, Unit, Way};
 use super::layers::LayerChoice;
-use super::{Around, Pane, View};
+use super::pane::Pane;
+use super::view::{Around, View};
 use crate::app::beside::{Opened, Ready};
 use crate::app::document::Document;
-use crate::app::export::Sheet;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
-use crate::app::panels::columns::Wholes;
 use crate::app::state::ids::ViewId;
+use crate::app::table::Sheet;
+use crate::app::widgets::columns::Wholes;
 use crate::query::{By, Cancelled, Compared, DiffSide, FlameWeights, Group, Mask, layer_label};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer};

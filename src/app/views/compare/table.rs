@@ -7,11 +7,11 @@ use eframe::egui::{RichText, Ui};
 
 use super::{Difference, Grouping};
 use crate::app::commands::{Command, DocCommand};
-use crate::app::export::Sheet;
 use crate::app::filters::Predicate;
-use crate::app::panels::columns::Wholes;
-use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
+use crate::app::table::Sheet;
 use crate::app::views::Around;
+use crate::app::widgets::columns::Wholes;
+use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
 use crate::format;
 use crate::model::{Heap, HeapId};
 use crate::query::{Compared, Group, TypeKey, layer_label};

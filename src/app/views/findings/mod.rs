@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use eframe::egui::Ui;
 
-use super::{Around, Pane, View};
+use super::pane::Pane;
+use super::view::{Around, View};
 use crate::app::document::Document;
 use crate::app::filters::Scope;
 use crate::app::jobs::Ground;

@@ -5,9 +5,9 @@ use eframe::egui::{self, Color32, CornerRadius, FontId, RichText, Sense, Ui, Vis
 use super::Findings;
 use crate::app::accepted::AcceptChange;
 use crate::app::commands::{Command, DocCommand};
-use crate::app::panels::source_files;
 use crate::app::theme;
 use crate::app::views::Around;
+use crate::app::widgets::source_lines;
 use crate::limits::Accepted;
 use crate::query::{Finding, FindingKind, headlines};
 
@@ -192,7 +192,7 @@ fn line(around: &mut Around<'_>, ui: &mut Ui, finding: &Finding) {
             accept(finding, around);
         }
         let text = egui::Label::new(RichText::new(&finding.text).strong()).truncate();
-        source_files::on_click(ui.add(text.sense(Sense::click())), finding.source.as_ref(), around.commands);
+        source_lines::on_click(ui.add(text.sense(Sense::click())), finding.source.as_ref(), around.commands);
     });
     ui.indent("finding", |ui| {
         let way: Vec<&str> = finding.stack.iter().rev().take(FRAMES).map(String::as_str).collect();

@@ -12,12 +12,13 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::layers::LayerChoice;
-use super::{Around, Pane, View};
+use super::pane::Pane;
+use super::view::{Around, View};
 use crate::app::document::Document;
-use crate::app::export::Sheet;
 use crate::app::happenings::FramesOf;
 use crate::app::jobs::{Ground, drop_aside};
 use crate::app::state::ids::ViewId;
+use crate::app::table::Sheet;
 use crate::model::Trace;
 use crate::query::{Cancelled, FrameLine, FrameTimes};
 use crate::units::Interval;

@@ -6,11 +6,11 @@ use eframe::egui::{self, Ui};
 
 use super::{Frames, Listed, Order, Sort, net};
 use crate::app::commands::{Command, DocCommand};
-use crate::app::export::{FlatTable, Sheet};
-use crate::app::happenings::Happening;
-use crate::app::panels::list::{self, List, ListColumn, Share, Value, widest};
 use crate::app::state::ids::Stop;
+use crate::app::state::overlay::Happening;
+use crate::app::table::{FlatTable, Sheet};
 use crate::app::views::Around;
+use crate::app::widgets::list::{self, List, ListColumn, Share, Value, widest};
 use crate::format;
 use crate::query::{frame_name, layer_label};
 use crate::units::Ticks;

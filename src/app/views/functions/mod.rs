@@ -22,11 +22,12 @@ use eframe::egui::Ui;
 
 use super::histograms::AnyBucket;
 use super::layers::LayerChoice;
-use super::{Around, Pane, View};
+use super::pane::Pane;
+use super::view::{Around, View};
 use crate::app::document::Document;
-use crate::app::export::Sheet;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
 use crate::app::state::ids::ViewId;
+use crate::app::table::Sheet;
 use crate::format;
 use crate::model::Trace;
 use crate::query::{

@@ -8,14 +8,14 @@ use super::tools::above_table;
 use super::{CallTable, CallTrees, Grouping, Wish, wings};
 use crate::app::commands::keys::STEPS;
 use crate::app::commands::{Command, Setting};
-use crate::app::export::Sheet;
 use crate::app::filters::Predicate;
 use crate::app::jobs::ForestKind;
-use crate::app::panels::columns::{self, list_column, title};
-use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value};
-use crate::app::panels::{losses, source_files};
+use crate::app::table::Sheet;
 use crate::app::views::Around;
 use crate::app::views::histograms::AnyBucket;
+use crate::app::widgets::columns::{self, list_column, title};
+use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value};
+use crate::app::widgets::{losses, source_lines};
 use crate::format;
 use crate::query::{CallLine, Column, NodeKey, RowGrouping, SHARED, SiteLabels, layer_label, magnitude};
 use crate::stack_rules::NO_TAG;
@@ -353,7 +353,7 @@ impl List for Lines<'_, '_> {
             }
         }
         if let Some(source) = self.table.source(line) {
-            source_files::offer_line(ui, source, self.around.commands);
+            source_lines::offer_line(ui, source, self.around.commands);
         }
         copy_name(ui, self.around, &name);
     }

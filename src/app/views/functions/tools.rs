@@ -6,8 +6,8 @@ use eframe::egui::{self, Ui};
 use super::{CallTrees, Grouping};
 use crate::app::commands::{Command, Setting};
 use crate::app::jobs::ForestKind;
-use crate::app::panels::frames;
 use crate::app::views::Around;
+use crate::app::widgets::frames;
 use crate::query::RowGrouping;
 
 /// Width in points that the toolbar needs beside the tabs.

@@ -8,9 +8,9 @@ use eframe::egui::{self, Align2, FontId, Rect, Response, Sense, Ui, WidgetInfo, 
 use super::butterfly::{Butterflied, ProcessLife, Sides};
 use super::panel::menu;
 use super::{CallTable, CallTrees};
-use crate::app::panels::columns::{number_color, title, value};
-use crate::app::panels::list::{Name, Style, bar, name_at};
 use crate::app::views::Around;
+use crate::app::widgets::columns::{number_color, title, value};
+use crate::app::widgets::list::{Name, Style, bar, name_at};
 use crate::query::{Column, Functions, Neighbour, NodeKey, Numbers, magnitude};
 
 const LINE: f32 = 20.0;

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::layers::LayerChoice;
-use super::{Around, Pane, View};
+use super::pane::Pane;
+use super::view::{Around, View};
 use crate::app::document::Document;
-use crate::app::export::Sheet;
 use crate::app::jobs::{Ground, drop_aside};
 use crate::app::state::ids::ViewId;
+use crate::app::table::Sheet;
 use crate::query::{Cancelled, Functions, GenerationGroup, GenerationsRequest, generations};
 use crate::units::Ticks;
 

@@ -6,12 +6,12 @@ use eframe::egui::{self, Sense, Ui, pos2, vec2};
 
 use super::{Generations, Left};
 use crate::app::commands::{Command, DocCommand};
-use crate::app::export::{FlatTable, Sheet};
 use crate::app::filters::Predicate;
-use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
-use crate::app::panels::timeline::mark_edges;
+use crate::app::table::{FlatTable, Sheet};
 use crate::app::theme;
 use crate::app::views::Around;
+use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
+use crate::app::widgets::mark_menu::edges;
 use crate::format;
 
 const COLUMNS: [ListColumn; 5] = [
@@ -34,7 +34,7 @@ pub fn tools(view: &mut Generations, around: &mut Around<'_>, ui: &mut Ui) {
     if ui.button("Cut evenly").on_hover_text(hint).clicked() {
         around.commands.doc(DocCommand::MarkEvenly(PARTS));
     }
-    let (edges, are_all) = mark_edges(around.document, around.document.interval());
+    let (edges, are_all) = edges(around.document, around.document.interval());
     if !edges.is_empty() {
         let hint = match are_all {
             true => "Let the marks of the trace cut the interval into generations",

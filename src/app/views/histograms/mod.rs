@@ -11,7 +11,8 @@ mod panel;
 use eframe::egui::Ui;
 
 use super::layers::LayerChoice;
-use super::{Around, Pane, View};
+use super::pane::Pane;
+use super::view::{Around, View};
 use crate::app::document::Document;
 use crate::app::jobs::{Ground, drop_aside};
 use crate::app::state::ids::ViewId;

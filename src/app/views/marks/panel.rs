@@ -7,13 +7,14 @@ use eframe::egui::{self, Ui};
 use super::{Listed, Marks, Order, Sort};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::document::lasting;
-use crate::app::export::{FlatTable, Sheet};
-use crate::app::happenings::{Happening, centered};
-use crate::app::panels::list::{self, List, ListColumn, Name, Style, Value, widest};
-use crate::app::panels::timeline::{mark_edges, one_mark};
+use crate::app::happenings::centered;
 use crate::app::state::ids::ViewId;
 use crate::app::state::ids::{MOST_MARKS, Stop, Tab};
+use crate::app::state::overlay::Happening;
+use crate::app::table::{FlatTable, Sheet};
 use crate::app::views::Around;
+use crate::app::widgets::list::{self, List, ListColumn, Name, Style, Value, widest};
+use crate::app::widgets::mark_menu::{edges, one_mark};
 use crate::query::thread_label;
 use crate::units::{Interval, Ticks};
 
@@ -33,7 +34,7 @@ const ZOOM: i64 = 20;
 
 pub fn tools(around: &mut Around<'_>, ui: &mut Ui) {
     let document = around.document;
-    let (edges, are_all) = mark_edges(document, document.view());
+    let (edges, are_all) = edges(document, document.view());
     let hint = match are_all {
         true => "Let the marks in the view cut it into generations: what each stretch left behind",
         false => "There are more than 100 marks in the view: zoom in, so that generations can be told apart",

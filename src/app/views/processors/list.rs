@@ -6,10 +6,10 @@ use eframe::egui::Ui;
 
 use super::{UNKNOWN, Whose};
 use crate::app::commands::Command;
-use crate::app::export::{FlatTable, Sheet};
 use crate::app::filters::Predicate;
-use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
+use crate::app::table::{FlatTable, Sheet};
 use crate::app::views::Around;
+use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
 use crate::format;
 use crate::model::{ProcessId, Trace};
 use crate::query::{Key, ProcessSamples};

@@ -13,11 +13,13 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::flame::{Icicle, Measure, SampledIn, Unit, Way};
-use super::{Around, Looked, Pane, SeenFrames, View};
+use super::pane::Pane;
+use super::view::{Around, View};
 use crate::app::document::Document;
-use crate::app::export::Sheet;
 use crate::app::jobs::{ForestKind, Ground};
+use crate::app::names::{Looked, SeenFrames};
 use crate::app::state::ids::ViewId;
+use crate::app::table::Sheet;
 use crate::model::{ProcessId, Trace};
 use crate::query::{Cancelled, FlameWeights, Key, KeyMap, Path, ProcessSamples, process_samples, sample_sums_where};
 use crate::tables::KeyedMap;

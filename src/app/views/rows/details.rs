@@ -4,7 +4,7 @@ use eframe::egui::{self, Ui};
 
 use super::Listed;
 use crate::app::commands::Commands;
-use crate::app::panels::frames;
+use crate::app::widgets::frames;
 use crate::format;
 use crate::model::{NodeId, RowId, Site};
 use crate::query::{Recorded, allocated_type, heap_label, thread_label};

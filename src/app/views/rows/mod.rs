@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use eframe::egui::Ui;
 
-use super::{Around, Pane, View};
+use super::pane::Pane;
+use super::view::{Around, View};
 use crate::app::document::Document;
-use crate::app::export::Sheet;
 use crate::app::jobs::{Ground, drop_aside};
 use crate::app::state::ids::ViewId;
+use crate::app::table::Sheet;
 use crate::model::{RowId, Trace};
 use crate::query::{Cancelled, Functions, RowSort, RowTable, rows};
 use crate::symbols::Names;

@@ -6,10 +6,10 @@ use eframe::egui::{self, Ui};
 
 use super::{Listed, Rows, details};
 use crate::app::commands::{Command, DocCommand};
-use crate::app::export::{FlatTable, Sheet};
 use crate::app::filters::Predicate;
-use crate::app::panels::list::{self, List, ListColumn, Name, Style, Value, widest};
+use crate::app::table::{FlatTable, Sheet};
 use crate::app::views::Around;
+use crate::app::widgets::list::{self, List, ListColumn, Name, Style, Value, widest};
 use crate::format;
 use crate::model::{Row, RowId};
 use crate::query::{Bounds, RowColumn, RowCondition, RowSort, heap_label, thread_label};

@@ -8,6 +8,7 @@ mod keys;
 mod panel;
 mod place;
 mod selected;
+mod table;
 mod text;
 
 use std::ops::Range;
@@ -16,23 +17,25 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::closer::Closer;
-use super::{Around, Looked, Pane, View};
+use super::pane::Pane;
+use super::view::{Around, View};
 use crate::app::commands::DocCommand;
 use crate::app::document::Document;
-use crate::app::export::Sheet;
 use crate::app::filters::Filters;
 use crate::app::jobs::{Ground, drop_aside};
-use crate::app::panels::columns::Wholes;
+use crate::app::names::Looked;
 use crate::app::state::ids::Reading;
 use crate::app::state::ids::ViewId;
+use crate::app::table::Sheet;
+use crate::app::widgets::columns::Wholes;
 use crate::model::Trace;
 use crate::query::{
     Cancelled, Column, Filter, Finding, KeyMap, LifetimeClass, Path, Sort, Tree, TreeRequest, TreeRow, magnitude, peaks,
     sort_by_peak, tree, upper_peaks,
 };
 use crate::tables::KeyedMap;
-use crate::units::Interval;
 use selected::SelectedLine;
+use table::Table;
 
 /// Nodes that the user opened or closed.
 type Toggled = Arc<KeyedMap<Path, bool>>;
@@ -47,34 +50,6 @@ pub struct Request {
     held: Arc<KeyedMap<Path, u32>>,
     /// The node whose details are wanted, if any.
     closer: Option<Path>,
-}
-
-/// The open rows of the tree. A growing trace can be newer than they are.
-pub struct Table {
-    interval: Interval,
-    trace: Arc<Trace>,
-    tree: Arc<Tree>,
-    /// Positions of the rows above the frames.
-    order: Arc<KeyedMap<Path, u32>>,
-    /// Peak sizes of the nodes, as far as they are known.
-    peaks: Vec<Option<u64>>,
-    /// Totals of the sort column per layer, for the share that each row has.
-    wholes: Wholes,
-    /// Number of frames that end in the interval, if there are any.
-    frames: Option<u64>,
-    /// The search text that `found` is about.
-    search: String,
-    /// The first row with the search text in its name.
-    found: Option<usize>,
-    /// The details of the requested node, once they are computed.
-    closer: Option<Closer>,
-}
-
-impl Table {
-    /// A row with its texts and numbers.
-    fn row(&self, index: usize) -> Option<TreeRow> {
-        self.tree.row(&self.trace, index)
-    }
 }
 
 /// State of the view.

@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Ui};
 
-use super::{Did, Stacks, Table, text};
+use super::table::Table;
+use super::{Did, Stacks, text};
 use crate::app::commands::{Command, DocCommand, Setting};
 use crate::app::document::Document;
-use crate::app::export::Sheet;
 use crate::app::filters::{Chip, Predicate};
-use crate::app::panels::columns::{self, list_column, title};
-use crate::app::panels::list::{self, List, Name, Share, Style, Value};
-use crate::app::panels::{frames, losses, source_files, stack_rules};
+use crate::app::table::Sheet;
 use crate::app::views::Around;
+use crate::app::widgets::columns::{self, list_column, title};
+use crate::app::widgets::list::{self, List, Name, Share, Style, Value};
+use crate::app::widgets::{frames, losses, rule_menu, source_lines};
 use crate::format;
 use crate::model::NodeId;
 use crate::query::{Column, Key, Numbers, SourceLine, TreeRow, layer_label, magnitude};
@@ -96,7 +97,7 @@ fn details(view: &Stacks, table: &Table, around: &mut Around<'_>, ui: &mut Ui) {
             None if line.as_ref() == Some(at) => marginal(&row.numbers),
             None => String::new(),
         };
-        source_files::excerpt(ui, line.as_ref(), margin, around);
+        source_lines::excerpt(ui, line.as_ref(), margin, around);
         match closer {
             Some(closer) => closer.show(around, ui),
             None => _ = ui.weak("Computing\u{2026}"),
@@ -318,8 +319,8 @@ impl Lines<'_, '_> {
             self.around.commands.doc(DocCommand::ZoomInto(life));
         }
         let Some((frame, level)) = self.table.tree.frame(&self.table.trace, index) else { return };
-        source_files::offer(ui, &frame, level, self.around.commands);
-        stack_rules::offer(ui, &frame.name(level).to_string(), self.around.commands);
+        source_lines::offer(ui, &frame, level, self.around.commands);
+        rule_menu::offer(ui, &frame.name(level).to_string(), self.around.commands);
         if ui.button("Copy frame").on_hover_text("Module, function, source file and line").clicked() {
             self.around.commands.push(Command::Copy(frames::as_text(&frame, level)));
         }

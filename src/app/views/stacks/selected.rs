@@ -1,6 +1,6 @@
 //! The selected row of the table. The user selects a node; its index is looked up once for each table, not in every frame.
 
-use super::Table;
+use super::table::Table;
 use crate::query::Path;
 
 /// The selected node, and its row in the latest table.

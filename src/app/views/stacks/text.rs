@@ -1,9 +1,9 @@
 //! The texts of the cells and of copied rows.
 
-use super::Table;
-use crate::app::export::Sheet;
-use crate::app::panels::columns::{title, value};
-use crate::app::panels::list::Value;
+use super::table::Table;
+use crate::app::table::Sheet;
+use crate::app::widgets::columns::{title, value};
+use crate::app::widgets::list::Value;
 use crate::format;
 use crate::model::{Row, Trace};
 use crate::query::{Column, SourceLine, TreeRow, thread_label};

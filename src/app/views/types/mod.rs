@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use eframe::egui::Ui;
 
-use super::{Around, Pane, View};
+use super::pane::Pane;
+use super::view::{Around, View};
 use crate::app::document::Document;
-use crate::app::export::Sheet;
 use crate::app::filters::Predicate;
 use crate::app::graph::Split;
 use crate::app::jobs::Ground;
-use crate::app::panels::columns::Wholes;
 use crate::app::state::ids::ViewId;
+use crate::app::table::Sheet;
+use crate::app::widgets::columns::Wholes;
 use crate::query::{Cancelled, Column, Mask, Sort, TypeGroup, magnitude};
 use crate::units::Interval;
 

@@ -6,14 +6,14 @@ use eframe::egui::{self, Ui};
 
 use super::{TypeTable, Types};
 use crate::app::commands::{Command, DocCommand};
-use crate::app::export::{FlatTable, Sheet};
 use crate::app::filters::{Chip, Predicate};
 use crate::app::graph::{LineOf, Split};
-use crate::app::panels::columns::{list_column, title, value};
-use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value};
-use crate::app::panels::losses;
+use crate::app::table::{FlatTable, Sheet};
 use crate::app::theme;
 use crate::app::views::Around;
+use crate::app::widgets::columns::{list_column, title, value};
+use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value};
+use crate::app::widgets::losses;
 use crate::query::{Column, Sort, TypeGroup, TypeKey, UNKNOWN_TYPE, layer_label, magnitude};
 
 /// The columns of the table.

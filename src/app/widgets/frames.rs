@@ -2,7 +2,7 @@
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::source_files;
+use super::source_lines;
 use crate::app::commands::Commands;
 use crate::format;
 use crate::query::{Recorded, SourceLine};
@@ -64,7 +64,7 @@ pub fn line(ui: &mut Ui, frame: &Recorded<'_>, level: u16, commands: &mut Comman
     ui.add(egui::Label::new(name).extend()).on_hover_ui(|ui| details(ui, frame, level));
     if let Some(source) = source(frame, level) {
         let label = egui::Label::new(RichText::new(format!("    {source}")).weak().size(11.0)).extend();
-        source_files::on_click(ui.add(label.sense(egui::Sense::click())), SourceLine::of(frame, level).as_ref(), commands);
+        source_lines::on_click(ui.add(label.sense(egui::Sense::click())), SourceLine::of(frame, level).as_ref(), commands);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Lines as shapes: at most a few corners per point of width, however many the line has.
 
+use crate::query::Series;
+use crate::units::{Interval, Ticks};
 use eframe::egui::{Color32, Mesh, Pos2, Rect, Shape, Stroke, epaint::PathStroke};
 
 /// The visible corners of a line: in each column one point wide the first, lowest, highest and last, if they differ.
@@ -57,6 +59,12 @@ pub fn edge(color: Color32) -> Stroke {
     Stroke::new(1.0, color)
 }
 
+/// The position of a moment of `span` across `rect`.
+pub fn x_in(rect: Rect, span: Interval, t: Ticks) -> f32 {
+    let part = (t.0.saturating_sub(span.from.0)) as f64 / (span.len().max(1)) as f64;
+    rect.left() + rect.width() * part as f32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,4 +85,16 @@ mod tests {
         let line: Vec<Pos2> = (0..50).map(|i| Pos2::new(i as f32 * 0.7, (i * i % 11) as f32)).collect();
         assert_eq!(visible(line.iter().copied()), line);
     }
+}
+
+/// A line over the whole trace that fills `rect`, with `peak` at its top. It has at most a few corners
+/// per point of width: more would not be visible.
+pub fn small_line(line: &Series, rect: Rect, span: Interval, peak: u64, color: Color32) -> Shape {
+    stroke(small_corners(line, rect, span, peak), 1.0, color)
+}
+
+/// The corners of a small line.
+pub fn small_corners(line: &Series, rect: Rect, span: Interval, peak: u64) -> Vec<Pos2> {
+    let y = |value: u64| rect.bottom() - rect.height() * (value as f32 / peak.max(1) as f32);
+    visible(line.points.iter().map(|(t, value)| Pos2::new(x_in(rect, span, *t), y(*value))))
 }

@@ -7,9 +7,9 @@ use eframe::egui::text::{LayoutJob, TextFormat};
 use eframe::egui::{self, Align, Color32, FontId, Galley, Layout, Rect, Response, Role, Sense, Stroke, Ui, WidgetInfo, vec2};
 
 use super::Value;
-use super::column::MARGIN;
-use crate::app::panels::columns::number_color;
+use crate::app::table::column::MARGIN;
 use crate::app::theme;
+use crate::app::widgets::columns::number_color;
 use crate::format;
 use crate::query::SHARED;
 

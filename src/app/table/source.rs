@@ -5,17 +5,13 @@
 //! small one; a file is written completely or not at all. A text to copy has at most [`MOST_COPIED`]
 //! lines.
 
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
-use std::sync::{Arc, mpsc};
+use std::io::{self, Write};
+use std::sync::Arc;
 
-use eframe::egui;
 use serde_json::{Map, json};
 
-use super::panels::list::{ListColumn, Value};
-use super::saving::Place;
+use super::{ListColumn, Value};
 use crate::export::{csv_cell, csv_line};
-use crate::paths::{self, Existing, Refusal};
 use crate::units::Ticks;
 
 /// A table as it was when the export was requested.
@@ -110,59 +106,6 @@ impl std::fmt::Debug for Export {
 
 /// Lines of a text for the clipboard: few programs can paste more.
 pub const MOST_COPIED: usize = 200_000;
-
-/// The result of an export.
-pub enum Done {
-    Copied(String),
-    Saved,
-    Failed(String),
-    /// There is no file at this place, or it may be replaced.
-    Free(Place),
-    /// A file exists there.
-    Taken(Place),
-    /// Writing there is refused.
-    Refused(Place, Refusal),
-}
-
-/// Exports in progress.
-#[derive(Default)]
-pub struct Exports {
-    done: Option<(mpsc::Sender<Done>, mpsc::Receiver<Done>)>,
-    open: usize,
-}
-
-impl Exports {
-    pub fn is_busy(&self) -> bool {
-        self.open > 0
-    }
-
-    pub fn start(&mut self, ctx: &egui::Context, work: impl FnOnce() -> Done + Send + 'static) {
-        let (send, _) = self.done.get_or_insert_with(mpsc::channel);
-        let (send, ctx) = (send.clone(), ctx.clone());
-        self.open += 1;
-        rayon::spawn(move || {
-            let work = std::panic::AssertUnwindSafe(work);
-            let done = std::panic::catch_unwind(work).unwrap_or_else(|_| Done::Failed("The export broke down".to_owned()));
-            let _ = send.send(done); // the window may be gone
-            ctx.request_repaint();
-        });
-    }
-
-    pub fn take(&mut self) -> Option<Done> {
-        let done = self.done.as_ref()?.1.try_recv().ok()?;
-        self.open -= 1;
-        Some(done)
-    }
-}
-
-/// Writes a file; if that fails, the old one stays complete.
-pub fn save(file: &Path, existing: Existing, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    paths::write(file, existing, |draft| {
-        let mut out = BufWriter::new(draft);
-        write(&mut out)?;
-        out.flush()
-    })
-}
 
 /// Writes a table.
 pub fn write(sheet: &dyn Sheet, format: Format, out: &mut dyn Write) -> io::Result<()> {
@@ -307,18 +250,5 @@ mod tests {
     fn a_copied_table_reads_as_on_the_screen() {
         let text = "Function\tImpacting Size\tAlloc/Commit Time\tProcessor\n=a.exe!f<\"x\", y>\t\u{2212}1.50 KB\t0.500000 s\t76.3 %\n  b\u{fffd}\u{e4}\t+1.00 TB\t\u{2014}\t";
         assert_eq!(written(Format::Text), text);
-    }
-
-    #[test]
-    fn what_cannot_be_written_leaves_the_old_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("table.csv");
-        let as_csv = |out: &mut dyn Write| write(&Two, Format::Csv, out);
-        save(&file, Existing::Stays, as_csv).unwrap();
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), written(Format::Csv));
-        assert!(save(&folder.path().join("none/table.csv"), Existing::Stays, as_csv).is_err());
-        assert!(save(&file, Existing::GivesWay, |_| Err(io::Error::other("no"))).is_err());
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), written(Format::Csv));
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no draft is left");
     }
 }

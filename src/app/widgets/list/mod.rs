@@ -4,10 +4,8 @@
 //! Cost of a frame: the visible cells; in a tree also the lines above the first visible one.
 
 mod cells;
-mod column;
 mod header;
 mod sticky;
-mod value;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,13 +13,12 @@ use std::sync::Arc;
 use eframe::egui::{self, Align, Color32, Id, Layout, Rect, Sense, Ui, UiBuilder, pos2};
 use egui_table::{CellInfo, Column, HeaderCellInfo, HeaderRow, PrefetchInfo, Table, TableDelegate, TableState};
 
+use crate::app::table::column::{self, Chosen, Placed, Plan};
+pub use crate::app::table::{ListColumn, Value, Width, widest};
 pub use cells::{Name, Share, Style, TRIANGLE, bar, branch, name, name_at, number, triangle};
-use column::{Chosen, Placed, Plan};
-pub use column::{ListColumn, Width, widest};
-pub use value::Value;
 
 use crate::app::commands::Command;
-use crate::app::export::{Export, Format, Sheet};
+use crate::app::table::{Export, Format, Sheet};
 
 /// The contents of a list.
 pub trait List {

@@ -6,8 +6,8 @@ use eframe::egui::{
     self, Button, CursorIcon, FontId, Id, Rect, RichText, Role, Sense, Stroke, TextStyle, Ui, UiBuilder, WidgetInfo, pos2, vec2,
 };
 
-use super::column::{Chosen, MARGIN, MARK, Plan};
 use super::{END, HEADER_HEIGHT, List, ListColumn};
+use crate::app::table::column::{Chosen, MARGIN, MARK, Plan};
 
 /// Draws the header of a column, or of the empty space after the last.
 pub fn cell(ui: &mut Ui, column: Option<(usize, &ListColumn)>, list: &mut dyn List) {

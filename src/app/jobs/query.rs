@@ -1,0 +1,100 @@
+//! What the window requests for one state, and the parts of the answer.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::app::answers::{Lives, Overview};
+use crate::app::filters::Filters;
+use crate::app::graph::{Arrangement, LineOf, Split};
+use crate::app::happenings::{Asked, Happened};
+use crate::app::lanes::Lane;
+use crate::app::state::ids::ViewId;
+use crate::model::{BuilderId, CounterId, HeapId, Trace};
+use crate::panics::Caught;
+use crate::query::{ByClass, Fold, Path, Series, UnmatchedGroup};
+use crate::symbols::Names;
+use crate::units::Interval;
+
+/// An answer of a view's own type.
+pub type AnyAnswer = Box<dyn Any + Send>;
+
+/// Identifies a document: answers to a closed one are dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JobId(pub(super) u64);
+
+/// All that the window requests for one state.
+pub struct Query {
+    pub document: JobId,
+    pub trace: Arc<Trace>,
+    /// Whether another publication of the trace is on its way.
+    pub growing: bool,
+    /// The interval that the graph shows.
+    pub view: Interval,
+    /// The interval that the tables show.
+    pub interval: Interval,
+    /// Heaps with a line on the graph, if all lines share one scale.
+    pub heaps: Vec<HeapId>,
+    /// Lanes of the graph, if each line has its own scale.
+    pub lanes: Vec<Lane>,
+    /// Counters with a line on the graph.
+    pub counters: Vec<CounterId>,
+    /// Marks, frames and CPU use on the graph.
+    pub happenings: Asked,
+    /// Points across the graph.
+    pub bins: usize,
+    /// The filters that rows must pass.
+    pub filters: Filters,
+    /// The names known so far.
+    pub names: Arc<Names>,
+    /// Which frames are folded away.
+    pub fold: Fold,
+    /// The kind of lines on the graph, and their arrangement.
+    pub split: Split,
+    pub arrangement: Arrangement,
+    /// The node of the tree whose lifetimes are drawn on the graph.
+    pub highlight: Option<Path>,
+    /// The interval between the pins.
+    pub pins: Option<Interval>,
+}
+
+/// One part of the answer.
+#[derive(Debug)]
+pub enum Part {
+    /// Small lines of all heaps and layers over the whole trace.
+    Overview(Arc<Overview>),
+    /// Small lines of all heaps and layers, of the rows that these filters leave.
+    Left(Filters, Arc<Overview>),
+    /// Unmatched frees by place, and the number of places.
+    Unmatched(Vec<UnmatchedGroup>, usize),
+    /// The graph's lines.
+    Graph(Split, Vec<(LineOf, Series)>),
+    /// Lines of the query's counters.
+    Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
+    /// Marks, frames and CPU use.
+    Happened(Box<Happened>),
+    /// The filtered sums of each heap in the query's interval.
+    Sources { trace: Arc<Trace>, by_heap: Vec<ByClass> },
+    /// The answer to a view's request.
+    View(ViewId, AnyAnswer),
+    /// When the highlighted node was alive.
+    Lives(Option<Lives>),
+    /// The worker panicked; no more parts follow.
+    Failed(Caught),
+    /// Sums by heap between the pins.
+    Pins { interval: Interval, by_heap: Vec<ByClass> },
+}
+
+/// A part and the document it belongs to.
+#[derive(Debug)]
+pub struct Answer {
+    pub document: JobId,
+    /// The builder whose numbers of heaps, processes and stacks it uses.
+    pub builder: BuilderId,
+    pub part: Part,
+}
+
+impl Query {
+    pub(super) fn answer(&self, part: Part) -> Answer {
+        Answer { document: self.document, builder: self.trace.builder(), part }
+    }
+}

@@ -1,0 +1,38 @@
+//! The open rows of the tree, as a worker has made them.
+
+use std::sync::Arc;
+
+use crate::app::views::closer::Closer;
+use crate::app::widgets::columns::Wholes;
+use crate::model::Trace;
+use crate::query::{Path, Tree, TreeRow};
+use crate::tables::KeyedMap;
+use crate::units::Interval;
+
+/// The open rows of the tree. A growing trace can be newer than they are.
+pub struct Table {
+    pub interval: Interval,
+    pub trace: Arc<Trace>,
+    pub tree: Arc<Tree>,
+    /// Positions of the rows above the frames.
+    pub order: Arc<KeyedMap<Path, u32>>,
+    /// Peak sizes of the nodes, as far as they are known.
+    pub peaks: Vec<Option<u64>>,
+    /// Totals of the sort column per layer, for the share that each row has.
+    pub wholes: Wholes,
+    /// Number of frames that end in the interval, if there are any.
+    pub frames: Option<u64>,
+    /// The search text that `found` is about.
+    pub search: String,
+    /// The first row with the search text in its name.
+    pub found: Option<usize>,
+    /// The details of the requested node, once they are computed.
+    pub closer: Option<Closer>,
+}
+
+impl Table {
+    /// A row with its texts and numbers.
+    pub fn row(&self, index: usize) -> Option<TreeRow> {
+        self.tree.row(&self.trace, index)
+    }
+}

@@ -1,0 +1,113 @@
+//! A kind of view: its request and answer, and the parts of the window that it reads.
+
+use eframe::egui::Ui;
+
+use super::Pane;
+use crate::app::commands::{Commands, DocCommand};
+use crate::app::document::{Document, source_of};
+use crate::app::filters::{Chip, Predicate};
+use crate::app::jobs::Ground;
+use crate::app::names::Looked;
+use crate::app::settings::Settings;
+use crate::app::source_files::SourceFiles;
+use crate::app::state::ids::ViewId;
+use crate::app::widgets::rule_menu;
+use crate::model::HeapId;
+use crate::query::Cancelled;
+
+/// A view: its request, its answer, and how a worker gets from one to the other. The window uses it as a [`Pane`].
+pub trait View: Pane + Default + 'static {
+    /// The id of the view.
+    const ID: ViewId;
+
+    /// The view's own part of a request, beside what all views depend on (trace, interval, filters).
+    type Request: Send + 'static;
+
+    /// The answer that a worker sends; a request may get several.
+    type Answer: Send + 'static;
+
+    /// Whether the view is also asked while it is not visible, after the visible ones.
+    const IS_ALWAYS_ASKED: bool = false;
+
+    /// The request for the current state, if there is anything to ask.
+    fn request(&self, document: &Document) -> Option<Self::Request>;
+
+    /// Answers the request on a worker, before the graph is computed.
+    fn answer(request: &Self::Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Self::Answer)) -> Result<(), Cancelled>;
+
+    /// Adds the parts that take longer: after the graph, and not while the trace grows.
+    fn complete(_: &Self::Request, _: &mut Ground<'_>, _: &mut dyn FnMut(Self::Answer)) -> Result<(), Cancelled> {
+        Ok(())
+    }
+
+    /// Stores an answer.
+    fn take(&mut self, answer: Self::Answer);
+}
+
+/// The parts of the window that a view reads, and the commands by which it changes them.
+pub struct Around<'a> {
+    pub document: &'a Document,
+    pub commands: &'a mut Commands,
+    pub settings: &'a Settings,
+    pub sources: &'a SourceFiles,
+    /// Whether the visible view has a search text.
+    pub is_searched: bool,
+    /// The part of the view on the screen, whose names are resolved first.
+    pub looked: Option<Looked>,
+}
+
+impl Around<'_> {
+    /// Sends a new request: the view's own request has changed.
+    pub fn ask(&mut self) {
+        self.commands.doc(DocCommand::Ask);
+    }
+
+    /// Shows, in place of an answer, why there is none yet.
+    pub fn wait(&self, ui: &mut Ui) {
+        let text = if self.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
+        ui.centered_and_justified(|ui| ui.weak(text));
+    }
+
+    /// Shows why the view is empty, with buttons that may change that.
+    pub fn nothing(&mut self, ui: &mut Ui, text: &str) {
+        let document = self.document;
+        let ways = [
+            (self.is_searched, "Clear the search", DocCommand::Search(String::new())),
+            (!document.filters().is_all(), "Clear the filter", DocCommand::ClearFilter),
+            (document.selection().is_some(), "Clear the selected interval", DocCommand::Select(None)),
+            (document.view() != document.trace.span, "Show the whole trace", DocCommand::ZoomOut),
+        ];
+        ui.vertical_centered(|ui| {
+            ui.add_space((ui.available_height() * 0.3).min(120.0));
+            ui.label(text);
+            ui.add_space(6.0);
+            for (_, words, command) in ways.into_iter().filter(|(is_possible, ..)| *is_possible) {
+                if ui.button(words).clicked() {
+                    self.commands.doc(command);
+                }
+            }
+        });
+    }
+
+    /// Adds menu entries to fold a function away, under its printed name, and to name the stacks that contain it.
+    pub fn offer_rules(&mut self, ui: &mut Ui, function: &str) {
+        rule_menu::offer(ui, function, self.commands);
+    }
+
+    /// Adds menu entries to filter to something and to leave it out; `name` describes it.
+    pub fn offer_filters(&mut self, ui: &mut Ui, name: &str, what: Predicate) {
+        if ui.button(format!("Filter to {name}")).clicked() {
+            self.commands.doc(DocCommand::AddChip(Chip::only(what.clone())));
+        }
+        if ui.button(format!("Leave {name} out")).clicked() {
+            self.commands.doc(DocCommand::AddChip(Chip::without(what)));
+        }
+    }
+
+    /// Adds menu entries to filter to a heap, a tracker, or the commit of a process, and to leave it out.
+    pub fn offer_heap(&mut self, ui: &mut Ui, id: HeapId) {
+        let heap = self.document.trace.heap(id);
+        let path = source_of(heap.process, heap.layer, Some(id));
+        self.offer_filters(ui, "this heap", Predicate::Under(path.into()));
+    }
+}

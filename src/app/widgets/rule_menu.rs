@@ -1,0 +1,23 @@
+//! The menu entries that make a stack rule of a function.
+
+use eframe::egui::Ui;
+
+use crate::app::commands::{Command, Commands};
+use crate::app::stack_rules::RulesChange;
+use crate::stack_rules::{StackRules, TagRule};
+
+/// The menu entries for the frames of a function, by its printed name.
+pub fn offer(ui: &mut Ui, function: &str, commands: &mut Commands) {
+    if !function.contains('!') {
+        return; // without a module there is no pattern for it
+    }
+    let frame = || StackRules::pattern_of(function);
+    let hint = "Leave such frames out of all stacks: what they hold is their caller's";
+    if ui.button("Fold away").on_hover_text(hint).clicked() {
+        commands.push(Command::ChangeRules(RulesChange::Fold(frame())));
+    }
+    let hint = "Give all stacks that have it a name, to group and to filter by";
+    if ui.button("Name these stacks\u{2026}").on_hover_text(hint).clicked() {
+        commands.push(Command::NameStacks(Some(TagRule::new(frame(), ""))));
+    }
+}
