@@ -8,13 +8,16 @@
 //! the trace grows, the graph is made from that of the publication before and the new rows.
 
 mod answer;
+pub mod apart;
 mod ask;
-mod ground;
-mod happenings;
-mod kept;
 mod lines;
 mod load;
+pub mod load_scope;
+pub mod overlays;
+pub mod player;
 mod query;
+pub mod query_cache;
+pub mod query_context;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -23,15 +26,15 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
-use crate::panics::{self};
+use crate::panics;
 use crate::query::Cancel;
 use answer::answer;
 pub use ask::{Ask, Request};
-pub use ground::Ground;
-pub use kept::ForestKind;
-use kept::Kept;
 pub use load::{LoadEvent, LoadJob, TooLarge};
 pub use query::{Answer, AnyAnswer, JobId, Part, Query};
+pub use query_cache::ForestKind;
+use query_cache::Kept;
+pub use query_context::Ground;
 
 /// The window's handle to the query thread.
 pub struct Queries {

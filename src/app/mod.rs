@@ -2,60 +2,31 @@
 //! itself: loading and queries run on workers, whose answers are drained once a frame. A frame never
 //! waits and never reads rows.
 //!
-//! Panels only read the state ([`context`]) and push [`commands`]; the [`shell`] carries them out in one place.
+//! Its layers, each of which uses only those before it:
+//! - [`base`]: colours, fonts, tables as data, and whatever else knows nothing of traces;
+//! - [`state`]: the choices of the user, and the answers as they are drawn;
+//! - [`jobs`]: requests, answers and the workers between them;
+//! - [`services`]: what has a worker or a file of its own (names, recordings, recent traces, stack rules, dialogs);
+//! - [`commands`]: everything that a user can do, as values;
+//! - [`document`]: the open trace as the user sees it, without its views;
+//! - [`widgets`] that several views and panels share, and the [`views`] (the tabs);
+//! - [`workspace`]: the open trace together with its views, and the other open traces;
+//! - [`panels`]: the rest of the window; like views they read the state and push commands;
+//! - [`shell`]: the window itself, which carries the commands out.
 
-mod accepted;
-mod answers;
-mod apart;
-mod aside;
-mod attach;
-mod beside;
-mod by_hand;
+mod base;
 mod commands;
-mod context;
-mod counters;
-mod dialogs;
-mod digest;
 mod document;
-mod failure;
-mod filters;
-mod fonts;
-mod frame_times;
-mod graph;
-mod happenings;
-mod heap_lines;
-mod help;
-mod history;
-mod icon;
 mod jobs;
-mod lanes;
-mod layout;
-mod leftovers;
-mod line_colors;
-mod names;
-mod offer;
-mod palette;
 mod panels;
-mod picture;
-mod player;
-mod providers;
-mod recent;
-mod recording;
-mod saving;
-mod settings;
+mod services;
 mod shell;
-mod source_files;
-mod stack_rules;
 mod state;
-mod table;
-mod theme;
-mod traces;
-mod ui_dump;
 mod views;
 mod widgets;
 mod workspace;
 
-pub use graph::Arrangement;
-pub use names::Given;
-pub use settings::{Settings, SymbolSettings, Theme, recordings_that_run};
+pub use services::names::Given;
 pub use shell::{HighwaterApp, Options, Renderer, run};
+pub use state::graph::Arrangement;
+pub use state::settings::{Settings, SymbolSettings, Theme, recordings_that_run};

@@ -142,13 +142,13 @@ pub fn is_pressed(ctx: &egui::Context, keys: Keys) -> bool {
     keys.iter().any(|key| ctx.input_mut(|i| i.consume_shortcut(key)))
 }
 
-pub(super) fn held(shortcut: &KeyboardShortcut) -> u8 {
+pub fn held(shortcut: &KeyboardShortcut) -> u8 {
     let Modifiers { alt, shift, command, .. } = shortcut.modifiers;
     u8::from(alt) + u8::from(shift) + u8::from(command)
 }
 
 /// Whether a text field needs the key.
-pub(super) fn disturbs_typing(shortcut: &KeyboardShortcut) -> bool {
+pub fn disturbs_typing(shortcut: &KeyboardShortcut) -> bool {
     shortcut.conflicts_with_text_editing() && shortcut.logical_key != K::F1
 }
 

@@ -3,29 +3,28 @@
 
 pub mod keys;
 mod search;
-pub mod table;
 
 use std::path::PathBuf;
 
-use super::accepted::AcceptChange;
-use super::answers::LayerOf;
-use super::attach::Form;
-use super::dialogs::{Purpose, TypedPath};
-use super::filters::{Chip, Predicate};
-use super::graph::{Arrangement, LineOf};
-use super::help::Page;
-use super::lanes::Parts;
-use super::layout::{Part, Preset};
-use super::names::ModuleChange;
-use super::offer::OfferChange;
-use super::palette::Palette;
-use super::picture::Wish;
-use super::player::PlayerChange;
-use super::settings::{SymbolSettings, Theme};
-use super::stack_rules::RulesChange;
+use crate::app::base::help::Page;
+use crate::app::base::table::{Export, Format};
+use crate::app::jobs::load_scope::OfferChange;
+use crate::app::jobs::player::PlayerChange;
+use crate::app::services::accepted::AcceptChange;
+use crate::app::services::dialogs::{Purpose, TypedPath};
+use crate::app::services::names::ModuleChange;
+use crate::app::services::picture::Wish;
+use crate::app::services::record_dialog::Form;
+use crate::app::services::rule_book::RulesChange;
+use crate::app::state::answers::LayerOf;
+use crate::app::state::filters::{Chip, Predicate};
+use crate::app::state::graph::{Arrangement, LineOf};
 use crate::app::state::ids::{Stop, Tab};
+use crate::app::state::lanes::Parts;
+use crate::app::state::layout::{Part, Preset};
+use crate::app::state::palette::Palette;
+use crate::app::state::settings::{SymbolSettings, Theme};
 use crate::app::state::walk::Walking;
-use crate::app::table::{Export, Format};
 use crate::editor::SourceSettings;
 use crate::limits::Accepted;
 use crate::load::{Input, Scope};

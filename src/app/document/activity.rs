@@ -1,8 +1,8 @@
 //! The activity in scope: which swap chain, layer and process the lanes of frames and CPU use are about.
 
 use super::Document;
-use crate::app::happenings::{Asked, FramesOf};
 use crate::app::state::overlay::Happening;
+use crate::app::state::overlays::{Asked, FramesOf};
 use crate::model::{PresentLane, ProcessId};
 use crate::query::{Key, chain_label, frame_lanes, main_frames};
 use crate::units::Layer;

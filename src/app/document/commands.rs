@@ -3,8 +3,8 @@
 
 use super::Document;
 use crate::app::commands::DocCommand;
-use crate::app::filters::{Chip, Filters, Predicate};
-use crate::app::history::History;
+use crate::app::state::filters::{Chip, Filters, Predicate};
+use crate::app::state::history::History;
 use crate::app::state::ids::MOST_MARKS;
 use crate::query::Path;
 use crate::units::{Interval, Ticks};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Document;
-use crate::app::filters::{Chip, Filters, Predicate};
+use crate::app::state::filters::{Chip, Filters, Predicate};
 use crate::model::{HeapId, ProcessId};
 use crate::query::{Finding, FindingKind, Key, Path};
 use crate::units::{Interval, Layer, Ticks};

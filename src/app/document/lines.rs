@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::Document;
-use crate::app::answers::LayerOf;
-use crate::app::graph::{Arrangement, LineOf, Split};
-use crate::app::lanes::{Lane, Parts};
+use crate::app::state::answers::LayerOf;
+use crate::app::state::graph::{Arrangement, LineOf, Split};
+use crate::app::state::lanes::{Lane, Parts};
 use crate::model::HeapId;
 
 impl Document {

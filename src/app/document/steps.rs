@@ -2,8 +2,8 @@
 //! duration gets the cursor. The view is moved so that it is visible.
 
 use super::Document;
-use crate::app::happenings::centered;
 use crate::app::state::ids::Stop;
+use crate::app::state::overlays::centered;
 use crate::model::Mark;
 use crate::units::{Interval, Ticks};
 

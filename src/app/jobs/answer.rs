@@ -7,13 +7,13 @@ use std::sync::mpsc::Sender;
 use eframe::egui;
 
 use super::ask::Request;
-use super::ground::Ground;
-use super::happenings;
-use super::kept::{GraphKey, Kept};
 use super::lines::{Grouped, Lines};
+use super::overlays as happenings;
 use super::query::{Answer, Part, Query};
-use crate::app::answers::{LayerOf, Lives, Overview};
-use crate::app::graph::{GraphLine, LineOf};
+use super::query_cache::{GraphKey, Kept};
+use super::query_context::Ground;
+use crate::app::state::answers::{LayerOf, Lives, Overview};
+use crate::app::state::graph::{GraphLine, LineOf};
 use crate::model::{HeapId, SiteId};
 use crate::panics;
 use crate::query::{

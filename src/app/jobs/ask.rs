@@ -1,7 +1,7 @@
 //! Requests of views on their way to a worker, and their answers: jobs carry both without knowing their types.
 
-use super::ground::Ground;
 use super::query::{AnyAnswer, Query};
+use super::query_context::Ground;
 use crate::app::state::ids::ViewId;
 use crate::query::Cancelled;
 

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::{Ground, Query};
-use crate::app::answers::LayerOf;
-use crate::app::graph::{Arrangement, LineOf, Split};
-use crate::app::lanes::{FIRST_PARTS, Lane, Parts};
+use crate::app::state::answers::LayerOf;
+use crate::app::state::graph::{Arrangement, LineOf, Split};
+use crate::app::state::lanes::{FIRST_PARTS, Lane, Parts};
 use crate::model::{HeapId, SiteId, Trace};
 use crate::query::{
     Cancel, Cancelled, Column, FunctionId, Functions, Index, Mask, Series, SeriesOf, Sort, Totals, TypeGroup, Types,

@@ -7,9 +7,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use eframe::egui;
 
 use super::JobId;
-use crate::app::apart::{Part, parts};
-use crate::app::failure::Failure;
-use crate::app::player::{Pace, Player, PlayerChange, SharedSpeed};
+use super::apart::{Part, parts};
+use super::player::{Pace, Player, PlayerChange, SharedSpeed};
+use crate::app::base::failure::Failure;
 use crate::etl::OpenError;
 use crate::load::{self, Capture, Estimate, Input, MarkProviders, Plan, Scope, Watch, WhenFull, load_planned, reading};
 use crate::model::Trace;

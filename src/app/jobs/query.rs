@@ -3,12 +3,12 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::app::answers::{Lives, Overview};
-use crate::app::filters::Filters;
-use crate::app::graph::{Arrangement, LineOf, Split};
-use crate::app::happenings::{Asked, Happened};
-use crate::app::lanes::Lane;
+use crate::app::state::answers::{Lives, Overview};
+use crate::app::state::filters::Filters;
+use crate::app::state::graph::{Arrangement, LineOf, Split};
 use crate::app::state::ids::ViewId;
+use crate::app::state::lanes::Lane;
+use crate::app::state::overlays::{Asked, Happened};
 use crate::model::{BuilderId, CounterId, HeapId, Trace};
 use crate::panics::Caught;
 use crate::query::{ByClass, Fold, Path, Series, UnmatchedGroup};

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use eframe::egui::{self, RichText, TextEdit, Ui, WidgetInfo};
 
-use crate::app::accepted::AcceptChange;
+use super::context::PanelContext;
 use crate::app::commands::Command;
-use crate::app::context::PanelContext;
+use crate::app::services::accepted::AcceptChange;
 use crate::format;
 use crate::limits::Accepted;
 

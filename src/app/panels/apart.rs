@@ -2,8 +2,8 @@
 
 use eframe::egui::{self, Ui};
 
+use super::context::PanelContext;
 use crate::app::commands::Command;
-use crate::app::context::PanelContext;
 
 pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let Some(told) = &context.apart.told else { return };

@@ -4,7 +4,7 @@ use eframe::egui::{self, Button, RichText};
 
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
-use crate::app::filters::{Chip, Predicate};
+use crate::app::state::filters::{Chip, Predicate};
 use crate::model::NodeId;
 use crate::query::{ImpactingType, Key, LifetimeClass, Path, Recorded, Words, heap_label, layer_label};
 use crate::symbols::Names;

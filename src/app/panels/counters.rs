@@ -8,10 +8,10 @@ use eframe::egui::{self, Align2, FontId, Pos2, Rect, Sense, Shape, Stroke, Ui};
 use egui_plot::{AxisHints, GridMark, HPlacement, PlotPoint, PlotTransform};
 
 use super::timeline::bytes_mark;
+use crate::app::base::theme;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
-use crate::app::graph::{Graph, LineOf};
-use crate::app::theme;
+use crate::app::state::graph::{Graph, LineOf};
 use crate::format;
 use crate::model::{CounterId, CounterOwner};
 use crate::query::{counter_label, counter_owner};

@@ -3,9 +3,9 @@
 use eframe::egui::text::{LayoutJob, TextFormat};
 use eframe::egui::{self, FontId, RichText, Ui};
 
+use super::context::PanelContext;
+use crate::app::base::help::{self, Block, Page, Part, Run};
 use crate::app::commands::{Command, Commands};
-use crate::app::context::PanelContext;
-use crate::app::help::{self, Block, Page, Part, Run};
 
 const TEXT: f32 = 13.5;
 

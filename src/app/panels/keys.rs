@@ -2,10 +2,10 @@
 
 use eframe::egui::{self, RichText, Ui};
 
-use crate::app::commands::Command;
-use crate::app::commands::keys;
-use crate::app::commands::table::{self, Entry};
-use crate::app::context::PanelContext;
+use super::command_table as table;
+use super::command_table::Entry;
+use super::context::PanelContext;
+use crate::app::commands::{Command, keys};
 
 pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
     if !context.show_keys {

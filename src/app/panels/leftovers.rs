@@ -2,9 +2,9 @@
 
 use eframe::egui::{self, Ui};
 
+use super::context::PanelContext;
 use crate::app::commands::{Command, Commands, RecordCommand};
-use crate::app::context::PanelContext;
-use crate::app::leftovers::Stage;
+use crate::app::services::leftovers::Stage;
 use crate::capture::Leftovers;
 
 pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {

@@ -4,10 +4,10 @@
 use eframe::egui::containers::menu::{MenuConfig, SubMenuButton};
 use eframe::egui::{self, Button, Ui};
 
-use super::traces;
-use crate::app::commands::table::{self, Entry, Menu, Section, Switch};
+use super::command_table::{Entry, Menu, Section, Switch};
+use super::context::PanelContext;
+use super::{command_table as table, traces};
 use crate::app::commands::{Command, Commands, Setting, keys};
-use crate::app::context::PanelContext;
 use crate::format;
 use crate::load::default_budget;
 

@@ -3,18 +3,20 @@
 
 mod accepted;
 mod apart;
-mod attach;
 mod chips;
+pub mod command_table;
+pub mod context;
 mod counters;
 mod help;
 mod keys;
 mod leftovers;
+pub mod load_scope;
 mod menu;
-mod offer;
 pub mod overview;
 mod palette;
 mod player;
 mod providers;
+pub mod record_dialog;
 mod recording;
 mod replacing;
 pub mod source_files;
@@ -35,12 +37,12 @@ mod walk;
 
 use eframe::egui;
 
-use super::commands::Command;
-use super::context::PanelContext;
-use super::document::Document;
-use super::state::ids::ViewId;
-use super::theme;
-use super::views::{Around, Pane, Views};
+use crate::app::base::theme;
+use crate::app::commands::Command;
+use crate::app::document::Document;
+use crate::app::state::ids::ViewId;
+use crate::app::views::{Around, Pane, Views};
+use context::PanelContext;
 
 /// Draws the whole window.
 pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
@@ -63,8 +65,8 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
     walk::show(context, ui.ctx());
     help::show(context, ui.ctx());
     keys::show(context, ui.ctx());
-    offer::show(context, ui.ctx());
-    attach::show(context, ui.ctx());
+    load_scope::show(context, ui.ctx());
+    record_dialog::show(context, ui.ctx());
     stack_rules::show(context, ui.ctx());
     source_files::show(context, ui.ctx());
     accepted::show(context, ui.ctx());

@@ -3,13 +3,13 @@
 
 use eframe::egui::{self, Color32, Pos2, Rect, Sense, Stroke, Ui};
 
+use super::context::PanelContext;
 use super::timeline;
+use crate::app::base::theme;
 use crate::app::commands::DocCommand;
-use crate::app::context::PanelContext;
 use crate::app::document::Document;
-use crate::app::graph::{Arrangement, LineOf};
-use crate::app::lanes::Lane;
-use crate::app::theme;
+use crate::app::state::graph::{Arrangement, LineOf};
+use crate::app::state::lanes::Lane;
 use crate::app::widgets::brush::brush;
 use crate::app::widgets::line::{small_line, x_in};
 use crate::app::widgets::losses;

@@ -4,11 +4,11 @@
 use eframe::egui::text::{LayoutJob, TextFormat};
 use eframe::egui::{self, Color32, FontId, Key, Modifiers, Sense, Ui, WidgetInfo, vec2};
 
-use crate::app::commands::keys;
-use crate::app::commands::table::{self, Entry, Switch};
-use crate::app::commands::{Command, Commands, Hit, find};
-use crate::app::context::PanelContext;
-use crate::app::palette::Palette;
+use super::command_table as table;
+use super::command_table::{Entry, Switch};
+use super::context::PanelContext;
+use crate::app::commands::{Command, Commands, Hit, find, keys};
+use crate::app::state::palette::Palette;
 
 const LINE: f32 = 26.0;
 

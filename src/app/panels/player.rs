@@ -2,9 +2,9 @@
 
 use eframe::egui;
 
+use super::context::PanelContext;
 use crate::app::commands::{Command, Commands, LoadCommand};
-use crate::app::context::PanelContext;
-use crate::app::player::{Player, PlayerChange, SPEEDS, speed_label};
+use crate::app::jobs::player::{Player, PlayerChange, SPEEDS, speed_label};
 use crate::format;
 
 pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {

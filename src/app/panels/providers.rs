@@ -3,10 +3,10 @@
 
 use eframe::egui::{self, Ui};
 
+use super::context::PanelContext;
 use crate::app::commands::{Command, Setting};
-use crate::app::context::PanelContext;
 use crate::app::document::Document;
-use crate::app::providers::{Providers, is_chosen, with_choice, without_events};
+use crate::app::services::providers::{Providers, is_chosen, with_choice, without_events};
 use crate::events::{MarkProviders, ProviderSeen};
 use crate::format;
 use crate::load::Input;

@@ -2,10 +2,10 @@
 
 use eframe::egui::{self, RichText, Ui};
 
+use super::context::PanelContext;
 use crate::app::commands::{Command, Commands, DocCommand, RecordCommand};
-use crate::app::context::PanelContext;
 use crate::app::document::Document;
-use crate::app::recording::{RecordJob, Stage};
+use crate::app::services::recording::{RecordJob, Stage};
 use crate::format;
 use crate::units::Ticks;
 

@@ -2,8 +2,8 @@
 
 use eframe::egui;
 
+use super::context::PanelContext;
 use crate::app::commands::Command;
-use crate::app::context::PanelContext;
 
 pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
     let Some(place) = context.replacing else { return };

@@ -2,8 +2,8 @@
 
 use eframe::egui::{self, TextEdit, Ui};
 
+use super::context::PanelContext;
 use crate::app::commands::Command;
-use crate::app::context::PanelContext;
 use crate::editor::{Editor, FolderMap, SourceSettings};
 
 /// Width of a folder's path in points.

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Ui, vec2};
 
+use super::context::PanelContext;
 use super::{counters, timeline};
-use crate::app::answers::{LayerOf, SourceNumbers};
+use crate::app::base::theme;
 use crate::app::commands::{Commands, DocCommand};
-use crate::app::context::PanelContext;
-use crate::app::digest::Source;
 use crate::app::document::{Document, source_of};
-use crate::app::filters::{Chip, Predicate};
-use crate::app::graph::LineOf;
-use crate::app::theme;
+use crate::app::state::answers::{LayerOf, SourceNumbers};
+use crate::app::state::filters::{Chip, Predicate};
+use crate::app::state::graph::LineOf;
+use crate::app::state::source_list::Source;
 use crate::app::widgets::columns::number_color;
 use crate::app::widgets::icons::{eye, short_text};
 use crate::app::widgets::line::small_line;

@@ -3,9 +3,9 @@
 
 use eframe::egui::{self, Button, RichText, Ui, WidgetInfo};
 
+use super::context::PanelContext;
 use crate::app::commands::{Command, Commands};
-use crate::app::context::PanelContext;
-use crate::app::stack_rules::{RuleBook, RulesChange};
+use crate::app::services::rule_book::{RuleBook, RulesChange};
 use crate::format;
 use crate::stack_rules::{StackRules, TagRule};
 

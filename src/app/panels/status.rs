@@ -2,12 +2,12 @@
 
 use eframe::egui;
 
+use super::context::PanelContext;
 use super::player;
 use crate::app::commands::{Command, DocCommand, LoadCommand};
-use crate::app::context::PanelContext;
-use crate::app::digest::LayerSum;
 use crate::app::document::Document;
 use crate::app::state::ids::Tab;
+use crate::app::state::source_list::LayerSum;
 use crate::app::widgets::losses;
 use crate::format;
 use crate::model::CutReason;

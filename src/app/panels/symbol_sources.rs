@@ -3,9 +3,9 @@
 
 use eframe::egui::{self, Ui};
 
+use super::context::PanelContext;
 use crate::app::commands::{Command, Setting};
-use crate::app::context::PanelContext;
-use crate::app::names::MICROSOFT;
+use crate::app::services::names::MICROSOFT;
 use crate::load::Input;
 
 /// The note on which data leaves the machine.

@@ -3,10 +3,10 @@
 
 use eframe::egui::{self, Ui};
 
+use super::context::PanelContext;
 use super::symbol_sources;
 use crate::app::commands::{Command, Commands};
-use crate::app::context::PanelContext;
-use crate::app::names::{ModuleChange, Names};
+use crate::app::services::names::{ModuleChange, Names};
 use crate::app::widgets::list::{self, List, ListColumn, Name, Style, Value, widest};
 use crate::format;
 use crate::model::Trace;

@@ -1,16 +1,16 @@
 //! The parts of an open trace as tiles: their contents, and the look of their edges and tabs. The
-//! [`Layout`](crate::app::layout::Layout) arranges them. Which tabs are visible and which has the keys
+//! [`Layout`](crate::app::state::layout::Layout) arranges them. Which tabs are visible and which has the keys
 //! follows from the user's actions, and is sent to the document as a command.
 
 use eframe::egui::{self, Color32, CursorIcon, Id, Rect, Response, Sense, Stroke, Ui, Visuals, WidgetText, pos2, vec2};
 use egui_tiles::{Behavior, ResizeState, SimplificationOptions, TabState, Tabs, Tile, TileId, Tiles, UiResponse};
 
+use super::context::PanelContext;
 use super::{overview, sources, symbols_tab, timeline, toolbar, trace_tab, with_view, with_views};
 use crate::app::commands::{Command, DocCommand};
-use crate::app::context::PanelContext;
-use crate::app::layout::{FRAMES, Part, SIMPLE};
-use crate::app::picture::{self, Subject};
+use crate::app::services::picture::{self, Subject};
 use crate::app::state::ids::Tab;
+use crate::app::state::layout::{FRAMES, Part, SIMPLE};
 
 /// Minimum width and height of a part.
 const SMALLEST: f32 = 110.0;

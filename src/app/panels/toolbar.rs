@@ -2,14 +2,13 @@
 
 use eframe::egui;
 
+use super::context::PanelContext;
+use super::{chips, stack_rules};
+use crate::app::base::table::{Export, Format};
 use crate::app::commands::keys::{self, hint};
 use crate::app::commands::{Command, Commands, DocCommand, Setting};
-use crate::app::context::PanelContext;
-use crate::app::graph::Arrangement;
-use crate::app::panels::{chips, stack_rules};
-use crate::app::state::ids::Tab;
-use crate::app::state::ids::ViewId;
-use crate::app::table::{Export, Format};
+use crate::app::state::graph::Arrangement;
+use crate::app::state::ids::{Tab, ViewId};
 use crate::app::views::Pane;
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::format;

@@ -2,8 +2,8 @@
 
 use eframe::egui;
 
+use super::context::PanelContext;
 use super::{providers, unmatched};
-use crate::app::context::PanelContext;
 use crate::app::document::Document;
 use crate::app::widgets::losses;
 use crate::format;

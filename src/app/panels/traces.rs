@@ -2,9 +2,9 @@
 
 use eframe::egui::{self, Align, Layout, PointerButton, Role, Ui, WidgetInfo};
 
+use super::context::PanelContext;
 use crate::app::commands::Command;
-use crate::app::context::PanelContext;
-use crate::app::traces::TraceTab;
+use crate::app::workspace::open_traces::TraceTab;
 
 /// Maximum width of a name in points.
 const WIDEST: f32 = 220.0;

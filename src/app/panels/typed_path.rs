@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use eframe::egui::{self, Button, RichText, WidgetInfo};
 
+use super::context::PanelContext;
 use crate::app::commands::Command;
-use crate::app::context::PanelContext;
-use crate::app::dialogs::TypedPath;
+use crate::app::services::dialogs::TypedPath;
 
 pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
     let Some(typed) = context.typed_path else { return };

@@ -1,10 +1,12 @@
 //! Accepting findings: changes the file of accepted findings and has the views judge by it.
 
-use super::HighwaterApp;
-use crate::app::accepted::{AcceptChange, read};
-use crate::limits::Accepted;
-use eframe::egui;
 use std::sync::Arc;
+
+use eframe::egui;
+
+use super::HighwaterApp;
+use crate::app::services::accepted::{AcceptChange, read};
+use crate::limits::Accepted;
 
 impl HighwaterApp {
     /// Asks the user why a finding is accepted, or closes the dialog.

@@ -1,12 +1,13 @@
 //! Files of several captures that were opened together: each is opened in a tab of its own.
 
-use super::HighwaterApp;
-use crate::app::apart::{Part, Told};
-use crate::app::commands::Command;
-use crate::app::context::Offered;
-use crate::app::player::Pace;
-use crate::app::state::inputs::short_name;
 use eframe::egui;
+
+use super::HighwaterApp;
+use crate::app::commands::Command;
+use crate::app::jobs::apart::{Part, Told};
+use crate::app::jobs::player::Pace;
+use crate::app::panels::context::Offered;
+use crate::app::state::inputs::short_name;
 
 impl HighwaterApp {
     /// Takes note that files given together belong to several captures.

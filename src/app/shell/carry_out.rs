@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use eframe::egui;
 
 use super::HighwaterApp;
+use crate::app::base::failure::Failure;
+use crate::app::base::table::{Export, Format};
 use crate::app::commands::{Command, LoadCommand, RecordCommand, Setting, keys};
-use crate::app::dialogs::{self, Purpose, TypedPath};
 use crate::app::document::Document;
-use crate::app::failure::Failure;
 use crate::app::jobs::LoadJob;
-use crate::app::names::ModuleChange;
-use crate::app::player::Pace;
-use crate::app::recording::RecordJob;
+use crate::app::jobs::player::Pace;
+use crate::app::panels;
+use crate::app::services::dialogs::{self, Purpose, TypedPath};
+use crate::app::services::names::ModuleChange;
+use crate::app::services::picture;
+use crate::app::services::recording::RecordJob;
 use crate::app::state::ids::Tab;
-use crate::app::table::{Export, Format};
-use crate::app::{panels, picture};
 use crate::load::Input;
 
 impl HighwaterApp {

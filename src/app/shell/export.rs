@@ -1,15 +1,17 @@
 //! Writing tables and pictures for the user, on a worker.
 
-use super::HighwaterApp;
-use crate::app::failure::Failure;
-use crate::app::picture::Picture;
-use crate::app::saving::{Done, save};
-use crate::app::table::{Export, Format, Sheet, write};
-use crate::paths::Existing;
-use eframe::egui;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use eframe::egui;
+
+use super::HighwaterApp;
+use crate::app::base::failure::Failure;
+use crate::app::base::table::{Export, Format, Sheet, write};
+use crate::app::services::picture::Picture;
+use crate::app::services::saving::{Done, save};
+use crate::paths::Existing;
 
 impl HighwaterApp {
     /// Copies a table.

@@ -7,13 +7,13 @@ use eframe::egui;
 
 use super::HighwaterApp;
 use crate::app::document::Document;
+use crate::app::jobs::load_scope::Offer;
+use crate::app::jobs::player::Pace;
 use crate::app::jobs::{LoadEvent, LoadJob};
-use crate::app::offer::Offer;
-use crate::app::player::Pace;
-use crate::app::recent::Picture;
+use crate::app::services::recent::Picture;
 use crate::app::state::walk::Walking;
-use crate::app::traces::OpenTrace;
 use crate::app::workspace::Workspace;
+use crate::app::workspace::open_traces::OpenTrace;
 use crate::load::Input;
 
 /// How often the window is drawn while a trace loads, if nothing else asks for it.

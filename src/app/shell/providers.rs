@@ -1,13 +1,14 @@
 //! The providers of the trace in front: lists them, and loads the trace again when others are chosen for marks.
 
+use eframe::egui;
+
 use super::HighwaterApp;
 use crate::app::jobs::LoadJob;
-use crate::app::player::Pace;
-use crate::app::providers::Providers;
-use crate::app::traces::OpenTrace;
+use crate::app::jobs::player::Pace;
+use crate::app::services::providers::Providers;
 use crate::app::workspace::Workspace;
+use crate::app::workspace::open_traces::OpenTrace;
 use crate::load::Input;
-use eframe::egui;
 
 impl HighwaterApp {
     /// Lists the providers of the trace in front, unless they are known.

@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime};
 use eframe::egui;
 
 use super::HighwaterApp;
-use crate::app::attach::Attach;
-use crate::app::dialogs::Purpose;
-use crate::app::failure::Failure;
-use crate::app::player::Pace;
-use crate::app::providers::with_recorded;
-use crate::app::recording::{RecordJob, Stage, Turn, file_of};
+use crate::app::base::failure::Failure;
+use crate::app::jobs::player::Pace;
+use crate::app::services::dialogs::Purpose;
+use crate::app::services::providers::with_recorded;
+use crate::app::services::record_dialog::Attach;
+use crate::app::services::recording::{RecordJob, Stage, Turn, file_of};
 use crate::capture::Aftermath;
 use crate::load::{Input, reading};
 use crate::paths::is_device;

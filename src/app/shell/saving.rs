@@ -1,12 +1,14 @@
 //! Saving to a path that the user named.
 
-use super::HighwaterApp;
-use crate::app::dialogs::{Purpose, TypedPath};
-use crate::app::failure::Failure;
-use crate::app::saving::Place;
-use crate::paths::{Existing, Refusal};
-use eframe::egui;
 use std::path::PathBuf;
+
+use eframe::egui;
+
+use super::HighwaterApp;
+use crate::app::base::failure::Failure;
+use crate::app::services::dialogs::{Purpose, TypedPath};
+use crate::app::services::saving::Place;
+use crate::paths::{Existing, Refusal};
 
 impl HighwaterApp {
     /// Saves something at this path, if that is allowed.

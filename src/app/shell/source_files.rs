@@ -1,11 +1,12 @@
 //! Opening and reading source files.
 
+use eframe::egui;
+
 use super::HighwaterApp;
-use crate::app::source_files::{AROUND, Found, MOST_TEXTS, Search, SourceFiles, Unread};
-use crate::editor::{self};
+use crate::app::services::source_files::{AROUND, Found, MOST_TEXTS, Search, SourceFiles, Unread};
+use crate::editor;
 use crate::query::SourceLine;
 use crate::symbols::SourceStore;
-use eframe::egui;
 
 impl HighwaterApp {
     fn search_for_sources(&self) -> Search {

@@ -1,13 +1,15 @@
 //! Changes of the stack rules, and their effects.
 
-use super::HighwaterApp;
-use crate::app::commands::{Command, Setting};
-use crate::app::stack_rules::RulesChange;
-use crate::paths::Existing;
-use crate::stack_rules::StackRules;
-use eframe::egui;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use eframe::egui;
+
+use super::HighwaterApp;
+use crate::app::commands::{Command, Setting};
+use crate::app::services::rule_book::RulesChange;
+use crate::paths::Existing;
+use crate::stack_rules::StackRules;
 
 impl HighwaterApp {
     pub(super) fn change_rules(&mut self, ctx: &egui::Context, change: RulesChange) {

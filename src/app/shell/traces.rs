@@ -1,13 +1,14 @@
 //! The tabs of several traces: which one is in front, and what becomes of the others.
 
+use eframe::egui;
+
 use super::HighwaterApp;
 use crate::app::commands::DocCommand;
 use crate::app::document::Document;
 use crate::app::jobs::LoadJob;
-use crate::app::player::Pace;
-use crate::app::traces::{MOST, OpenTrace, Traces};
+use crate::app::jobs::player::Pace;
+use crate::app::workspace::open_traces::{MOST, OpenTrace, Traces};
 use crate::load::Input;
-use eframe::egui;
 
 impl HighwaterApp {
     /// Bytes that the trace in front may use: the limit minus what the others hold.

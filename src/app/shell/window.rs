@@ -6,9 +6,10 @@ use std::sync::Arc;
 use eframe::egui;
 
 use super::HighwaterApp;
-use crate::app::names::Given;
-use crate::app::settings::{Settings, Theme};
-use crate::app::{dialogs, icon};
+use crate::app::base::icon;
+use crate::app::services::dialogs;
+use crate::app::services::names::Given;
+use crate::app::state::settings::{Settings, Theme};
 use crate::capture::Recorder;
 use crate::load::Input;
 

@@ -1,6 +1,19 @@
 //! State of the window that everything else builds on.
 
+pub mod answers;
+pub mod counters;
+pub mod filters;
+pub mod graph;
+pub mod heap_lines;
+pub mod history;
 pub mod ids;
 pub mod inputs;
+pub mod lanes;
+pub mod layout;
+pub mod line_colors;
 pub mod overlay;
+pub mod overlays;
+pub mod palette;
+pub mod settings;
+pub mod source_list;
 pub mod walk;

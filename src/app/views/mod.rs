@@ -5,9 +5,7 @@
 //! The window knows no view by name. It sends the request of the visible view whenever anything that all views
 //! share has changed, or the view reports that its request has. Answers to stale requests are dropped.
 
-mod closer;
 mod compare;
-mod erased;
 mod findings;
 mod flame;
 mod frames;
@@ -16,6 +14,7 @@ mod generations;
 mod histograms;
 mod layers;
 mod marks;
+pub mod node_details;
 mod pane;
 mod processors;
 mod questions;
@@ -23,7 +22,8 @@ mod rows;
 mod stacks;
 mod types;
 mod view;
+pub mod view_registry;
 
-pub use erased::Views;
 pub use pane::Pane;
 pub use view::Around;
+pub use view_registry::Views;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use eframe::egui::{Context, Ui};
 
 use super::view::Around;
+use crate::app::base::table::Sheet;
 use crate::app::document::Document;
-use crate::app::filters::Filters;
-use crate::app::graph::Split;
-use crate::app::table::Sheet;
+use crate::app::state::filters::Filters;
+use crate::app::state::graph::Split;
 use crate::limits::Baseline;
 use crate::model::Trace;
 use crate::query::{Finding, KeyMap, Path};

@@ -8,7 +8,7 @@ use eframe::egui::{self, Ui};
 use super::view::Around;
 use crate::app::commands::DocCommand;
 use crate::app::document::Document;
-use crate::app::filters::{Chip, Predicate};
+use crate::app::state::filters::{Chip, Predicate};
 use crate::query::{Bounds, RowCondition};
 use crate::units::Ticks;
 

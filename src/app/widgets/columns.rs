@@ -3,8 +3,8 @@
 use eframe::egui;
 
 use super::list::{ListColumn, Value, widest};
-use crate::app::settings::Settings;
-use crate::app::theme;
+use crate::app::base::theme;
+use crate::app::state::settings::Settings;
 use crate::query::{Column, Numbers};
 use crate::units::{Interval, Layer};
 

@@ -1,8 +1,9 @@
 //! Lines as shapes: at most a few corners per point of width, however many the line has.
 
+use eframe::egui::{Color32, Mesh, Pos2, Rect, Shape, Stroke, epaint::PathStroke};
+
 use crate::query::Series;
 use crate::units::{Interval, Ticks};
-use eframe::egui::{Color32, Mesh, Pos2, Rect, Shape, Stroke, epaint::PathStroke};
 
 /// The visible corners of a line: in each column one point wide the first, lowest, highest and last, if they differ.
 pub fn visible(corners: impl Iterator<Item = Pos2>) -> Vec<Pos2> {

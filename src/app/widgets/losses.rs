@@ -6,8 +6,8 @@
 
 use eframe::egui::{Color32, Painter, Pos2, Rect, Shape, Stroke, Ui};
 
+use crate::app::base::theme;
 use crate::app::document::Document;
-use crate::app::theme;
 use crate::format;
 use crate::model::{Loss, LostWhat, Trace};
 use crate::query::Column;

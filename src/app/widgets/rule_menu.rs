@@ -3,7 +3,7 @@
 use eframe::egui::Ui;
 
 use crate::app::commands::{Command, Commands};
-use crate::app::stack_rules::RulesChange;
+use crate::app::services::rule_book::RulesChange;
 use crate::stack_rules::{StackRules, TagRule};
 
 /// The menu entries for the frames of a function, by its printed name.

@@ -3,8 +3,8 @@
 use eframe::egui::{self, RichText, Ui};
 
 use crate::app::commands::{Command, Commands};
-use crate::app::source_files::Unread;
-use crate::app::views::Around;
+use crate::app::services::source_files::{SourceFiles, Unread};
+use crate::app::state::settings::Settings;
 use crate::editor::Excerpt;
 use crate::query::{Recorded, SourceLine};
 
@@ -37,11 +37,19 @@ pub fn on_click(label: egui::Response, line: Option<&SourceLine>, commands: &mut
     }
 }
 
+/// The parts of the window with which texts of source files are read.
+pub struct Reading<'a> {
+    pub sources: &'a SourceFiles,
+    pub settings: &'a Settings,
+    pub commands: &'a mut Commands,
+}
+
 /// The text around a line in its file, if that is found, with `margin` beside each line. A click on a line opens it.
-pub fn excerpt(ui: &mut Ui, line: Option<&SourceLine>, margin: impl Fn(&SourceLine) -> String, around: &mut Around<'_>) {
+pub fn excerpt(ui: &mut Ui, line: Option<&SourceLine>, margin: impl Fn(&SourceLine) -> String, reading: Reading<'_>) {
     let Some(line) = line else { return };
-    let Some(read) = around.sources.text(line) else {
-        around.commands.push(Command::ReadSource(line.clone()));
+    let Reading { sources, settings, commands } = reading;
+    let Some(read) = sources.text(line) else {
+        commands.push(Command::ReadSource(line.clone()));
         return;
     };
     ui.weak(line.short());
@@ -52,9 +60,9 @@ pub fn excerpt(ui: &mut Ui, line: Option<&SourceLine>, margin: impl Fn(&SourceLi
             if let Some(server) = server
                 && ui.button(format!("Fetch from {server}")).on_hover_text(FETCH).clicked()
             {
-                let mut sources = around.settings.sources.clone();
+                let mut sources = settings.sources.clone();
                 sources.servers.push(server.clone());
-                around.commands.push(Command::ChangeSources(sources));
+                commands.push(Command::ChangeSources(sources));
             }
             return;
         }
@@ -67,7 +75,7 @@ pub fn excerpt(ui: &mut Ui, line: Option<&SourceLine>, margin: impl Fn(&SourceLi
         let shown = if is_it { shown.strong().background_color(ui.visuals().selection.bg_fill) } else { shown.weak() };
         let label = ui.add(egui::Label::new(shown).extend().sense(egui::Sense::click()));
         if is_it {
-            on_click(label, Some(line), around.commands);
+            on_click(label, Some(line), commands);
         }
     }
     ui.separator();

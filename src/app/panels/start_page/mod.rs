@@ -4,11 +4,11 @@ mod recent;
 
 use eframe::egui::{self, CornerRadius, FontId, Rect, RichText, Sense, Shape, Stroke, Ui, WidgetInfo, pos2, vec2};
 
-use crate::app::commands::table::why_not_record;
+use super::command_table::why_not_record;
+use super::context::PanelContext;
+use crate::app::base::theme;
 use crate::app::commands::{Command, Commands, LoadCommand, RecordCommand, keys};
-use crate::app::context::PanelContext;
 use crate::app::state::walk::{Walk, Walking};
-use crate::app::theme;
 use crate::load::Input;
 
 /// Maximum width in points.

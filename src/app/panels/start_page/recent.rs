@@ -2,10 +2,10 @@
 
 use eframe::egui::{self, CornerRadius, FontId, Rect, RichText, Sense, Ui, WidgetInfo, pos2, vec2};
 
+use crate::app::base::theme;
 use crate::app::commands::Command;
-use crate::app::context::PanelContext;
-use crate::app::recent::{Picture, RecentTrace};
-use crate::app::theme;
+use crate::app::panels::context::PanelContext;
+use crate::app::services::recent::{Picture, RecentTrace};
 use crate::app::widgets::icons::shortened;
 use crate::app::widgets::line as shape;
 use crate::format;

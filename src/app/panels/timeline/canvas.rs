@@ -3,12 +3,12 @@
 use eframe::egui::{self, Color32, Pos2, Rect, Ui};
 use egui_plot::{PlotPoint, PlotTransform};
 
-use crate::app::answers::LayerOf;
+use crate::app::base::theme;
 use crate::app::document::Document;
-use crate::app::graph::{Graph, GraphLine, LineOf};
 use crate::app::panels::counters::Scales;
+use crate::app::state::answers::LayerOf;
+use crate::app::state::graph::{Graph, GraphLine, LineOf};
 use crate::app::state::overlay::Happening;
-use crate::app::theme;
 use crate::app::widgets::{line, losses};
 use crate::query::{Finding, Series};
 use crate::units::{Interval, Ticks};

@@ -4,12 +4,12 @@
 use eframe::egui::{self, Pos2, Response, Stroke, Ui};
 
 use super::canvas::Canvas;
-use super::{happenings, lanes, names};
+use super::{lanes, names, overlays as happenings};
+use crate::app::base::theme;
 use crate::app::document::Document;
-use crate::app::graph::LineOf;
 use crate::app::panels::counters;
-use crate::app::picture::{self, Subject};
-use crate::app::theme;
+use crate::app::services::picture::{self, Subject};
+use crate::app::state::graph::LineOf;
 use crate::app::widgets::losses;
 use crate::format;
 use crate::units::Ticks;

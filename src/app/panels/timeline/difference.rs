@@ -4,8 +4,8 @@ use eframe::egui::{self, Align2, FontId, Pos2, Stroke, Ui};
 
 use super::canvas::Canvas;
 use super::names::line_name;
+use crate::app::base::theme;
 use crate::app::document::Document;
-use crate::app::theme;
 use crate::format;
 use crate::model::HeapId;
 use crate::query::ByClass;

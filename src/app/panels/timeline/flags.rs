@@ -8,13 +8,12 @@ use eframe::egui::{self, Align2, FontId, Pos2, Rect, Response, Sense, Stroke, Ui
 
 use super::canvas::{Canvas, MARKS, STRIP};
 use super::wheel;
+use crate::app::base::theme;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::{Document, lasting};
-use crate::app::graph::LineOf;
-use crate::app::state::ids::ViewId;
-use crate::app::state::ids::{Stop, Tab};
+use crate::app::state::graph::LineOf;
+use crate::app::state::ids::{Stop, Tab, ViewId};
 use crate::app::state::overlay::Happening;
-use crate::app::theme;
 use crate::app::widgets::icons::shortened;
 use crate::app::widgets::mark_menu::{edges, one_mark};
 use crate::format;

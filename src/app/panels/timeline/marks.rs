@@ -5,9 +5,9 @@ use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Shape, Stro
 
 use super::canvas::{Canvas, MARKS};
 use super::lanes::Row;
+use crate::app::base::theme;
 use crate::app::commands::{Commands, DocCommand};
-use crate::app::graph::LineOf;
-use crate::app::theme;
+use crate::app::state::graph::LineOf;
 use crate::query::{Finding, FindingKind};
 use crate::units::{Interval, Ticks};
 

@@ -4,8 +4,8 @@ use eframe::egui::{self, Ui};
 
 use super::canvas::Canvas;
 use crate::app::commands::{Command, Commands, DocCommand, Setting};
-use crate::app::graph::Arrangement;
-use crate::app::picture::{PictureFormat, Subject, Wish};
+use crate::app::services::picture::{PictureFormat, Subject, Wish};
+use crate::app::state::graph::Arrangement;
 use crate::units::{Interval, Ticks};
 
 /// The actions for a moment: the one under the pointer, if that is on the graph.

@@ -9,12 +9,12 @@ mod canvas;
 mod cursor;
 mod difference;
 mod flags;
-mod happenings;
 mod keys;
 mod lanes;
 mod marks;
 mod menu;
 mod names;
+pub mod overlays;
 mod selection;
 mod together;
 mod wheel;
@@ -22,12 +22,12 @@ mod wheel;
 use eframe::egui::{self, PointerButton, Ui};
 use egui_plot::{AxisHints, Plot, PlotBounds, PlotTransform};
 
+use super::context::PanelContext;
 use super::counters::Scales;
 use crate::app::commands::keys::{MARK, is_pressed};
 use crate::app::commands::{Commands, DocCommand};
-use crate::app::context::PanelContext;
 use crate::app::document::Document;
-use crate::app::picture::{self, Subject};
+use crate::app::services::picture::{self, Subject};
 use crate::app::state::ids::Stop;
 use crate::units::Ticks;
 pub use axes::bytes_mark;
@@ -129,7 +129,7 @@ fn interact(
         cursor::paint(canvas, ui, cursor);
         return;
     };
-    let frame = happenings::frame_at(canvas, rows, pointer).map(|bar| bar.longest);
+    let frame = overlays::frame_at(canvas, rows, pointer).map(|bar| bar.longest);
     if frame.is_some() && !response.dragged() {
         ui.set_cursor_icon(egui::CursorIcon::PointingHand);
     }

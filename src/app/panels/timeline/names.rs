@@ -1,10 +1,10 @@
 //! The names of the graph's lines, and the tree nodes they stand for.
 
-use super::super::counters;
-use super::happenings;
-use crate::app::answers::LayerOf;
+use super::overlays as happenings;
 use crate::app::document::{Document, source_of};
-use crate::app::graph::LineOf;
+use crate::app::panels::counters;
+use crate::app::state::answers::LayerOf;
+use crate::app::state::graph::LineOf;
 use crate::model::{Heap, ProcessId};
 use crate::query::{Key, Path, heap_label, layer_label};
 use crate::units::Layer;

@@ -5,11 +5,11 @@ use eframe::egui::{self, Align2, CursorIcon, PointerButton, Pos2, Rect, Response
 
 use super::canvas::Canvas;
 use super::flags;
+use crate::app::base::theme;
 use crate::app::commands::{Commands, DocCommand};
-use crate::app::digest::LayerSum;
 use crate::app::document::Document;
-use crate::app::happenings::centered;
-use crate::app::theme;
+use crate::app::state::overlays::centered;
+use crate::app::state::source_list::LayerSum;
 use crate::app::widgets::columns::number_color;
 use crate::format;
 use crate::query::layer_label;

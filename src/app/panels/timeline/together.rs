@@ -4,10 +4,10 @@ use eframe::egui::{self, Align2, Color32, FontId, Painter, Pos2, Rect, Sense, Ui
 
 use super::canvas::Canvas;
 use super::names;
+use crate::app::base::theme;
 use crate::app::commands::{Commands, DocCommand};
-use crate::app::graph::{GraphLine, LineOf, Split};
 use crate::app::panels::counters;
-use crate::app::theme;
+use crate::app::state::graph::{GraphLine, LineOf, Split};
 use crate::app::widgets::icons::short_text;
 use crate::app::widgets::line;
 use crate::format;

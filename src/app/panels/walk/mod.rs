@@ -4,8 +4,8 @@ mod steps;
 
 use eframe::egui::{self, RichText, Ui};
 
+use super::context::PanelContext;
 use crate::app::commands::Command;
-use crate::app::context::PanelContext;
 use crate::app::state::walk::Walking;
 use steps::{Scene, Step, steps};
 

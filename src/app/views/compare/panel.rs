@@ -4,9 +4,9 @@ use eframe::egui::{self, RichText, Ui};
 
 use super::sides::Choice;
 use super::{Compare, Grouping, table};
-use crate::app::beside::{Beside, Opened};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::jobs::LoadJob;
+use crate::app::services::comparison::{Beside, Opened};
 use crate::app::state::inputs::short_name;
 use crate::app::views::Around;
 use crate::app::views::questions::short_time;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use eframe::egui::{RichText, Ui};
 
 use super::{Difference, Grouping};
+use crate::app::base::table::Sheet;
 use crate::app::commands::{Command, DocCommand};
-use crate::app::filters::Predicate;
-use crate::app::table::Sheet;
+use crate::app::state::filters::Predicate;
 use crate::app::views::Around;
 use crate::app::widgets::columns::Wholes;
 use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value, widest};

@@ -3,9 +3,9 @@
 use eframe::egui::{self, Color32, CornerRadius, FontId, RichText, Sense, Ui, Visuals, vec2};
 
 use super::Findings;
-use crate::app::accepted::AcceptChange;
+use crate::app::base::theme;
 use crate::app::commands::{Command, DocCommand};
-use crate::app::theme;
+use crate::app::services::accepted::AcceptChange;
 use crate::app::views::Around;
 use crate::app::widgets::source_lines;
 use crate::limits::Accepted;

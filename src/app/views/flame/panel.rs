@@ -3,10 +3,10 @@
 use eframe::egui::{self, Color32, FontId, Rect, Sense, Ui, pos2, vec2};
 
 use super::{Flame, Icicle, Measure, Unit, Way};
+use crate::app::base::theme;
 use crate::app::commands::Command;
-use crate::app::filters::Predicate;
-use crate::app::picture::{PictureFormat, Subject, Wish};
-use crate::app::theme;
+use crate::app::services::picture::{PictureFormat, Subject, Wish};
+use crate::app::state::filters::Predicate;
 use crate::app::views::Around;
 use crate::format;
 use crate::query::{FlameBox, FlameWeight, FrameName, NodeKey, node_name};

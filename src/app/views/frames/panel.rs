@@ -5,10 +5,10 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{Frames, Listed, Order, Sort, net};
+use crate::app::base::table::{FlatTable, Sheet};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::state::ids::Stop;
 use crate::app::state::overlay::Happening;
-use crate::app::table::{FlatTable, Sheet};
 use crate::app::views::Around;
 use crate::app::widgets::list::{self, List, ListColumn, Share, Value, widest};
 use crate::format;

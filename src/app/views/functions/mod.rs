@@ -24,10 +24,10 @@ use super::histograms::AnyBucket;
 use super::layers::LayerChoice;
 use super::pane::Pane;
 use super::view::{Around, View};
+use crate::app::base::table::Sheet;
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
 use crate::app::state::ids::ViewId;
-use crate::app::table::Sheet;
 use crate::format;
 use crate::model::Trace;
 use crate::query::{

@@ -6,11 +6,11 @@ use eframe::egui::{self, Key, Modifiers, Ui};
 
 use super::tools::above_table;
 use super::{CallTable, CallTrees, Grouping, Wish, wings};
+use crate::app::base::table::Sheet;
 use crate::app::commands::keys::STEPS;
 use crate::app::commands::{Command, Setting};
-use crate::app::filters::Predicate;
 use crate::app::jobs::ForestKind;
-use crate::app::table::Sheet;
+use crate::app::state::filters::Predicate;
 use crate::app::views::Around;
 use crate::app::views::histograms::AnyBucket;
 use crate::app::widgets::columns::{self, list_column, title};

@@ -10,10 +10,10 @@ use eframe::egui::Ui;
 use super::layers::LayerChoice;
 use super::pane::Pane;
 use super::view::{Around, View};
+use crate::app::base::table::Sheet;
 use crate::app::document::Document;
 use crate::app::jobs::{Ground, drop_aside};
 use crate::app::state::ids::ViewId;
-use crate::app::table::Sheet;
 use crate::query::{Cancelled, Functions, GenerationGroup, GenerationsRequest, generations};
 use crate::units::Ticks;
 

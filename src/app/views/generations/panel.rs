@@ -5,10 +5,10 @@ use std::sync::Arc;
 use eframe::egui::{self, Sense, Ui, pos2, vec2};
 
 use super::{Generations, Left};
+use crate::app::base::table::{FlatTable, Sheet};
+use crate::app::base::theme;
 use crate::app::commands::{Command, DocCommand};
-use crate::app::filters::Predicate;
-use crate::app::table::{FlatTable, Sheet};
-use crate::app::theme;
+use crate::app::state::filters::Predicate;
 use crate::app::views::Around;
 use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
 use crate::app::widgets::mark_menu::edges;

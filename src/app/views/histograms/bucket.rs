@@ -1,6 +1,6 @@
 //! Buckets of both kinds: their names, the chips that filter to them, and the bucket of a chip.
 
-use crate::app::filters::Predicate;
+use crate::app::state::filters::Predicate;
 use crate::format;
 use crate::model::Clock;
 use crate::query::{Bounds, LifetimeBounds, LifetimeBucket, RowCondition, SizeBucket};

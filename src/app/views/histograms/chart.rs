@@ -3,7 +3,7 @@
 use eframe::egui::{self, Align2, Color32, FontId, Rect, Sense, Stroke, Ui, Visuals, pos2, vec2};
 
 use super::bucket::AnyBucket;
-use crate::app::theme;
+use crate::app::base::theme;
 use crate::format;
 use crate::query::{Bucket, ByClass, LifetimeClass, Words};
 

@@ -6,7 +6,7 @@ use super::Histograms;
 use super::bucket::{AnyBucket, BucketKind, bucket_of};
 use super::chart::{Bar, Chart, Did, Measure, STACKED, Scale, class_color};
 use crate::app::commands::DocCommand;
-use crate::app::filters::{Chip, Predicate};
+use crate::app::state::filters::{Chip, Predicate};
 use crate::app::views::Around;
 use crate::query::{ByClass, Words, layer_label};
 

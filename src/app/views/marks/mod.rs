@@ -11,10 +11,10 @@ use eframe::egui::Ui;
 
 use super::pane::Pane;
 use super::view::{Around, View};
+use crate::app::base::table::Sheet;
 use crate::app::document::Document;
 use crate::app::jobs::{Ground, drop_aside};
 use crate::app::state::ids::ViewId;
-use crate::app::table::Sheet;
 use crate::model::{Mark, Trace};
 use crate::query::{Cancelled, MarkRequest, mark_places};
 use crate::units::Interval;

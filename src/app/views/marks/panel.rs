@@ -5,13 +5,12 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{Listed, Marks, Order, Sort};
+use crate::app::base::table::{FlatTable, Sheet};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::document::lasting;
-use crate::app::happenings::centered;
-use crate::app::state::ids::ViewId;
-use crate::app::state::ids::{MOST_MARKS, Stop, Tab};
+use crate::app::state::ids::{MOST_MARKS, Stop, Tab, ViewId};
 use crate::app::state::overlay::Happening;
-use crate::app::table::{FlatTable, Sheet};
+use crate::app::state::overlays::centered;
 use crate::app::views::Around;
 use crate::app::widgets::list::{self, List, ListColumn, Name, Style, Value, widest};
 use crate::app::widgets::mark_menu::{edges, one_mark};

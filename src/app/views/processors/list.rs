@@ -5,9 +5,9 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::{UNKNOWN, Whose};
+use crate::app::base::table::{FlatTable, Sheet};
 use crate::app::commands::Command;
-use crate::app::filters::Predicate;
-use crate::app::table::{FlatTable, Sheet};
+use crate::app::state::filters::Predicate;
 use crate::app::views::Around;
 use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
 use crate::format;

@@ -9,10 +9,10 @@ use eframe::egui::Ui;
 
 use super::pane::Pane;
 use super::view::{Around, View};
+use crate::app::base::table::Sheet;
 use crate::app::document::Document;
 use crate::app::jobs::{Ground, drop_aside};
 use crate::app::state::ids::ViewId;
-use crate::app::table::Sheet;
 use crate::model::{RowId, Trace};
 use crate::query::{Cancelled, Functions, RowSort, RowTable, rows};
 use crate::symbols::Names;

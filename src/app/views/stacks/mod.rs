@@ -16,17 +16,16 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Ui};
 
-use super::closer::Closer;
+use super::node_details::Closer;
 use super::pane::Pane;
 use super::view::{Around, View};
+use crate::app::base::table::Sheet;
 use crate::app::commands::DocCommand;
 use crate::app::document::Document;
-use crate::app::filters::Filters;
 use crate::app::jobs::{Ground, drop_aside};
-use crate::app::names::Looked;
-use crate::app::state::ids::Reading;
-use crate::app::state::ids::ViewId;
-use crate::app::table::Sheet;
+use crate::app::services::names::Looked;
+use crate::app::state::filters::Filters;
+use crate::app::state::ids::{Reading, ViewId};
 use crate::app::widgets::columns::Wholes;
 use crate::model::Trace;
 use crate::query::{

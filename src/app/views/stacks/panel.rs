@@ -8,10 +8,10 @@ use eframe::egui::{self, Ui};
 
 use super::table::Table;
 use super::{Did, Stacks, text};
+use crate::app::base::table::Sheet;
 use crate::app::commands::{Command, DocCommand, Setting};
 use crate::app::document::Document;
-use crate::app::filters::{Chip, Predicate};
-use crate::app::table::Sheet;
+use crate::app::state::filters::{Chip, Predicate};
 use crate::app::views::Around;
 use crate::app::widgets::columns::{self, list_column, title};
 use crate::app::widgets::list::{self, List, Name, Share, Style, Value};
@@ -97,7 +97,8 @@ fn details(view: &Stacks, table: &Table, around: &mut Around<'_>, ui: &mut Ui) {
             None if line.as_ref() == Some(at) => marginal(&row.numbers),
             None => String::new(),
         };
-        source_lines::excerpt(ui, line.as_ref(), margin, around);
+        let reading = source_lines::Reading { sources: around.sources, settings: around.settings, commands: around.commands };
+        source_lines::excerpt(ui, line.as_ref(), margin, reading);
         match closer {
             Some(closer) => closer.show(around, ui),
             None => _ = ui.weak("Computing\u{2026}"),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::views::closer::Closer;
+use crate::app::views::node_details::Closer;
 use crate::app::widgets::columns::Wholes;
 use crate::model::Trace;
 use crate::query::{Path, Tree, TreeRow};

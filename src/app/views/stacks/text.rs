@@ -1,7 +1,7 @@
 //! The texts of the cells and of copied rows.
 
 use super::table::Table;
-use crate::app::table::Sheet;
+use crate::app::base::table::Sheet;
 use crate::app::widgets::columns::{title, value};
 use crate::app::widgets::list::Value;
 use crate::format;

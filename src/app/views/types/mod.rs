@@ -8,12 +8,12 @@ use eframe::egui::Ui;
 
 use super::pane::Pane;
 use super::view::{Around, View};
+use crate::app::base::table::Sheet;
 use crate::app::document::Document;
-use crate::app::filters::Predicate;
-use crate::app::graph::Split;
 use crate::app::jobs::Ground;
+use crate::app::state::filters::Predicate;
+use crate::app::state::graph::Split;
 use crate::app::state::ids::ViewId;
-use crate::app::table::Sheet;
 use crate::app::widgets::columns::Wholes;
 use crate::query::{Cancelled, Column, Mask, Sort, TypeGroup, magnitude};
 use crate::units::Interval;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{TypeTable, Types};
+use crate::app::base::table::{FlatTable, Sheet};
+use crate::app::base::theme;
 use crate::app::commands::{Command, DocCommand};
-use crate::app::filters::{Chip, Predicate};
-use crate::app::graph::{LineOf, Split};
-use crate::app::table::{FlatTable, Sheet};
-use crate::app::theme;
+use crate::app::state::filters::{Chip, Predicate};
+use crate::app::state::graph::{LineOf, Split};
 use crate::app::views::Around;
 use crate::app::widgets::columns::{list_column, title, value};
 use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value};

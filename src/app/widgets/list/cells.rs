@@ -7,8 +7,8 @@ use eframe::egui::text::{LayoutJob, TextFormat};
 use eframe::egui::{self, Align, Color32, FontId, Galley, Layout, Rect, Response, Role, Sense, Stroke, Ui, WidgetInfo, vec2};
 
 use super::Value;
-use crate::app::table::column::MARGIN;
-use crate::app::theme;
+use crate::app::base::table::column::MARGIN;
+use crate::app::base::theme;
 use crate::app::widgets::columns::number_color;
 use crate::format;
 use crate::query::SHARED;

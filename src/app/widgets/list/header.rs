@@ -7,7 +7,7 @@ use eframe::egui::{
 };
 
 use super::{END, HEADER_HEIGHT, List, ListColumn};
-use crate::app::table::column::{Chosen, MARGIN, MARK, Plan};
+use crate::app::base::table::column::{Chosen, MARGIN, MARK, Plan};
 
 /// Draws the header of a column, or of the empty space after the last.
 pub fn cell(ui: &mut Ui, column: Option<(usize, &ListColumn)>, list: &mut dyn List) {

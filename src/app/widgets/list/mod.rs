@@ -13,12 +13,11 @@ use std::sync::Arc;
 use eframe::egui::{self, Align, Color32, Id, Layout, Rect, Sense, Ui, UiBuilder, pos2};
 use egui_table::{CellInfo, Column, HeaderCellInfo, HeaderRow, PrefetchInfo, Table, TableDelegate, TableState};
 
-use crate::app::table::column::{self, Chosen, Placed, Plan};
-pub use crate::app::table::{ListColumn, Value, Width, widest};
-pub use cells::{Name, Share, Style, TRIANGLE, bar, branch, name, name_at, number, triangle};
-
+use crate::app::base::table::column::{self, Chosen, Placed, Plan};
+use crate::app::base::table::{Export, Format, Sheet};
+pub use crate::app::base::table::{ListColumn, Value, Width, widest};
 use crate::app::commands::Command;
-use crate::app::table::{Export, Format, Sheet};
+pub use cells::{Name, Share, Style, TRIANGLE, bar, branch, name, name_at, number, triangle};
 
 /// The contents of a list.
 pub trait List {

@@ -1,0 +1,12 @@
+//! Pieces of the window that know nothing of traces: colours, fonts, tables as data, texts.
+
+pub mod aside;
+pub mod by_hand;
+pub mod failure;
+pub mod fonts;
+pub mod frame_times;
+pub mod help;
+pub mod icon;
+pub mod table;
+pub mod theme;
+pub mod ui_dump;

@@ -1,0 +1,118 @@
+//! Makes the marks, frames and CPU lines that the graph draws.
+
+use std::sync::Arc;
+
+use super::query_cache::Rows;
+use super::{Ground, Part, Query};
+use crate::app::state::graph::{GraphLine, LineOf};
+use crate::app::state::overlay::Happening;
+use crate::app::state::overlays::{Asked, FramesOf, FramesShown, Happened, ProcessorsShown};
+use crate::model::{PresentLane, ProcessId};
+use crate::query::{
+    Cancelled, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, frame_bars, frame_sums, mark_spots, process_samples,
+    processor_series,
+};
+use crate::units::Interval;
+
+/// Minimum number of samples in a bin of the CPU lane: fewer do not give a meaningful share.
+const SAMPLES_A_BIN: f64 = 8.0;
+
+/// The inputs of the picture; it is made again when they change.
+#[derive(PartialEq)]
+pub struct PictureKey {
+    view: Interval,
+    bins: usize,
+    asked: Asked,
+    rows: Rows,
+}
+
+/// The inputs of the sums of frames.
+#[derive(PartialEq)]
+pub struct FramesKey {
+    of: FramesOf,
+    during: Interval,
+    rows: Rows,
+}
+
+/// Sends the picture, as far as it has changed.
+pub(super) fn picture(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
+    let asked = query.happenings;
+    let key = PictureKey { view: query.view, bins: query.bins, asked, rows: ground.kept.rows_of(query) };
+    if ground.kept.happened.as_ref() == Some(&key) {
+        return Ok(());
+    }
+    let trace = ground.trace();
+    let mut happened = Happened::default();
+    if asked.marks {
+        happened.spots = mark_spots(&trace.activity.marks, query.view, query.bins, ground.cancel)?;
+    }
+    if let Some(process) = asked.processors {
+        happened.processors = Some(processors(query, ground, process)?);
+    }
+    if let Some(of) = asked.frames {
+        happened.frames = frames(query, ground, of)?;
+    }
+    tell(Part::Happened(Box::new(happened)));
+    ground.kept.happened = Some(key);
+    Ok(())
+}
+
+fn frames(query: &Query, ground: &mut Ground<'_>, of: FramesOf) -> Result<Option<FramesShown>, Cancelled> {
+    let Some(lane) = ground.trace().activity.presents.get(of.chain) else { return Ok(None) };
+    // While the trace grows the sums would be stale at once.
+    let has_sums = !query.growing;
+    let lines = if has_sums { ground.frames(of, query.view)? } else { Arc::new(without_sums(lane, query.view)) };
+    let bars = frame_bars(&lines, query.view, query.bins);
+    let in_sight = lines.partition_point(|line| line.interval.to <= query.view.from)
+        ..lines.partition_point(|line| line.interval.from < query.view.to);
+    let times = FrameTimes::of(lines.get(in_sight).unwrap_or_default());
+    let allocated = FramesShown::allocated(&bars);
+    Ok(times.map(|times| FramesShown { of, bars, allocated, times, has_sums }))
+}
+
+fn without_sums(lane: &PresentLane, interval: Interval) -> Vec<FrameLine> {
+    let frames = lane.ending_in(interval);
+    let line = |number: usize| Some(FrameLine { number, interval: lane.frame(number)?, sums: FrameSums::default() });
+    frames.take(MOST_FRAMES).filter_map(line).collect()
+}
+
+fn processors(query: &Query, ground: &Ground<'_>, process: Option<ProcessId>) -> Result<ProcessorsShown, Cancelled> {
+    let trace = ground.trace();
+    let in_bin = trace.activity.samples.interval.max(1.0) * SAMPLES_A_BIN;
+    let bins = query.bins.min((query.view.len() as f64 / in_bin) as usize).max(1);
+    let draw = |process| {
+        let line = processor_series(trace, process, query.view, bins, ground.cancel)?;
+        Ok(GraphLine::new(trace.clock, LineOf::Happening(Happening::Processors), line))
+    };
+    let shares = process_samples(trace, query.view).into_iter();
+    let shares = shares.filter(|samples| process.is_none_or(|process| samples.process == Some(process)));
+    let average = (shares.map(|samples| samples.share).sum::<f64>() * 1000.0).round() as u64;
+    Ok(ProcessorsShown { process, own: process.map(|process| draw(Some(process))).transpose()?, all: draw(None)?, average })
+}
+
+impl Ground<'_> {
+    /// The number of frames of the swap chain in scope that end in the interval; `None` if there are none.
+    pub fn frame_count(&self) -> Option<u64> {
+        let lane = self.trace().activity.presents.get(self.query().happenings.chain?)?;
+        Some(lane.ending_in(self.interval()).len() as u64).filter(|&count| count > 0)
+    }
+
+    /// The frames of a swap chain in order, with their filtered allocations: all frames if there are
+    /// not too many, else those that end in an interval.
+    pub fn frames(&mut self, of: FramesOf, interval: Interval) -> Result<Arc<Vec<FrameLine>>, Cancelled> {
+        let Some(lane) = self.trace().activity.presents.get(of.chain) else { return Ok(Arc::default()) };
+        let all = lane.times.get(0).zip(lane.times.last()).map(|(&from, &to)| Interval { from, to });
+        let during = all.filter(|_| lane.frames() <= MOST_FRAMES).unwrap_or(interval);
+        let query = self.query();
+        let key = FramesKey { of, during, rows: self.kept.rows_of(query) };
+        if let Some((known, lines)) = &self.kept.frames
+            && *known == key
+        {
+            return Ok(Arc::clone(lines));
+        }
+        let request = FrameRequest { lane: of.chain, interval: during, layer: of.layer, mask: &self.mask };
+        let lines = Arc::new(frame_sums(&self.index, &request, self.cancel)?);
+        self.kept.frames = Some((key, Arc::clone(&lines)));
+        Ok(lines)
+    }
+}

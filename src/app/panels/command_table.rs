@@ -1,0 +1,529 @@
+//! The table of all commands that have a name, in their present state: their words, their keys, and
+//! whether they are enabled, else why not. The menu bar, the keys, the window *Keys* and the palette
+//! are made from this table alone.
+//!
+//! Cost: some hundred short texts each time. It is needed while a menu or the palette is open, and when a key is pressed.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+
+use eframe::egui::{self, Event, KeyboardShortcut};
+
+use super::context::PanelContext;
+use crate::app::base::help::Page;
+use crate::app::base::table::Format;
+use crate::app::commands::keys::{self, Keys};
+use crate::app::commands::{Command, DocCommand, LoadCommand, RecordCommand, Setting};
+use crate::app::document::Document;
+use crate::app::jobs::player::PlayerChange;
+use crate::app::services::comparison::Beside;
+use crate::app::services::dialogs::{Purpose, TypedPath};
+use crate::app::services::picture::{PictureFormat, Subject, Wish};
+use crate::app::services::recent::RecentTrace;
+use crate::app::services::rule_book::RulesChange;
+use crate::app::state::graph::{Arrangement, LineOf};
+use crate::app::state::ids::{Stop, Tab, ViewId};
+use crate::app::state::layout::{Part, Preset};
+use crate::app::state::overlay::Happening;
+use crate::app::state::settings::{SymbolSettings, TEXT_SIZES, Theme, text_size_beside};
+use crate::app::state::walk::{Walk, Walking};
+use crate::app::widgets::columns;
+use crate::app::workspace::open_traces::TraceTab;
+use crate::load::Input;
+use crate::query::Column;
+
+/// The menu that contains a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Menu {
+    File,
+    View,
+    Help,
+    /// Not in the menu bar: elsewhere in the window.
+    None,
+}
+
+/// The kind of switch that a command is, with its state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Switch {
+    /// A plain action, without a state.
+    None,
+    /// On or off.
+    Box(bool),
+    /// One of several choices, selected or not.
+    Choice(bool),
+}
+
+/// A command in words.
+#[derive(Debug)]
+pub struct Entry {
+    pub words: Cow<'static, str>,
+    /// Its effect, in a sentence; empty if the words say it all.
+    pub hint: &'static str,
+    pub keys: Keys,
+    pub switch: Switch,
+    /// The command to push, or why it is disabled now.
+    pub command: Result<Command, &'static str>,
+}
+
+/// Commands that belong together: a part of a menu, or a submenu.
+#[derive(Debug)]
+pub struct Section {
+    pub menu: Menu,
+    /// Title of the submenu; empty if it is a part of the menu itself.
+    pub title: &'static str,
+    pub entries: Vec<Entry>,
+}
+
+impl Entry {
+    fn new(words: impl Into<Cow<'static, str>>, command: Command) -> Self {
+        Self { words: words.into(), hint: "", keys: &[], switch: Switch::None, command: Ok(command) }
+    }
+
+    fn hint(self, hint: &'static str) -> Self {
+        Self { hint, ..self }
+    }
+
+    fn keys(self, keys: Keys) -> Self {
+        Self { keys, ..self }
+    }
+
+    fn switch(self, is_on: bool) -> Self {
+        Self { switch: Switch::Box(is_on), ..self }
+    }
+
+    fn choice(self, is_chosen: bool) -> Self {
+        Self { switch: Switch::Choice(is_chosen), ..self }
+    }
+
+    /// Disables the command with this reason unless the condition holds; the first reason is kept.
+    fn when(mut self, is_possible: bool, reason: &'static str) -> Self {
+        if self.command.is_ok() && !is_possible {
+            self.command = Err(reason);
+        }
+        self
+    }
+}
+
+const NO_TRACE: &str = "No trace is open";
+const NOTHING_LOADS: &str = "Nothing is being loaded";
+
+/// The whole table.
+pub fn sections(context: &PanelContext<'_>) -> Vec<Section> {
+    let section = |menu, title, entries| Section { menu, title, entries };
+    vec![
+        section(Menu::File, "", open(context)),
+        section(Menu::File, "Recent", recent(context)),
+        section(Menu::File, "", default_programs()),
+        section(Menu::None, "", load(context)),
+        section(Menu::File, "Open traces", traces(context)),
+        section(Menu::File, "", close(context)),
+        section(Menu::View, "", way(context)),
+        section(Menu::None, "", chosen(context)),
+        section(Menu::View, "Marks and frames", steps(context)),
+        section(Menu::View, "Tabs", tabs(context)),
+        section(Menu::View, "Layout", layouts(context)),
+        section(Menu::View, "Columns", columns_shown(context)),
+        section(Menu::View, "", stacks(context)),
+        section(Menu::None, "", rules(context)),
+        section(Menu::View, "Graph", graph(context)),
+        section(Menu::None, "", exports(context)),
+        section(Menu::None, "", pictures(context)),
+        section(Menu::View, "Theme", themes(context)),
+        section(Menu::View, "Text size", text_sizes(context)),
+        section(Menu::Help, "", texts()),
+        section(Menu::Help, "Walk through the demo", walks()),
+        section(Menu::Help, "", help(context)),
+    ]
+}
+
+/// Why nothing can be recorded now.
+pub fn why_not_record(context: &PanelContext<'_>) -> &'static str {
+    match context.recorder {
+        Some(_) => "Something is being recorded already",
+        None => "Recording works on Windows only; traces that were recorded there open here",
+    }
+}
+
+fn open(context: &PanelContext<'_>) -> Vec<Entry> {
+    let can_record = context.recorder.is_some() && !context.is_recording();
+    vec![
+        Entry::new("Open\u{2026}", Command::OpenDialog).keys(keys::OPEN).hint("Open a trace"),
+        Entry::new("Open by path\u{2026}", Command::TypePath(Some(TypedPath::new(Purpose::Traces))))
+            .keys(keys::OPEN_PATH)
+            .hint("Open a trace by its path"),
+        Entry::new("Record\u{2026}", Command::Record(RecordCommand::Show(true)))
+            .keys(keys::RECORD)
+            .hint("Watch a running program")
+            .when(can_record, why_not_record(context)),
+        Entry::new("Open demo trace", Command::Open(vec![Input::Demo])).hint("A program with a step, ten spikes and a leak"),
+    ]
+}
+
+fn recent(context: &PanelContext<'_>) -> Vec<Entry> {
+    let traces = context.recents.list();
+    let open = |trace: &RecentTrace| Entry::new(trace.name(), Command::Open(trace.inputs()));
+    let forget = Entry::new("Forget all", Command::ForgetRecent).when(!traces.is_empty(), "There are none yet");
+    traces.iter().map(open).chain([forget]).collect()
+}
+
+fn default_programs() -> Vec<Entry> {
+    let hint = "Shows Windows' settings, where you choose what opens .etl and .diagsession";
+    let entry = Entry::new("Make highwater the default\u{2026}", Command::ShowDefaultPrograms).hint(hint);
+    cfg!(windows).then_some(entry).into_iter().collect()
+}
+
+/// Commands about loads, players and recordings.
+fn load(context: &PanelContext<'_>) -> Vec<Entry> {
+    let job = context.loading.filter(|_| context.offer.is_none());
+    let is_live = job.is_some_and(|job| job.is_followed() || job.player().is_some());
+    let is_played = job.and_then(|job| job.player()).is_some_and(|player| !player.hurries());
+    let is_followed = job.is_some_and(|job| job.is_followed() && !job.is_ending());
+    vec![
+        Entry::new("Hold, or go on", Command::Load(LoadCommand::TogglePause))
+            .keys(keys::HOLD)
+            .hint("Hold a live or played trace, and go on")
+            .when(is_live, "No live trace is open"),
+        Entry::new("Play to the end", Command::Load(LoadCommand::ChangePlayer(PlayerChange::ToTheEnd)))
+            .when(is_played, "Nothing is being played"),
+        Entry::new("Stop following", Command::Load(LoadCommand::EndFollowing))
+            .when(is_followed, "No recording is being followed"),
+        Entry::new("Stop loading", Command::Load(LoadCommand::Cancel)).when(job.is_some(), NOTHING_LOADS),
+        Entry::new("Stop recording", Command::Record(RecordCommand::Stop))
+            .when(context.is_recording(), "Nothing is being recorded"),
+    ]
+}
+
+/// The open traces, if there are several.
+fn traces(context: &PanelContext<'_>) -> Vec<Entry> {
+    let tabs = context.trace_tabs();
+    let are_several = tabs.len() > 1;
+    let beside = |words, keys, by| {
+        let entry = Entry::new(words, Command::ShowTrace(context.traces.beside(by))).keys(keys);
+        entry.when(are_several, "No other trace is open")
+    };
+    let neighbours = [beside("Next trace", keys::NEXT_TRACE, 1), beside("Previous trace", keys::PREVIOUS_TRACE, -1)];
+    let of_tab = |(at, tab): (usize, TraceTab)| Entry::new(tab.name, Command::ShowTrace(at)).choice(tab.is_in_front);
+    let others = context.traces.comparable().map(|(at, other)| {
+        let entry = Entry::new(format!("Compare with {}", other.name()), Command::CompareWith(at));
+        entry.hint("It is open already").when(context.document.is_some_and(Document::is_settled), "The trace is still growing")
+    });
+    neighbours.into_iter().chain(tabs.into_iter().enumerate().map(of_tab)).chain(others).collect()
+}
+
+fn close(context: &PanelContext<'_>) -> Vec<Entry> {
+    let document = context.document;
+    let is_beside = document.is_some_and(|document| !matches!(document.beside, Beside::Nothing));
+    vec![
+        Entry::new("Compare with\u{2026}", Command::CompareDialog)
+            .hint("Open another trace beside this one")
+            .when(document.is_some(), NO_TRACE)
+            .when(document.is_some_and(Document::is_settled), "The trace is still growing"),
+        Entry::new("Close the other trace", Command::StopComparing).when(is_beside, "No other trace is open beside this one"),
+        Entry::new("Close trace", Command::Close).keys(keys::CLOSE).when(document.is_some(), NO_TRACE),
+        Entry::new("Quit", Command::Quit),
+    ]
+}
+
+/// Commands for moving between intervals and filters.
+fn way(context: &PanelContext<'_>) -> Vec<Entry> {
+    let document = context.document;
+    let is = |test: fn(&Document) -> bool| document.is_some_and(test);
+    let entry = |words, command| Entry::new(words, Command::Document(command)).when(document.is_some(), NO_TRACE);
+    vec![
+        entry("Back", DocCommand::Back)
+            .keys(keys::BACK)
+            .hint("The view before")
+            .when(is(|d| d.history.can_go_back()), "There is no view before this one"),
+        entry("Forward", DocCommand::Forward)
+            .keys(keys::FORWARD)
+            .hint("The view after")
+            .when(is(|d| d.history.can_go_forward()), "There is no view after this one"),
+        entry("Zoom to selection", DocCommand::ZoomToSelection)
+            .keys(keys::ZOOM)
+            .hint("Make the selected interval the view")
+            .when(is(|d| d.selection().is_some()), "No interval is selected"),
+        entry("Whole trace", DocCommand::ZoomOut).keys(keys::WHOLE).hint("Show all of it"),
+    ]
+}
+
+/// Commands about the selection, marks and the search.
+fn chosen(context: &PanelContext<'_>) -> Vec<Entry> {
+    let document = context.document;
+    let is = |test: fn(&Document) -> bool| document.is_some_and(test);
+    let entry = |words, command| Entry::new(words, Command::Document(command)).when(document.is_some(), NO_TRACE);
+    let counters = document.is_some_and(|d| d.counters.list_all);
+    let search = Entry::new("Search", Command::FocusSearch).keys(keys::SEARCH).hint("Search in the table");
+    let mut entries = vec![
+        search.when(document.is_some(), NO_TRACE).when(is(|d| d.searched().is_some()), "This tab has no search"),
+        entry("Clear filter", DocCommand::ClearFilter)
+            .hint("Show everything again")
+            .when(is(|d| !d.filters().is_all()), "Nothing is filtered"),
+        entry("Clear selected interval", DocCommand::Select(None))
+            .when(is(|d| d.selection().is_some()), "No interval is selected"),
+        entry("Mark this moment", DocCommand::Mark(None))
+            .keys(keys::MARK)
+            .hint("Mark a moment: where the pointer is on the graph, or the end while live")
+            .when(is(|d| !d.is_settled()), "Point at the graph, and press the key"),
+        entry("Clear marks", DocCommand::ClearMarks).when(is(|d| !d.marks.is_empty()), "There are no marks"),
+        entry("Clear pins", DocCommand::ClearPins).when(is(|d| !d.pins.is_empty()), "There are no pins"),
+        entry("Counters of all processes", DocCommand::ListAllCounters(!counters)).switch(counters),
+    ];
+    entries.extend([2, 4, 8].map(|parts| entry_of_parts(parts).when(document.is_some(), NO_TRACE)));
+    entries.push(escape(context));
+    entries
+}
+
+/// Commands that step between marks of the trace, and between frames.
+fn steps(context: &PanelContext<'_>) -> Vec<Entry> {
+    let document = context.document;
+    let has = |what: Happening| document.is_some_and(|d| what.is_in(&d.trace));
+    let (has_marks, has_frames) = (has(Happening::Marks), has(Happening::Frames));
+    let entry = |words, stop, keys| {
+        let entry = Entry::new(words, Command::Document(DocCommand::StepTo(stop))).keys(keys);
+        entry.when(document.is_some(), NO_TRACE)
+    };
+    let mark = |words, stop, keys| entry(words, stop, keys).when(has_marks, "The trace has no marks");
+    let frame = |words, stop, keys| entry(words, stop, keys).when(has_frames, "The trace has no frames");
+    let shown = Happening::ALL.map(|what| {
+        let (words, hint) = match what {
+            Happening::Marks => ("Marks on the graph", "What programs and the trace's recorder have marked"),
+            Happening::Frames => ("Lane of frames", "How long each frame took, and how much was allocated in it"),
+            Happening::Processors => ("Lane of processors", "What share of a processor ran the program, and all others"),
+        };
+        let is_shown = document.is_some_and(|d| d.draws(what));
+        let command = Command::Document(DocCommand::ShowLine(LineOf::Happening(what), !is_shown));
+        let entry = Entry::new(words, command).hint(hint).switch(is_shown);
+        entry.when(document.is_some(), NO_TRACE).when(has(what), "The trace has nothing of the kind")
+    });
+    let steps = [
+        mark("Next mark", Stop::NextMark, keys::NEXT_MARK).hint("Put the cursor on the next mark of the trace"),
+        mark("Previous mark", Stop::PreviousMark, keys::PREVIOUS_MARK),
+        frame("Next frame", Stop::NextFrame, keys::NEXT_FRAME).hint("Select the frame behind the selected one"),
+        frame("Previous frame", Stop::PreviousFrame, keys::PREVIOUS_FRAME),
+        frame("Worst frame in view", Stop::WorstFrame, keys::WORST_FRAME)
+            .hint("Select the longest frame in sight")
+            .when(document.is_some_and(|d| d.worst_frame().is_some()), "No frame is in sight, or its lane is hidden"),
+    ];
+    steps.into_iter().chain(shown).collect()
+}
+
+fn entry_of_parts(parts: usize) -> Entry {
+    let words = format!("Mark {parts} equal parts of the interval");
+    Entry::new(words, Command::Document(DocCommand::MarkEvenly(parts)))
+}
+
+/// Closes the topmost dialog; if there is none, clears the selection, pins and so on, one at a time.
+fn escape(context: &PanelContext<'_>) -> Entry {
+    let shown = [
+        (context.show_keys, Command::ShowKeys(false)),
+        (context.help.is_some(), Command::ShowHelp(None)),
+        (context.rules.is_naming(), Command::NameStacks(None)),
+        (context.accepted.draft.is_some(), Command::OfferToAccept(None)),
+        (context.attach.is_some(), Command::Record(RecordCommand::Show(false))),
+        (context.replacing.is_some(), Command::Replace(false)),
+        (context.typed_path.is_some(), Command::TypePath(None)),
+        (context.rules.is_shown, Command::ShowRules(false)),
+        (context.source_files.is_shown, Command::ShowSources(false)),
+    ];
+    let window = shown.into_iter().find_map(|(is_shown, close)| is_shown.then_some(close));
+    let command = window.or_else(|| context.document.map(|document| Command::Document(document.escape())));
+    let hint = "Close what is in front; else clear the selection, then pins, search and filter";
+    let entry = Entry::new("Clear one thing after the other", Command::ShowKeys(false)).keys(keys::ESCAPE).hint(hint);
+    Entry { command: command.ok_or(NO_TRACE), ..entry }
+}
+
+fn tabs(context: &PanelContext<'_>) -> Vec<Entry> {
+    let Some(document) = context.document else { return Vec::new() };
+    let views = ViewId::ALL.into_iter().map(|view| (Tab::View(view), view.title()));
+    let all = views.chain([(Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")]);
+    let all: Vec<(Tab, &str)> = all.collect();
+    let show = |tab| Command::Document(DocCommand::ShowTab(tab));
+    let beside = |tabs: &[Tab], by: isize| {
+        let at = tabs.iter().position(|tab| *tab == document.tab).unwrap_or(0) as isize;
+        let next = (at + by).rem_euclid(tabs.len().max(1) as isize) as usize;
+        tabs.get(next).copied().unwrap_or(document.tab)
+    };
+    let tabs: Vec<Tab> = all.iter().map(|&(tab, _)| tab).collect();
+    let in_sight = document.in_sight();
+    let others = [
+        Entry::new("Next tab", show(beside(&tabs, 1))).keys(keys::NEXT_TAB),
+        Entry::new("Previous tab", show(beside(&tabs, -1))).keys(keys::PREVIOUS_TAB),
+        Entry::new("Next part in sight", show(beside(in_sight, 1)))
+            .keys(keys::NEXT_PART)
+            .hint("Search and keys go to the next of the parts that can be seen")
+            .when(in_sight.len() > 1, "Only one has a tab"),
+    ];
+    let entry = |(tab, name)| Entry::new(name, show(tab)).choice(document.tab == tab);
+    all.into_iter().map(entry).chain(others).collect()
+}
+
+/// Commands that choose the layout.
+fn layouts(context: &PanelContext<'_>) -> Vec<Entry> {
+    let entry = |preset: Preset| {
+        let entry = Entry::new(preset.name(), Command::ChooseLayout(preset)).hint(preset.hint());
+        entry.choice(context.layout.is(preset))
+    };
+    let has_sources = context.layout.has(Part::Sources);
+    let sources = Entry::new("List of sources", Command::ShowPart(Part::Sources, !has_sources));
+    let sources = sources.hint("Processes, heaps and trackers beside the graph").switch(has_sources);
+    Preset::ALL.into_iter().map(entry).chain([sources]).collect()
+}
+
+/// The columns of a table that can be hidden.
+pub fn columns_shown(context: &PanelContext<'_>) -> Vec<Entry> {
+    let columns = Column::ALL.into_iter().filter(|&column| column != Column::Name);
+    let entry = |column| {
+        let shown = context.settings.shows(column);
+        let entry = Entry::new(columns::title(column), Command::Set(Setting::Column(column, !shown)));
+        entry.hint(columns::explanation(column)).switch(shown)
+    };
+    columns.map(entry).collect()
+}
+
+fn stacks(context: &PanelContext<'_>) -> Vec<Entry> {
+    let shown = context.settings.show_all_frames;
+    let (chains, wpa) = (context.settings.open_chains, context.settings.wpa_words);
+    let asks = context.settings.symbols.network == Some(true);
+    let symbols = SymbolSettings { network: Some(!asks), ..context.settings.symbols.clone() };
+    vec![
+        Entry::new("All frames", Command::Set(Setting::AllFrames(!shown)))
+            .hint("Show also the frames of the allocator and of libraries, what starts a thread, and what your rules fold")
+            .switch(shown),
+        Entry::new("Calls without choice in one line", Command::Set(Setting::Chains(chains)))
+            .hint("A call that makes one other call and nothing else shares its line: a \u{203a} b \u{203a} c")
+            .switch(!chains),
+        Entry::new("WPA's words", Command::Set(Setting::WpaWords(!wpa)))
+            .hint("Impacting, Transient, Persistent and AIFI, AIFO, AOFI, AOFO, without plain words")
+            .switch(wpa),
+        Entry::new("Ask symbol servers", Command::Set(Setting::Symbols(symbols)))
+            .hint("Look for names of functions on the servers of the symbol path too")
+            .switch(asks),
+        Entry::new("Stack rules\u{2026}", Command::ShowRules(true)).hint("Frames that are folded away, and names for stacks"),
+        Entry::new("Source files\u{2026}", Command::ShowSources(true))
+            .hint("The editor that opens them, and where the folders of build machines are here"),
+    ]
+}
+
+fn rules(context: &PanelContext<'_>) -> Vec<Entry> {
+    let change = |words, change| Entry::new(words, Command::ChangeRules(change));
+    vec![
+        change("Stack rules: Undo", RulesChange::Undo).when(context.rules.can_undo(), "No rule was changed"),
+        change("Stack rules: Redo", RulesChange::Redo).when(context.rules.can_redo(), "No change was taken back"),
+        Entry::new("Stack rules: Add from file\u{2026}", Command::OpenRulesDialog),
+        Entry::new("Stack rules: Save to file\u{2026}", Command::SaveRulesDialog)
+            .when(!context.rules.now().is_empty(), "There are no rules"),
+    ]
+}
+
+/// The arrangement of the graph's lines, and the command that focuses the graph.
+fn graph(context: &PanelContext<'_>) -> Vec<Entry> {
+    let now = context.settings.arrangement;
+    let arrange = |words, arrangement, hint| {
+        Entry::new(words, Command::Set(Setting::Arrangement(arrangement))).choice(now == arrangement).hint(hint)
+    };
+    vec![
+        arrange("Lanes", Arrangement::Lanes, "A lane for each layer of a process, with a scale of its own"),
+        arrange("Together", Arrangement::Together, "All lines of the graph in one scale"),
+        Entry::new("To the graph", Command::FocusGraph)
+            .keys(keys::GRAPH)
+            .hint("Arrows move a cursor (with Ctrl by more), Shift+arrows select, Up and Down zoom")
+            .when(context.document.is_some(), NO_TRACE),
+    ]
+}
+
+/// Commands that export the active table.
+fn exports(context: &PanelContext<'_>) -> Vec<Entry> {
+    let document = context.document;
+    let view = context.active_view();
+    let is_table = view.is_some_and(|view| view.sheet().is_some());
+    let entry = |format: Format| {
+        let entry = Entry::new(format!("Table: {}", format.label()), Command::ExportInSight(format));
+        entry.when(document.is_some(), NO_TRACE).when(is_table, "This tab has no table")
+    };
+    Format::ALL.into_iter().map(entry).collect()
+}
+
+/// Commands that save the graph and the active view as pictures.
+fn pictures(context: &PanelContext<'_>) -> Vec<Entry> {
+    let document = context.document;
+    let view = document.and_then(Document::view_in_sight);
+    let entry = |of: &str, format: PictureFormat, subject: Option<Subject>| {
+        let command = match (document, subject) {
+            (None, _) => Err(NO_TRACE),
+            (_, None) => Err("There is no picture of this tab"),
+            (_, Some(subject)) => Ok(Command::TakePicture(Wish { subject, format })),
+        };
+        let words = format!("{of}: {}", format.label()).into();
+        Entry { words, hint: "As it is drawn, to a file", keys: &[], switch: Switch::None, command }
+    };
+    let of_graph = PictureFormat::ALL.map(|format| entry("Graph", format, Some(Subject::Graph)));
+    let of_view = PictureFormat::ALL.map(|format| entry("Tab in sight", format, view.map(Subject::View)));
+    of_graph.into_iter().chain(of_view).collect()
+}
+
+fn themes(context: &PanelContext<'_>) -> Vec<Entry> {
+    let all = [(Theme::System, "As the system"), (Theme::Light, "Light"), (Theme::Dark, "Dark")];
+    all.map(|(theme, name)| Entry::new(name, Command::Set(Setting::Theme(theme))).choice(context.settings.theme == theme)).into()
+}
+
+fn text_sizes(context: &PanelContext<'_>) -> Vec<Entry> {
+    let now = context.settings.text_size();
+    let step = |words, by, keys| Entry::new(words, Command::Set(Setting::TextSize(text_size_beside(now, by)))).keys(keys);
+    let steps = [
+        step("Larger", 1, keys::LARGER).hint("Larger text").when(text_size_beside(now, 1) != now, "It cannot be larger"),
+        step("Smaller", -1, keys::SMALLER).hint("Smaller text").when(text_size_beside(now, -1) != now, "It cannot be smaller"),
+    ];
+    let size = |percent: u16| {
+        let entry = Entry::new(format!("{percent} %"), Command::Set(Setting::TextSize(percent))).choice(now == percent);
+        if percent == 100 { entry.keys(keys::USUAL_SIZE).hint("Text of the usual size") } else { entry }
+    };
+    steps.into_iter().chain(TEXT_SIZES.map(size)).collect()
+}
+
+fn texts() -> Vec<Entry> {
+    let page = |words, page| Entry::new(words, Command::ShowHelp(Some(page)));
+    vec![
+        page("Guide", Page::Guide(0)).keys(keys::GUIDE).hint("The guide, inside the window"),
+        page("Glossary", Page::Glossary).hint("What the words mean: Impacting Size, AIFO, Transient, \u{2026}"),
+    ]
+}
+
+fn walks() -> Vec<Entry> {
+    let entry = |walk: Walk| Entry::new(walk.name(), Command::Walk(Some(Walking { walk, at: 0 }))).hint(walk.question());
+    Walk::ALL.map(entry).into()
+}
+
+fn help(context: &PanelContext<'_>) -> Vec<Entry> {
+    vec![
+        Entry::new("Commands\u{2026}", Command::ShowPalette(Some(Default::default())))
+            .keys(keys::PALETTE)
+            .hint("Find a command by its name"),
+        Entry::new("Keys", Command::ShowKeys(!context.show_keys)).keys(keys::SHOW_KEYS).hint("This key map"),
+    ]
+}
+
+/// Turns the keys of a frame into commands, except those that a text field needs.
+pub fn press(context: &mut PanelContext<'_>, ctx: &egui::Context, owner: keys::Owner) {
+    let is_press = |event: &Event| matches!(event, Event::Key { pressed: true, .. });
+    if !ctx.input(|i| i.events.iter().any(is_press)) {
+        return;
+    }
+    let is_free = owner.is_nobody(ctx);
+    let mut bound = bindings(context);
+    // A shortcut also matches if more modifiers are held than it has.
+    bound.sort_by_key(|(shortcut, _)| Reverse(keys::held(shortcut)));
+    for (shortcut, command) in bound {
+        let is_own = is_free || !keys::disturbs_typing(&shortcut);
+        let is_menus = owner.has_menu && shortcut.logical_key == egui::Key::Escape;
+        // The key of a disabled command is consumed too: a shortcut with fewer modifiers is not meant.
+        if is_own && !is_menus && ctx.input_mut(|i| i.consume_shortcut(&shortcut)) {
+            command.into_iter().for_each(|command| context.commands.push(command));
+        }
+    }
+}
+
+/// All keys with their commands; `None` for commands that are disabled now.
+fn bindings(context: &PanelContext<'_>) -> Vec<(KeyboardShortcut, Option<Command>)> {
+    let entries = sections(context).into_iter().flat_map(|section| section.entries);
+    entries.flat_map(|entry| entry.keys.iter().map(move |key| (*key, entry.command.clone().ok()))).collect()
+}

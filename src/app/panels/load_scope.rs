@@ -1,0 +1,149 @@
+//! The dialog for a trace that needs more memory than allowed. It asks what to load of the trace.
+
+use eframe::egui::{self, RichText, Ui};
+
+use super::context::PanelContext;
+use crate::app::commands::{Command, Commands, LoadCommand};
+use crate::app::jobs::load_scope::{Offer, OfferChange};
+use crate::format::rough_bytes;
+use crate::query::layer_label;
+use crate::units::{Layer, Pid};
+
+/// Space to the right of sizes for the scroll bar of the list.
+const SCROLL_BAR: f32 = 8.0;
+
+/// Number of processes above which there is a search field.
+const SEARCHED: usize = 8;
+
+pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
+    let Some(offer) = context.offer else { return };
+    let screen = ctx.content_rect();
+    let commands = &mut context.commands;
+    let dialog = egui::Modal::new(egui::Id::unique("offer")).show(ctx, |ui| {
+        ui.set_width(460.0f32.min(screen.width() - 60.0));
+        ui.heading("More memory than there is");
+        let (need, may) = (rough_bytes(offer.estimate.total()), rough_bytes(offer.budget));
+        ui.label(format!("This trace needs about {need}; {may} may be used. What shall be loaded?"));
+        ui.add_space(6.0);
+        // Approximate height of everything around the list.
+        let height = (screen.height() - 300.0).clamp(60.0, 300.0);
+        processes(offer, height, commands, ui);
+        ui.add_space(6.0);
+        layers(offer, commands, ui);
+        ui.separator();
+        sum(offer, ui);
+        ui.add_space(4.0);
+        buttons(offer, commands, ui);
+    });
+    if dialog.should_close() {
+        context.commands.push(Command::Load(LoadCommand::Cancel));
+    }
+}
+
+fn processes(offer: &Offer, height: f32, commands: &mut Commands, ui: &mut Ui) {
+    let mut change = |change| commands.push(Command::Load(LoadCommand::ChangeOffer(change)));
+    ui.horizontal(|ui| {
+        ui.strong("Processes");
+        if ui.small_button("All processes").clicked() {
+            change(OfferChange::AllProcesses(true));
+        }
+        if ui.small_button("No processes").clicked() {
+            change(OfferChange::AllProcesses(false));
+        }
+        if offer.processes.len() > SEARCHED {
+            let mut text = offer.search.clone();
+            let field = ui.add(egui::TextEdit::singleline(&mut text).hint_text("Search").desired_width(f32::INFINITY));
+            field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Search processes"));
+            if text != offer.search {
+                change(OfferChange::Search(text));
+            }
+        }
+    });
+    let found: Vec<Pid> = offer.found().collect();
+    let line = ui.spacing().interact_size.y;
+    let list = egui::ScrollArea::vertical().max_height(height).auto_shrink([false, true]);
+    list.show_rows(ui, line, found.len() + 1, |ui, range| {
+        for i in range {
+            let Some(&pid) = found.get(i) else {
+                others(offer, &mut change, ui);
+                continue;
+            };
+            let mut wanted = offer.has(pid);
+            if choice(ui, &mut wanted, &offer.estimate.name(pid), offer.bytes_of(pid)) {
+                change(OfferChange::Processes(vec![pid], wanted));
+            }
+        }
+    });
+}
+
+fn others(offer: &Offer, change: &mut impl FnMut(OfferChange), ui: &mut Ui) {
+    let mut wanted = offer.others;
+    let hint = "Processes that the estimate did not meet: they have few events, or none";
+    if ui.checkbox(&mut wanted, "Other processes").on_hover_text(hint).clicked() {
+        change(OfferChange::Others(wanted));
+    }
+}
+
+fn layers(offer: &Offer, commands: &mut Commands, ui: &mut Ui) {
+    ui.strong("Layers");
+    for layer in Layer::ALL {
+        let mut wanted = offer.has_layer(layer);
+        if choice(ui, &mut wanted, layer_label(layer), offer.bytes_in(layer)) {
+            commands.push(Command::Load(LoadCommand::ChangeOffer(OfferChange::Layer(layer, wanted))));
+        }
+    }
+    let mut stacks = offer.stacks;
+    let bytes = if stacks { offer.bytes_of_stacks() } else { 0 };
+    ui.add_space(4.0);
+    if choice(ui, &mut stacks, "Call stacks", bytes) {
+        commands.push(Command::Load(LoadCommand::ChangeOffer(OfferChange::Stacks(stacks))));
+    }
+}
+
+/// A check box with its size in memory at the right.
+fn choice(ui: &mut Ui, wanted: &mut bool, name: &str, bytes: u64) -> bool {
+    ui.horizontal(|ui| {
+        let size = rough_bytes(bytes);
+        let room = (ui.available_width() - 90.0).max(60.0);
+        let width = egui::vec2(room, ui.spacing().interact_size.y);
+        let layout = egui::Layout::left_to_right(egui::Align::Center);
+        let check = |ui: &mut Ui| ui.add(egui::Checkbox::new(wanted, name)).on_hover_text(format!("{name}: about {size}"));
+        let clicked = ui.allocate_ui_with_layout(width, layout, check).inner.clicked();
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            ui.add_space(SCROLL_BAR);
+            ui.weak(size.as_str());
+        });
+        clicked
+    })
+    .inner
+}
+
+fn sum(offer: &Offer, ui: &mut Ui) {
+    let bytes = offer.bytes();
+    let fits = bytes <= offer.budget;
+    let (bytes, budget) = (rough_bytes(bytes), rough_bytes(offer.budget));
+    let text = format!("Selected: about {bytes} of {budget}");
+    if fits {
+        ui.label(text);
+    } else {
+        let text = format!("{text}: too much; the trace would end where memory is used up");
+        ui.add(egui::Label::new(RichText::new(text).color(ui.visuals().warn_fg_color)).wrap());
+    }
+}
+
+fn buttons(offer: &Offer, commands: &mut Commands, ui: &mut Ui) {
+    let has_any = offer.bytes() > 0;
+    ui.horizontal_wrapped(|ui| {
+        let hint = "Read only what is ticked";
+        if ui.add_enabled(has_any, egui::Button::new("Load selection")).on_hover_text(hint).clicked() {
+            commands.push(Command::Load(LoadCommand::TakeOffer(offer.scope())));
+        }
+        let hint = "Read everything from the start, and end the trace where memory is used up";
+        if ui.button("Load until memory is used up").on_hover_text(hint).clicked() {
+            commands.push(Command::Load(LoadCommand::TakeOffer(Default::default())));
+        }
+        if ui.button("Cancel").clicked() {
+            commands.push(Command::Load(LoadCommand::Cancel));
+        }
+    });
+}

@@ -1,0 +1,364 @@
+//! The dialog for a recording: which programs, which data, and how much of it.
+
+use std::time::Duration;
+
+use eframe::egui::{self, RichText, Ui};
+
+use super::context::PanelContext;
+use crate::app::commands::{Command, Commands, RecordCommand};
+use crate::app::services::record_dialog::{Attach, Form, StopField, Way};
+use crate::app::widgets::list::{self, List, ListColumn, Value, widest};
+use crate::capture::{MAX_CONDITIONS, Measure, Program, Ring};
+use crate::format;
+
+const COLUMNS: [ListColumn; 5] = [
+    ListColumn::rest("Program", "The one in front is first, then those with most memory"),
+    ListColumn::number("Pid", "Process id", "999999"),
+    ListColumn::number("Private bytes", "Memory that is its own", widest::BYTES),
+    ListColumn::number("Bits", "32 or 64", "64"),
+    ListColumn::text("User", "Whose it is", 120.0),
+];
+
+/// Lengths of the ring buffer to choose from, in minutes.
+const RINGS: [u64; 5] = [1, 2, 5, 15, 60];
+
+pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
+    let Some(attach) = context.attach else { return };
+    let screen = ctx.content_rect();
+    let commands = &mut context.commands;
+    let dialog = egui::Modal::new(egui::Id::unique("attach")).show(ctx, |ui| {
+        ui.set_width(680.0f32.min(screen.width() - 60.0));
+        ui.heading("Record a program");
+        let mut form = attach.form.clone();
+        ways(&mut form, ui);
+        ui.add_space(4.0);
+        // Approximate height of everything around the list.
+        let height = (screen.height() - 374.0 - STOP_ROW * rows_of(&form)).clamp(90.0, 330.0);
+        match form.way {
+            Way::Running => programs(attach, &mut form, height, commands, ui),
+            Way::Launch => launch(&mut form, ui),
+            Way::ByName => by_name(&mut form, ui),
+        }
+        ui.add_space(6.0);
+        what(&mut form, ui);
+        stops(&mut form, ui);
+        ui.add_space(4.0);
+        ui.weak(volume(&form));
+        ui.weak(BUFFERS);
+        ui.separator();
+        buttons(&form, commands, ui);
+        if form != attach.form {
+            commands.push(Command::Record(RecordCommand::Change(Box::new(form))));
+        }
+    });
+    if dialog.should_close() {
+        commands.push(Command::Record(RecordCommand::Show(false)));
+    }
+}
+
+fn ways(form: &mut Form, ui: &mut Ui) {
+    ui.horizontal_wrapped(|ui| {
+        ui.selectable_value(&mut form.way, Way::Running, "Running programs");
+        ui.selectable_value(&mut form.way, Way::Launch, "Start a program");
+        ui.selectable_value(&mut form.way, Way::ByName, "Next start by name");
+    });
+}
+
+fn field(ui: &mut Ui, text: &mut String, label: &'static str, hint: &str) {
+    let field = ui.add(egui::TextEdit::singleline(text).hint_text(hint).desired_width(f32::INFINITY));
+    field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, label));
+}
+
+fn programs(attach: &Attach, form: &mut Form, height: f32, commands: &mut Commands, ui: &mut Ui) {
+    field(ui, &mut form.search, "Search programs", "Search by name, title or pid");
+    ui.add_space(2.0);
+    let found = attach.found();
+    ui.allocate_ui(egui::vec2(ui.available_width(), height), |ui| {
+        ui.set_min_height(height);
+        if let Some(problem) = &attach.problem {
+            ui.colored_label(ui.visuals().error_fg_color, problem);
+        } else if attach.is_listing() {
+            ui.weak("Looking for programs\u{2026}");
+        } else if found.is_empty() {
+            ui.weak("No program is called so.");
+        } else {
+            let mut list = Programs { all: &attach.programs, found: &found, form, commands };
+            list::show(ui, "programs", &COLUMNS, found.len(), &mut list);
+        }
+    });
+}
+
+struct Programs<'a> {
+    all: &'a [Program],
+    found: &'a [usize],
+    form: &'a mut Form,
+    commands: &'a mut Commands,
+}
+
+impl Programs<'_> {
+    fn program(&self, row: usize) -> Option<&Program> {
+        self.found.get(row).and_then(|&i| self.all.get(i))
+    }
+}
+
+impl List for Programs<'_> {
+    fn value(&self, row: usize, column: usize) -> Value {
+        let Some(program) = self.program(row) else { return Value::Nothing };
+        match column {
+            0 if program.title.is_empty() => Value::text(&program.name),
+            0 => Value::Text(format!("{} \u{2013} {}", program.name, program.title)),
+            1 => Value::Number(program.pid.into()),
+            2 => program.private_bytes.map_or(Value::Nothing, Value::Bytes),
+            3 => program.is_32_bit.map_or(Value::Nothing, |narrow| Value::Number(if narrow { 32 } else { 64 })),
+            _ => Value::text(&program.user),
+        }
+    }
+
+    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
+        let Some(program) = self.program(row) else { return };
+        if column > 0 {
+            list::plain(self, ui, row, column);
+            return;
+        }
+        let (pid, text) = (program.pid, RichText::new(self.value(row, 0).to_string()));
+        let text = if program.is_in_front { text.strong() } else { text };
+        let mut wanted = self.form.pids.contains(&pid);
+        if ui.add(egui::Checkbox::new(&mut wanted, text)).clicked() {
+            self.clicked(row);
+        }
+    }
+
+    fn is_selected(&self, row: usize) -> bool {
+        self.program(row).is_some_and(|program| self.form.pids.contains(&program.pid))
+    }
+
+    fn clicked(&mut self, row: usize) {
+        let Some(pid) = self.program(row).map(|program| program.pid) else { return };
+        match self.form.pids.iter().position(|&chosen| chosen == pid) {
+            Some(at) => drop(self.form.pids.remove(at)),
+            None => self.form.pids.push(pid),
+        }
+    }
+
+    fn menu(&mut self, _ui: &mut Ui, _row: usize) {}
+
+    fn push(&mut self, command: Command) {
+        self.commands.push(command);
+    }
+}
+
+fn launch(form: &mut Form, ui: &mut Ui) {
+    field(ui, &mut form.command, "Command line", r#""C:\Games\game.exe" -windowed"#);
+    field(ui, &mut form.child, "Image name of what it starts", "If it is a launcher, the file name of what it starts: game.exe");
+    ui.add(
+        egui::Label::new(
+            RichText::new(
+                "It is started as you, not as administrator, and recorded from its first instruction: the trace is complete. \
+                 Of programs that it starts pages and trackers are recorded; their heaps if they have the name above, which \
+                 Windows must know before they start.",
+            )
+            .weak(),
+        )
+        .wrap(),
+    );
+}
+
+fn by_name(form: &mut Form, ui: &mut Ui) {
+    field(ui, &mut form.image, "Image name", "game.exe");
+    ui.add(
+        egui::Label::new(
+            RichText::new(
+                "Programs of this name that start from now on are recorded. Windows is told so by the value TracingFlags under \
+         Image File Execution Options; when the recording ends, it is as it was before.",
+            )
+            .weak(),
+        )
+        .wrap(),
+    );
+}
+
+fn what(form: &mut Form, ui: &mut Ui) {
+    ui.horizontal_wrapped(|ui| {
+        ui.checkbox(&mut form.what.heap, "Windows NT heaps").on_hover_text("HeapAlloc, malloc, new");
+        ui.checkbox(&mut form.what.commit, "Commit").on_hover_text("Pages: VirtualAlloc");
+        ui.checkbox(&mut form.what.trackers, "Custom trackers")
+            .on_hover_text("Allocators that announce their blocks by ETW events");
+        ui.separator();
+        ui.checkbox(&mut form.what.stacks, "Call stacks");
+        ui.add_enabled_ui(form.what.stacks, |ui| {
+            ui.checkbox(&mut form.what.free_stacks, "of frees too")
+                .on_hover_text("Where blocks are freed; about twice as much to record");
+        });
+    });
+    beside_memory(form, ui);
+    ui.horizontal(|ui| {
+        ui.label("Keep");
+        let text = |ring: Option<Ring>| match ring {
+            Some(Ring::Time(time)) => format!("the last {} min", time.as_secs() / 60),
+            Some(Ring::Bytes(bytes)) => format!("the last {}", format::bytes(bytes)),
+            None => "everything".to_owned(),
+        };
+        let shown = egui::ComboBox::from_id_salt("ring").selected_text(text(form.what.ring));
+        shown.show_ui(ui, |ui| {
+            let rings = RINGS.map(|minutes| Some(Ring::Time(Duration::from_secs(60 * minutes))));
+            for ring in [None].into_iter().chain(rings) {
+                ui.selectable_value(&mut form.what.ring, ring, text(ring));
+            }
+        });
+    });
+}
+
+fn beside_memory(form: &mut Form, ui: &mut Ui) {
+    const WORDS: f32 = 200.0;
+    ui.horizontal(|ui| {
+        ui.checkbox(&mut form.what.frames, "Frames")
+            .on_hover_text("The frames that the program shows: Direct3D, and the marks of UIforETW");
+        ui.checkbox(&mut form.what.managed, ".NET")
+            .on_hover_text("Names of the code that the .NET runtime compiles, and when it collects garbage");
+        ui.checkbox(&mut form.what.samples, "Processor samples").on_hover_text(
+            "What the processors run in the program, with call stacks: some thousand samples a second and busy processor",
+        );
+        ui.separator();
+        ui.label("Marks of");
+        let hint = "Provider, \u{2026}";
+        let field = ui.add(egui::TextEdit::singleline(&mut form.marks).hint_text(hint).desired_width(WORDS));
+        field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Providers of marks"));
+        field.on_hover_text("Providers of the program, by name or GUID, with commas: each of their events is a mark");
+    });
+}
+
+/// Height of a row of conditions in points, and number of conditions in a row.
+const STOP_ROW: f32 = 26.0;
+const STOPS_A_ROW: usize = 2;
+
+/// Rows of conditions beyond the first.
+fn rows_of(form: &Form) -> f32 {
+    // The button that adds one follows the last.
+    (form.stops.len() / STOPS_A_ROW) as f32
+}
+
+/// The conditions that end the recording by themselves.
+fn stops(form: &mut Form, ui: &mut Ui) {
+    let mut gone = None;
+    let last = form.stops.len();
+    for row in 0..=last / STOPS_A_ROW {
+        ui.horizontal(|ui| {
+            ui.label(match (row, last) {
+                (0, 0) => "End by hand,",
+                (0, _) => "End when",
+                _ => "or",
+            });
+            let from = row * STOPS_A_ROW;
+            for (at, stop) in form.stops.iter_mut().enumerate().skip(from).take(STOPS_A_ROW) {
+                if at > from {
+                    ui.label("or");
+                }
+                if condition(stop, at, ui) {
+                    gone = Some(at);
+                }
+            }
+            if row == last / STOPS_A_ROW && last < MAX_CONDITIONS {
+                add_stop(&mut form.stops, ui);
+            }
+        });
+    }
+    gone.map(|at| form.stops.remove(at));
+}
+
+fn add_stop(stops: &mut Vec<StopField>, ui: &mut Ui) {
+    let menu = ui.menu_button("or when\u{2026}", |ui| {
+        for measure in Measure::ALL {
+            if ui.button(label(measure)).on_hover_text(explained(measure)).clicked() {
+                stops.push(StopField::new(measure));
+                ui.close();
+            }
+        }
+    });
+    menu.response.on_hover_text(
+        "The recording ends by itself when one of these holds. With the last minutes kept, it is what led to that",
+    );
+}
+
+/// One condition; returns whether to remove it.
+fn condition(stop: &mut StopField, at: usize, ui: &mut Ui) -> bool {
+    const NUMBER: f32 = 70.0;
+    let measure = stop.measure;
+    let shown = egui::ComboBox::from_id_salt(("stop", at)).selected_text(label(measure)).width(160.0);
+    let shown = shown.show_ui(ui, |ui| {
+        for other in Measure::ALL {
+            if ui.selectable_label(other == measure, label(other)).on_hover_text(explained(other)).clicked() && other != measure {
+                *stop = StopField::new(other);
+            }
+        }
+    });
+    shown.response.on_hover_text(explained(measure));
+    ui.label(measure.sign().to_string());
+    let wrong = stop.condition().err();
+    let mut field = egui::TextEdit::singleline(&mut stop.value).hint_text(measure.example()).desired_width(NUMBER);
+    if wrong.is_some() {
+        field = field.text_color(ui.visuals().error_fg_color);
+    }
+    let field = ui.add(field);
+    field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, format!("End at {}", label(measure))));
+    if let Some(wrong) = wrong {
+        field.on_hover_text(wrong);
+    }
+    ui.small_button("\u{d7}").on_hover_text("Without this condition").clicked()
+}
+
+fn label(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Private => "Program's private bytes",
+        Measure::Commit => "Machine's commit",
+        Measure::Free => "Machine's free memory",
+        Measure::Growth => "Program's growth",
+    }
+}
+
+fn explained(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Private => "Of one recorded process, the largest: for example 8G",
+        Measure::Commit => "The machine's commit charge, as a share of its limit or in bytes: 90% or 60G",
+        Measure::Free => "The machine's physical memory that can be had at once: for example 500M",
+        Measure::Growth => "Of the private bytes of a recorded process, over ten seconds, so that a spike does not count: 10M/s",
+    }
+}
+
+/// Bytes of an allocation, its free and the stack of each in a trace (`events` layouts; a stack of 30 frames).
+const ALLOCATION: u64 = 64;
+const FREE: u64 = 56;
+const STACK: u64 = 280;
+
+/// The limit that `capture::properties::most_buffer_memory` sets.
+const BUFFERS: &str = "Windows buffers events in up to 2 GB of memory, or 1/8 of the machine's memory if that is less.";
+
+/// The amount of data to expect, in examples, since the program's rate of allocation is not known.
+fn volume(form: &Form) -> String {
+    if !(form.what.heap || form.what.trackers) {
+        return "Commit alone is little: some KB to MB a second.".to_owned();
+    }
+    let stacks = u64::from(form.what.stacks) + u64::from(form.what.stacks && form.what.free_stacks);
+    let each = ALLOCATION + FREE + stacks * STACK;
+    let rate = |n: u64| format::rough_bytes(n * each);
+    format!(
+        "Expect about {each} bytes for each block: {}/s at 10,000 blocks a second, {}/s at a million.",
+        rate(10_000),
+        rate(1_000_000)
+    )
+}
+
+fn buttons(form: &Form, commands: &mut Commands, ui: &mut Ui) {
+    let request = form.request();
+    ui.horizontal(|ui| {
+        if ui.add_enabled(request.is_ok(), egui::Button::new("Start recording")).clicked() {
+            commands.push(Command::Record(RecordCommand::Start));
+        }
+        if ui.button("Cancel").clicked() {
+            commands.push(Command::Record(RecordCommand::Show(false)));
+        }
+        match request {
+            Err(reason) => ui.add(egui::Label::new(RichText::new(reason.to_string()).weak()).wrap()),
+            Ok(_) => ui.weak("Windows asks for the rights of an administrator."),
+        };
+    });
+}

@@ -1,0 +1,16 @@
+//! Parts of the window with a worker or a file of their own: each holds its state, does its work aside, and tells
+//! what became of it when it is asked once a frame.
+
+pub mod accepted;
+pub mod comparison;
+pub mod dialogs;
+pub mod leftovers;
+pub mod names;
+pub mod picture;
+pub mod providers;
+pub mod recent;
+pub mod record_dialog;
+pub mod recording;
+pub mod rule_book;
+pub mod saving;
+pub mod source_files;

@@ -1,0 +1,143 @@
+//! Program activity that is drawn beside the graph's lines: marks on the time axis, a lane with a
+//! program's frames, and a lane of CPU use. Holds which of these are requested, and the latest answer.
+
+use std::collections::BTreeSet;
+
+use super::graph::GraphLine;
+use super::overlay::Happening;
+use crate::model::ProcessId;
+use crate::query::{FrameBar, FrameTimes, MarkSpot};
+use crate::units::{Interval, Layer, Ticks};
+
+/// The frames of one swap chain, with the layer whose allocations are summed for them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FramesOf {
+    /// The chain's number in [`Activity::presents`](crate::model::Activity).
+    pub chain: usize,
+    pub layer: Layer,
+}
+
+/// The request for the graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Asked {
+    pub marks: bool,
+    /// The swap chain in scope, whether or not it is drawn.
+    pub chain: Option<usize>,
+    pub frames: Option<FramesOf>,
+    /// The process whose share of the CPUs has its own line.
+    pub processors: Option<Option<ProcessId>>,
+}
+
+/// The frames in a view.
+#[derive(Debug)]
+pub struct FramesShown {
+    pub of: FramesOf,
+    /// In order of time.
+    pub bars: Vec<FrameBar>,
+    /// The median and the maximum over the bars of the most bytes that one frame of a bar allocated.
+    pub allocated: (u64, u64),
+    /// Frame times of the frames in the bars.
+    pub times: FrameTimes,
+    /// Whether the sums of allocations are known.
+    pub has_sums: bool,
+}
+
+impl FramesShown {
+    /// The median and the maximum of the bars' largest allocations.
+    pub fn allocated(bars: &[FrameBar]) -> (u64, u64) {
+        let mut all: Vec<u64> = bars.iter().map(|bar| bar.most_allocated).collect();
+        all.sort_unstable();
+        (all.get(all.len() / 2).copied().unwrap_or(0), all.last().copied().unwrap_or(0))
+    }
+
+    /// How far the largest allocation in a bar exceeds the usual, from 0 to 1. If all frames allocate
+    /// alike, it is 0 for each.
+    pub fn excess(&self, bar: &FrameBar) -> f32 {
+        let (usual, most) = self.allocated;
+        let all = (most - usual).max(usual).max(1);
+        // The square root makes a tenth of the maximum visible too.
+        (bar.most_allocated.saturating_sub(usual) as f64 / all as f64).sqrt() as f32
+    }
+}
+
+/// CPU use, in thousandths of one CPU.
+#[derive(Debug)]
+pub struct ProcessorsShown {
+    /// The process whose share has its own line.
+    pub process: Option<ProcessId>,
+    pub own: Option<GraphLine>,
+    pub all: GraphLine,
+    /// The average over the view: of the process, else of all.
+    pub average: u64,
+}
+
+/// The worker's answer.
+#[derive(Debug, Default)]
+pub struct Happened {
+    /// Marks as they are drawn.
+    pub spots: Vec<MarkSpot>,
+    pub frames: Option<FramesShown>,
+    pub processors: Option<ProcessorsShown>,
+}
+
+/// The activity lanes' state in a document.
+#[derive(Debug, Default)]
+pub struct Happenings {
+    pub hidden: BTreeSet<Happening>,
+    /// The swap chain that the user has chosen.
+    pub chain: Option<usize>,
+    pub answer: Happened,
+}
+
+impl Happenings {
+    /// Shows or hides a kind of activity.
+    pub fn show(&mut self, what: Happening, shown: bool) {
+        _ = if shown { self.hidden.remove(&what) } else { self.hidden.insert(what) };
+    }
+
+    /// Forgets the chosen chain and the answer, whose numbers are no longer valid.
+    pub fn renumber(&mut self) {
+        (self.chain, self.answer) = (None, Happened::default());
+    }
+}
+
+/// CPU use in percent, from thousandths of one CPU.
+pub fn percent_of_processor(thousandths: u64) -> String {
+    format!("{:.0} %", thousandths as f64 / 10.0)
+}
+
+/// A view of this length with the interval in its middle; longer if the interval would not fit.
+pub fn centered(interval: Interval, length: i64, span: Interval) -> Interval {
+    let length = length.max(interval.len() + interval.len() / 4).min(span.len());
+    let middle = interval.from.0.saturating_add(interval.len() / 2);
+    let last = span.to.0.saturating_sub(length).max(span.from.0);
+    let from = middle.saturating_sub(length / 2).clamp(span.from.0, last);
+    Interval { from: Ticks(from), to: Ticks(from.saturating_add(length)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::{FrameLine, FrameSums};
+
+    fn excesses(allocated: &[u64]) -> Vec<f32> {
+        let interval = Interval { from: Ticks(0), to: Ticks(1) };
+        let longest = FrameLine { number: 0, interval, sums: FrameSums::default() };
+        let bar = |&most_allocated: &u64| FrameBar { during: interval, count: 1, longest, most_allocated };
+        let bars: Vec<FrameBar> = allocated.iter().map(bar).collect();
+        let times = FrameTimes { count: 1, mean: 1.0, median: 1, percentile_95: 1, longest: 1 };
+        let of = FramesOf { chain: 0, layer: Layer::Heap };
+        let shown = FramesShown { of, allocated: FramesShown::allocated(&bars), bars, times, has_sums: true };
+        shown.bars.iter().map(|bar| shown.excess(bar)).collect()
+    }
+
+    #[test]
+    fn frames_stand_out_by_what_they_allocate_beyond_the_usual() {
+        assert_eq!(excesses(&[]), [0.0; 0]);
+        assert_eq!(excesses(&[0, 0, 0]), [0.0; 3]);
+        assert_eq!(excesses(&[40, 40, 40]), [0.0; 3], "all alike");
+        assert_eq!(excesses(&[0, 0, 0, 100, 25]), [0.0, 0.0, 0.0, 1.0, 0.5], "where most allocate nothing");
+        assert_eq!(excesses(&[100, 100, 100, 50, 125]), [0.0, 0.0, 0.0, 0.0, 0.5], "a little more stands out a little");
+        assert_eq!(excesses(&[u64::MAX, 1, 1]), [1.0, 0.0, 0.0]);
+    }
+}

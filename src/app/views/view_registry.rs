@@ -1,0 +1,187 @@
+//! All kinds of views in one list; its owner does not need to know their types.
+
+use std::sync::Arc;
+
+use eframe::egui::Ui;
+
+use super::compare::Compare;
+use super::findings::Findings;
+use super::flame::Flame;
+use super::frames::Frames;
+use super::functions::{FreedBy, FunctionTrees};
+use super::generations::Generations;
+use super::histograms::Histograms;
+use super::marks::Marks;
+use super::pane::Pane;
+use super::processors::Processors;
+use super::rows::Rows;
+use super::stacks::Stacks;
+use super::types::Types;
+use super::view::{Around, View};
+use crate::app::document::Document;
+use crate::app::jobs::{AnyAnswer, Ask, Ground};
+use crate::app::state::filters::Filters;
+use crate::app::state::ids::ViewId;
+use crate::limits::Baseline;
+use crate::model::Trace;
+use crate::query::{Cancelled, Finding, KeyMap, Path};
+
+struct Asked<V: View>(V::Request);
+
+impl<V: View> Ask for Asked<V> {
+    fn view(&self) -> ViewId {
+        V::ID
+    }
+
+    fn answer(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled> {
+        V::answer(&self.0, ground, &mut |answer| tell(Box::new(answer)))
+    }
+
+    fn complete(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled> {
+        V::complete(&self.0, ground, &mut |answer| tell(Box::new(answer)))
+    }
+}
+
+/// A [`View`] with its types erased.
+trait AnyView: Pane {
+    fn id(&self) -> ViewId;
+    fn is_always_asked(&self) -> bool;
+    fn ask(&self, document: &Document) -> Option<Box<dyn Ask>>;
+    fn take_any(&mut self, answer: AnyAnswer);
+}
+
+impl<V: View> AnyView for V {
+    fn id(&self) -> ViewId {
+        V::ID
+    }
+
+    fn is_always_asked(&self) -> bool {
+        V::IS_ALWAYS_ASKED
+    }
+
+    fn ask(&self, document: &Document) -> Option<Box<dyn Ask>> {
+        self.request(document).map(|request| -> Box<dyn Ask> { Box::new(Asked::<V>(request)) })
+    }
+
+    fn take_any(&mut self, answer: AnyAnswer) {
+        if let Ok(answer) = answer.downcast::<V::Answer>() {
+            self.take(*answer);
+        }
+    }
+}
+
+/// All views of a document.
+pub struct Views(Vec<Box<dyn AnyView>>);
+
+impl Default for Views {
+    /// All views, in the order of their tabs.
+    fn default() -> Self {
+        Self(vec![
+            Box::<Stacks>::default(),
+            Box::<Findings>::default(),
+            Box::<FunctionTrees>::default(),
+            Box::<Flame>::default(),
+            Box::<Types>::default(),
+            Box::<Rows>::default(),
+            Box::<FreedBy>::default(),
+            Box::<Frames>::default(),
+            Box::<Marks>::default(),
+            Box::<Generations>::default(),
+            Box::<Histograms>::default(),
+            Box::<Processors>::default(),
+            Box::<Compare>::default(),
+        ])
+    }
+}
+
+impl Views {
+    /// The view with this id, if it exists.
+    pub fn get(&self, id: ViewId) -> Option<&dyn Pane> {
+        self.0.iter().find(|view| view.id() == id).map(|view| &**view as _)
+    }
+
+    /// The view with this id, mutably.
+    pub fn get_mut(&mut self, id: ViewId) -> Option<&mut dyn Pane> {
+        self.0.iter_mut().find(|view| view.id() == id).map(|view| &mut **view as _)
+    }
+
+    /// The requests of the visible views, in this order, then those of the views that always ask.
+    pub fn ask(&self, in_sight: &[ViewId], document: &Document) -> Vec<Box<dyn Ask>> {
+        let seen = in_sight.iter().filter_map(|id| self.0.iter().find(|view| view.id() == *id));
+        let others = self.0.iter().filter(|view| view.is_always_asked() && !in_sight.contains(&view.id()));
+        seen.chain(others).filter_map(|view| view.ask(document)).collect()
+    }
+
+    /// Whether a view is asked even while it is not visible.
+    pub fn is_always_asked(&self, id: ViewId) -> bool {
+        self.0.iter().any(|view| view.id() == id && view.is_always_asked())
+    }
+
+    /// Hands an answer to its view; returns whether the view has a new request now.
+    pub fn take(&mut self, id: ViewId, answer: AnyAnswer, trace: &Trace) -> bool {
+        let Some(view) = self.0.iter_mut().find(|view| view.id() == id) else { return false };
+        view.take_any(answer);
+        view.settle(trace)
+    }
+
+    /// Drops the answers of a view: they are no longer updated.
+    pub fn forget(&mut self, id: ViewId) {
+        self.get_mut(id).into_iter().for_each(Pane::forget);
+    }
+
+    /// Drops all answers: they are about data that no longer exists.
+    pub fn forget_all(&mut self) {
+        self.0.iter_mut().for_each(|view| view.forget());
+    }
+
+    /// Draws the strip above the tabs.
+    pub fn strip(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        self.0.iter_mut().for_each(|view| view.strip(around, ui));
+    }
+
+    /// The findings in the filtered rows, as far as they are known.
+    pub fn findings(&self, document: &Document) -> impl Iterator<Item = &Finding> {
+        self.0.iter().flat_map(move |view| view.findings(document))
+    }
+
+    /// The findings in all rows, as far as they have been computed.
+    pub fn findings_in_all(&self) -> impl Iterator<Item = &Finding> {
+        self.0.iter().flat_map(|view| view.findings_in_all())
+    }
+
+    /// Replaces the set of accepted findings.
+    pub fn accept(&mut self, accepted: &Arc<Baseline>) {
+        self.0.iter_mut().for_each(|view| view.accept(accepted));
+    }
+
+    /// Notifies all views that the filters have changed.
+    pub fn filtered(&mut self, filters: &Filters) {
+        self.0.iter_mut().for_each(|view| view.filtered(filters));
+    }
+
+    /// The nodes of the tree that views store.
+    pub fn paths(&self) -> Vec<Path> {
+        self.0.iter().flat_map(|view| view.paths()).collect()
+    }
+
+    /// Renames the stored nodes: their keys have changed, or they are gone.
+    pub fn renumber(&mut self, map: &KeyMap) {
+        self.0.iter_mut().for_each(|view| view.renumber(map));
+    }
+
+    /// Prepares the view that shows the place of a finding, and returns its id.
+    pub fn show_finding(&mut self, finding: &Finding, document: &Document) -> Option<ViewId> {
+        self.0.iter_mut().find_map(|view| view.show_finding(finding, document).then(|| view.id()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_view_is_there_once_in_the_order_of_the_tabs() {
+        let views: Vec<ViewId> = Views::default().0.iter().map(|view| view.id()).collect();
+        assert_eq!(views, ViewId::ALL);
+    }
+}

@@ -1,0 +1,136 @@
+//! The open trace together with its views: whatever concerns both goes through here.
+
+pub mod open_traces;
+
+use std::sync::Arc;
+
+use crate::app::commands::DocCommand;
+use crate::app::document::{Document, ViewSummary};
+use crate::app::jobs::{Answer, Part, Request};
+use crate::app::state::graph::Split;
+use crate::app::state::ids::{Tab, ViewId};
+use crate::app::state::settings::Settings;
+use crate::app::views::{Pane, Views};
+use crate::limits::Baseline;
+use crate::model::Trace;
+
+/// The open trace and its views.
+pub struct Workspace {
+    pub document: Document,
+    pub views: Views,
+}
+
+impl Workspace {
+    /// Opens all views on a document.
+    pub fn new(document: Document) -> Self {
+        Self { document, views: Views::default() }
+    }
+
+    /// Applies the settings that are common to all traces.
+    pub fn apply(&mut self, settings: &Settings, accepted: &Arc<Baseline>) {
+        self.views.accept(accepted);
+        self.document.show_all_frames(settings.show_all_frames);
+        self.document.arrange(settings.arrangement);
+        self.document.read_as(settings.reading());
+    }
+
+    /// Carries out a command of the user, on the document or on the active view.
+    pub fn carry_out(&mut self, command: DocCommand) {
+        let Self { document, views } = self;
+        let filters = document.filters().clone();
+        match command {
+            DocCommand::Unselect => self.change_active_view(|view, _| view.unselect()),
+            DocCommand::GoToFound => self.change_active_view(|view, document| view.go_to_found(document)),
+            DocCommand::Search(text) => self.change_active_view(|view, _| view.search(text)),
+            DocCommand::GoToFinding(finding) => {
+                document.go_to_finding(&finding);
+                views.filtered(document.filters());
+                if let Some(view) = views.show_finding(&finding, document) {
+                    document.tab = Tab::View(view);
+                }
+            }
+            other => {
+                document.carry_out(other);
+                if filters != *document.filters() {
+                    views.filtered(document.filters());
+                }
+            }
+        }
+        self.summarize();
+    }
+
+    /// Changes the active view, which then has a new request.
+    fn change_active_view(&mut self, change: impl FnOnce(&mut dyn Pane, &Document)) {
+        if let Some(view) = self.document.view_in_sight().and_then(|id| self.views.get_mut(id)) {
+            change(view, &self.document);
+        }
+        self.document.ask();
+    }
+
+    /// Takes a newer version of the trace.
+    pub fn update(&mut self, trace: Arc<Trace>) {
+        let is_other = trace.builder() != self.document.trace.builder();
+        if let Some(map) = self.document.update(trace, self.views.paths()) {
+            self.views.renumber(&map);
+            if is_other {
+                self.views.forget_all();
+            }
+        }
+        self.summarize();
+    }
+
+    /// The request for the present state; `None` if it has been asked already.
+    pub fn next_request(&mut self) -> Option<Request> {
+        self.summarize();
+        let asks = self.document.needs_query().then(|| self.views.ask(&self.document.views_in_sight(), &self.document))?;
+        self.document.next_request(asks)
+    }
+
+    /// Stores a worker's answer where it belongs.
+    pub fn take_answer(&mut self, answer: Answer) {
+        let Self { document, views } = self;
+        if !document.accepts(&answer) {
+            return;
+        }
+        match answer.part {
+            Part::View(view, answer) if document.in_sight().contains(&Tab::View(view)) || views.is_always_asked(view) => {
+                document.answers.failed = false;
+                if views.take(view, answer, &document.trace) {
+                    document.ask();
+                }
+            }
+            Part::View(..) => {} // the view is no longer visible
+            _ => document.take_answer(answer),
+        }
+        self.summarize();
+    }
+
+    /// Takes note that other tabs are visible now, `tab` being the active one.
+    pub fn look_at(&mut self, tab: Tab, in_sight: Vec<Tab>) {
+        for before in self.document.views_in_sight() {
+            if !in_sight.contains(&Tab::View(before)) && !self.views.is_always_asked(before) {
+                self.views.forget(before); // hidden views get no more answers
+            }
+        }
+        self.document.look_at(tab, in_sight);
+        self.summarize();
+    }
+
+    /// The view that search, keys and menus act on, if the active tab is one.
+    pub fn active_view(&self) -> Option<&dyn Pane> {
+        self.views.get(self.document.view_in_sight()?)
+    }
+
+    /// Tells the document what it needs to know of the views.
+    pub fn summarize(&mut self) {
+        let in_sight = self.document.views_in_sight();
+        let panes = || in_sight.iter().filter_map(|&view: &ViewId| self.views.get(view));
+        let active = self.active_view();
+        self.document.summarize(ViewSummary {
+            split: panes().map(Pane::split).find(|split| *split != Split::Sources).unwrap_or_default(),
+            highlight: panes().find_map(Pane::highlight),
+            searched: active.and_then(Pane::searched).map(str::to_owned),
+            has_selected: active.is_some_and(Pane::has_selected),
+        });
+    }
+}
