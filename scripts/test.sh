@@ -18,6 +18,7 @@ cd "$root"
 
 step "Formatting" cargo fmt --all --check
 step "Comments" scripts/check-comments.sh
+step "Layers of the window" scripts/check-layers.sh
 step "Lints" cargo clippy --locked --all-targets --features "$release_features" -- -D warnings
 step "Dependencies" scripts/deny.sh
 step "Without the window" cargo check --locked --quiet --no-default-features --lib --bins
