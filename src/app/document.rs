@@ -11,7 +11,7 @@ mod steps;
 use std::sync::Arc;
 
 use crate::app::jobs::{Answer, Ask, JobId, Part, Query, Request, drop_aside};
-use crate::app::services::comparison::Beside;
+use crate::app::services::comparison::Comparison;
 use crate::app::services::names::Names;
 use crate::app::services::providers::Providers;
 use crate::app::state::answers::{Answers, Overview};
@@ -25,8 +25,8 @@ use crate::app::state::ids::{Reading, Tab, ViewId};
 use crate::app::state::inputs::short_name;
 use crate::app::state::lanes::Lanes;
 use crate::app::state::line_colors::LineColors;
-use crate::app::state::overlays::Happenings;
-use crate::app::state::source_list::{Digest, SourceChoice};
+use crate::app::state::overlays::Overlays;
+use crate::app::state::source_list::{SourceChoice, SourceList};
 use crate::load::Input;
 use crate::model::Trace;
 use crate::query::{Fold, Path, UnmatchedGroup};
@@ -77,8 +77,8 @@ pub struct Document {
     pub bins: usize,
     pub answers: Answers,
     pub counters: Counters,
-    pub happenings: Happenings,
-    pub digest: Digest,
+    pub overlays: Overlays,
+    pub source_list: SourceList,
     pub source_choice: SourceChoice,
     /// The providers whose events were made marks when the trace was loaded.
     pub marked: Vec<String>,
@@ -91,7 +91,7 @@ pub struct Document {
     /// The wording and layout of table lines.
     pub reading: Reading,
     /// Another trace to compare with.
-    pub beside: Beside,
+    pub comparison: Comparison,
     views: ViewSummary,
     arrangement: Arrangement,
     lanes: Lanes,
@@ -107,9 +107,9 @@ impl Document {
     pub fn new(job: JobId, inputs: Vec<Input>, files: Arc<paths::Reading>, trace: Arc<Trace>) -> Self {
         let mut counters = Counters::default();
         counters.update(&trace, !trace.heaps.is_empty());
-        let mut digest = Digest::default();
+        let mut source_list = SourceList::default();
         let source_choice = SourceChoice::default();
-        digest.sources(&trace, &Overview::default(), &counters, &source_choice);
+        source_list.sources(&trace, &Overview::default(), &counters, &source_choice);
         let tab = Tab::View(ViewId::ALL[0]);
         Self {
             job,
@@ -127,15 +127,15 @@ impl Document {
             in_sight: vec![tab],
             bins: 600,
             answers: Answers::default(),
-            digest,
+            source_list,
             source_choice,
-            happenings: Happenings::default(),
+            overlays: Overlays::default(),
             marked: Vec::new(),
             providers: Providers::default(),
             names: None,
             fold: Fold::Foreign,
             reading: Reading::default(),
-            beside: Beside::default(),
+            comparison: Comparison::default(),
             views: ViewSummary::default(),
             arrangement: Arrangement::default(),
             lanes: Lanes::default(),
@@ -192,7 +192,7 @@ impl Document {
     /// Applies these rules from now on.
     pub fn set_rules(&mut self, rules: &Arc<StackRules>) {
         self.names.iter_mut().for_each(|names| names.set_rules(rules));
-        self.beside.opened_mut().into_iter().for_each(|opened| opened.set_rules(rules));
+        self.comparison.opened_mut().into_iter().for_each(|opened| opened.set_rules(rules));
         self.show_names();
     }
 
@@ -228,7 +228,7 @@ impl Document {
     /// Takes note of changed views.
     pub(super) fn summarize(&mut self, views: ViewSummary) {
         if self.views.highlight != views.highlight {
-            self.answers.lives = None; // they belong to the previous highlight
+            self.answers.lifetime_band = None; // they belong to the previous highlight
         }
         self.views = views;
     }
@@ -251,7 +251,7 @@ impl Document {
             heaps: self.lines.heaps().to_vec(),
             lanes: self.lanes.all().to_vec(),
             counters: self.counters.shown().to_vec(),
-            happenings: self.asked_happenings(),
+            overlays: self.asked_overlays(),
             bins: self.bins.min(ALL_BINS / self.line_count().max(1)),
             filters: self.filters().clone(),
             names: self.known_names(),
@@ -288,13 +288,13 @@ impl Document {
             }
             Part::View(..) => {} // the workspace has given it to the view
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
-            Part::Happened(happened) => drop_aside(std::mem::replace(&mut self.happenings.answer, *happened)),
+            Part::OverlayAnswer(happened) => drop_aside(std::mem::replace(&mut self.overlays.answer, *happened)),
             Part::Sources { trace, by_heap } => {
-                self.digest.layers(&trace, &by_heap);
+                self.source_list.layers(&trace, &by_heap);
                 answers.numbers = by_heap.iter().map(Into::into).collect();
                 answers.failed = false;
             }
-            Part::Lives(lives) => answers.lives = lives,
+            Part::LifetimeBand(lives) => answers.lifetime_band = lives,
             Part::Failed(_) => answers.failed = true,
             Part::Pins { interval, by_heap } => answers.pins = Some((interval, by_heap)),
         }

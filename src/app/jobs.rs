@@ -33,8 +33,8 @@ pub use ask::{Ask, Request};
 pub use load::{LoadEvent, LoadJob, TooLarge};
 pub use query::{Answer, AnyAnswer, JobId, Part, Query};
 pub use query_cache::ForestKind;
-use query_cache::Kept;
-pub use query_context::Ground;
+use query_cache::QueryCache;
+pub use query_context::QueryContext;
 
 /// The window's handle to the query thread.
 pub struct Queries {
@@ -60,12 +60,12 @@ impl Queries {
         let inbox = Arc::new(Inbox::default());
         let theirs = Arc::clone(&inbox);
         std::thread::spawn(move || {
-            let mut kept = Kept::default();
+            let mut kept = QueryCache::default();
             while woken.recv().is_ok() {
                 while let Some((request, cancel)) = theirs.take() {
                     let start = Instant::now();
                     if let Err(caught) = panics::catch(|| answer(&request, &cancel, &mut kept, &send, &ctx)) {
-                        kept = Kept::default();
+                        kept = QueryCache::default();
                         let _ = send.send(request.query.answer(Part::Failed(caught)));
                     }
                     *lock(&theirs.last) = Some((Instant::now(), start.elapsed()));

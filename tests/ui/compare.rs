@@ -172,7 +172,7 @@ fn another_trace_is_a_and_what_is_shown_is_b() {
     let traces = [trace(), trace()];
     click(&mut window, "Compare");
     let context = window.ctx.clone();
-    window.state_mut().open_beside(&context, vec![Input::Demo]);
+    window.state_mut().open_comparison(&context, vec![Input::Demo]);
     wait_for(&mut window, "Close A");
     settle(&mut window);
     assert!(has_containing(&window, "A Demo trace") && has_containing(&window, "B Demo trace, 0 s to 36.06 s"));
@@ -189,7 +189,7 @@ fn a_trace_that_cannot_be_read_is_a_sentence() {
     let mut window = demo();
     click(&mut window, "Compare");
     let context = window.ctx.clone();
-    window.state_mut().open_beside(&context, vec![Input::File("no such file.etl".into())]);
+    window.state_mut().open_comparison(&context, vec![Input::File("no such file.etl".into())]);
     wait_for(&mut window, "no such file.etl");
     settle(&mut window);
     assert!(has_containing(&window, "A 0 s to 18.03 s"));

@@ -159,7 +159,7 @@ fn the_trace_that_was_recorded_first_is_a_whichever_is_open_and_the_user_can_exc
     for (front, other) in [(&one, &later), (&later, &one)] {
         let mut window = window_of(vec![Input::File(front.clone())]);
         let context = window.ctx.clone();
-        window.state_mut().open_beside(&context, vec![Input::File(other.clone())]);
+        window.state_mut().open_comparison(&context, vec![Input::File(other.clone())]);
         wait_for(&mut window, "Swap");
         settle(&mut window);
         assert!(has_containing(&window, "A one.etl") && has_containing(&window, "B later.etl"), "{front:?}");

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 
 use crate::app::base::help::Page;
 use crate::app::base::table::{Export, Format};
-use crate::app::jobs::load_scope::OfferChange;
+use crate::app::jobs::load_scope::ScopeChange;
 use crate::app::jobs::player::PlayerChange;
 use crate::app::services::accepted::AcceptChange;
 use crate::app::services::dialogs::{Purpose, TypedPath};
 use crate::app::services::names::ModuleChange;
-use crate::app::services::picture::Wish;
+use crate::app::services::picture::PictureRequest;
 use crate::app::services::record_dialog::Form;
 use crate::app::services::rule_book::RulesChange;
 use crate::app::state::answers::LayerOf;
@@ -117,7 +117,7 @@ pub enum Command {
     /// Show or hide a part of the window.
     ShowPart(Part, bool),
     /// Take a picture of a part of the window, and let the user choose the file for it.
-    TakePicture(Wish),
+    TakePicture(PictureRequest),
     Document(DocCommand),
 }
 
@@ -151,9 +151,9 @@ pub enum LoadCommand {
     /// Pause a replayed capture, or change its speed.
     ChangePlayer(PlayerChange),
     /// Change the choice of what to load.
-    ChangeOffer(OfferChange),
+    ChangeScope(ScopeChange),
     /// Load this part of a trace that needs too much memory.
-    TakeOffer(Scope),
+    ChooseScope(Scope),
 }
 
 /// A setting with its new value.

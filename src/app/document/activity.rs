@@ -1,26 +1,26 @@
 //! The activity in scope: which swap chain, layer and process the lanes of frames and CPU use are about.
 
 use super::Document;
-use crate::app::state::overlay::Happening;
-use crate::app::state::overlays::{Asked, FramesOf};
+use crate::app::state::overlay::Overlay;
+use crate::app::state::overlays::{FramesOf, OverlayRequest};
 use crate::model::{PresentLane, ProcessId};
 use crate::query::{Key, chain_label, frame_lanes, main_frames};
 use crate::units::Layer;
 
 impl Document {
     /// Whether a kind is drawn: the trace has it, and the user has not hidden it.
-    pub fn draws(&self, what: Happening) -> bool {
-        what.is_in(&self.trace) && !self.happenings.hidden.contains(&what)
+    pub fn draws(&self, what: Overlay) -> bool {
+        what.is_in(&self.trace) && !self.overlays.hidden.contains(&what)
     }
 
     /// The request for the graph.
-    pub fn asked_happenings(&self) -> Asked {
+    pub fn asked_overlays(&self) -> OverlayRequest {
         let frames = self.frames_in_scope();
-        Asked {
-            marks: self.draws(Happening::Marks),
+        OverlayRequest {
+            marks: self.draws(Overlay::Marks),
             chain: frames.map(|of| of.chain),
-            frames: frames.filter(|_| self.draws(Happening::Frames)),
-            processors: self.draws(Happening::Processors).then(|| self.process_in_scope()),
+            frames: frames.filter(|_| self.draws(Overlay::Frames)),
+            processors: self.draws(Overlay::Processors).then(|| self.process_in_scope()),
         }
     }
 
@@ -28,7 +28,7 @@ impl Document {
     /// else of the chain with the most frames. The layer is that of the filter, else the largest.
     pub fn frames_in_scope(&self) -> Option<FramesOf> {
         let presents = &self.trace.activity.presents;
-        let chosen = self.happenings.chain.filter(|&chain| presents.get(chain).is_some_and(|lane| lane.frames() > 0));
+        let chosen = self.overlays.chain.filter(|&chain| presents.get(chain).is_some_and(|lane| lane.frames() > 0));
         let of_process = || main_frames(&self.trace, Some(self.process_of_filter()?));
         let chain = chosen.or_else(of_process).or_else(|| main_frames(&self.trace, None))?;
         let process = presents.get(chain)?.process;

@@ -46,7 +46,7 @@ impl Document {
                     return;
                 }
             }
-            DocCommand::ChooseChain(chain) => self.happenings.chain = Some(chain),
+            DocCommand::ChooseChain(chain) => self.overlays.chain = Some(chain),
             DocCommand::Ask => {}
             DocCommand::Filter(path) => self.filter_to(path),
             DocCommand::AddChip(chip) => self.change_filters(|filters| filters.add(chip)),

@@ -53,7 +53,7 @@ impl Document {
             self.colors.renumber(&map);
             let closed = std::mem::take(&mut self.source_choice.closed).into_iter();
             self.source_choice.closed = closed.filter_map(|(process, layer)| Some((map.process(process)?, layer))).collect();
-            self.happenings.renumber();
+            self.overlays.renumber();
             self.counters.renumber(|counter| map.counter(counter));
             drop_aside(std::mem::take(&mut self.answers));
         }

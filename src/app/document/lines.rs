@@ -78,7 +78,7 @@ impl Document {
                 self.lines.show(heap, shown);
             }
             LineOf::Counter(counter) => self.counters.show(counter, shown),
-            LineOf::Happening(what) => self.happenings.show(what, shown),
+            LineOf::Overlay(what) => self.overlays.show(what, shown),
             LineOf::Part(..) | LineOf::Type(_) | LineOf::OtherTypes(_) => {}
         }
         self.choose_lines();
@@ -100,7 +100,7 @@ impl Document {
         self.needs_query |= self.lines.choose(&self.trace, &filter, &overview);
         self.needs_query |= self.lanes.choose(&self.trace, &filter, &overview, &self.lines);
         self.needs_query |= self.counters.update(&self.trace, !self.lines.heaps().is_empty());
-        self.digest.sources(&self.trace, &self.answers.overview, &self.counters, &self.source_choice);
+        self.source_list.sources(&self.trace, &self.answers.overview, &self.counters, &self.source_choice);
         self.choose_colors();
     }
 

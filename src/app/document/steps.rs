@@ -89,7 +89,7 @@ impl Document {
 
     /// The longest visible frame, as far as it is known.
     pub fn worst_frame(&self) -> Option<usize> {
-        let bars = self.happenings.answer.frames.as_ref()?.bars.iter();
+        let bars = self.overlays.answer.frames.as_ref()?.bars.iter();
         // Of equally long frames the first.
         bars.rev().map(|bar| &bar.longest).max_by_key(|frame| frame.interval.len()).map(|frame| frame.number)
     }

@@ -8,11 +8,11 @@ use eframe::egui;
 
 use super::ask::Request;
 use super::lines::{Grouped, Lines};
-use super::overlays as happenings;
+use super::overlays;
 use super::query::{Answer, Part, Query};
-use super::query_cache::{GraphKey, Kept};
-use super::query_context::Ground;
-use crate::app::state::answers::{LayerOf, Lives, Overview};
+use super::query_cache::{GraphKey, QueryCache};
+use super::query_context::QueryContext;
+use crate::app::state::answers::{LayerOf, LifetimeBand, Overview};
 use crate::app::state::graph::{GraphLine, LineOf};
 use crate::model::{HeapId, SiteId};
 use crate::panics;
@@ -30,7 +30,7 @@ const OVERVIEW_BINS: usize = 240;
 pub(super) fn answer(
     Request { query, asks }: &Request,
     cancel: &Cancel,
-    kept: &mut Kept,
+    kept: &mut QueryCache,
     send: &Sender<Answer>,
     ctx: &egui::Context,
 ) -> Result<(), Cancelled> {
@@ -40,7 +40,7 @@ pub(super) fn answer(
         let _ = send.send(query.answer(part));
         ctx.request_repaint();
     };
-    let mut ground = Ground::new(query, kept, cancel)?;
+    let mut ground = QueryContext::new(query, kept, cancel)?;
     for ask in asks {
         ask.answer(&mut ground, &mut |answer| tell(Part::View(ask.view(), answer)))?;
     }
@@ -54,7 +54,7 @@ pub(super) fn answer(
     if query.growing {
         return Ok(()); // the costly parts would be stale at once
     }
-    tell(Part::Lives(query.highlight.as_ref().map(|path| lives(query, path, &ground)).transpose()?));
+    tell(Part::LifetimeBand(query.highlight.as_ref().map(|path| lives(query, path, &ground)).transpose()?));
     for ask in asks {
         ask.complete(&mut ground, &mut |answer| tell(Part::View(ask.view(), answer)))?;
     }
@@ -62,7 +62,7 @@ pub(super) fn answer(
 }
 
 /// When a node of the tree was alive, and its own line.
-fn lives(query: &Query, path: &Path, ground: &Ground<'_>) -> Result<Lives, Cancelled> {
+fn lives(query: &Query, path: &Path, ground: &QueryContext<'_>) -> Result<LifetimeBand, Cancelled> {
     let (trace, index, cancel) = (ground.trace(), &ground.index, ground.cancel);
     let mut mask = Filter::under(Arc::clone(path)).mask(trace);
     mask.and(&ground.mask);
@@ -74,11 +74,11 @@ fn lives(query: &Query, path: &Path, ground: &Ground<'_>) -> Result<Lives, Cance
         }
         _ => None,
     };
-    Ok(Lives { spans, line })
+    Ok(LifetimeBand { spans, line })
 }
 
 /// Sends the filtered numbers of each source in the interval, unless they are unchanged.
-fn sources(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
+fn sources(query: &Query, ground: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
     let key = (query.interval, ground.kept.rows_of(query));
     if ground.kept.sources.as_ref() == Some(&key) {
         return Ok(());
@@ -91,7 +91,7 @@ fn sources(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Resul
 }
 
 /// Small lines of all heaps and layers: of all rows, or of those that pass the filters.
-fn overview(ground: &mut Ground<'_>, of_all: bool) -> Result<Overview, Cancelled> {
+fn overview(ground: &mut QueryContext<'_>, of_all: bool) -> Result<Overview, Cancelled> {
     let trace = ground.trace();
     let (index, all) = match of_all {
         true => (Arc::clone(ground.all_rows()), ground.all_totals_of(trace.span)?),
@@ -120,7 +120,7 @@ fn overview(ground: &mut Ground<'_>, of_all: bool) -> Result<Overview, Cancelled
 }
 
 /// Sends overview, graph and counters, as far as they have changed.
-fn pictures(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
+fn pictures(query: &Query, ground: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
     let trace = query.trace.as_ref();
     let all = match &ground.kept.overview {
         Some(all) => Arc::clone(all),
@@ -165,5 +165,5 @@ fn pictures(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Resu
         tell(Part::Counters { view: query.view, ids: query.counters.clone(), lines });
         ground.kept.counters = Some(counters);
     }
-    happenings::picture(query, ground, tell)
+    overlays::picture(query, ground, tell)
 }

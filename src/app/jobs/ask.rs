@@ -1,7 +1,7 @@
 //! Requests of views on their way to a worker, and their answers: jobs carry both without knowing their types.
 
 use super::query::{AnyAnswer, Query};
-use super::query_context::Ground;
+use super::query_context::QueryContext;
 use crate::app::state::ids::ViewId;
 use crate::query::Cancelled;
 
@@ -10,9 +10,9 @@ pub trait Ask: Send {
     /// The view that asks.
     fn view(&self) -> ViewId;
     /// Answers on a worker, before the graph is made (`views::View::answer`).
-    fn answer(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
+    fn answer(&self, ground: &mut QueryContext<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
     /// Adds what takes longer, after the graph (`views::View::complete`).
-    fn complete(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
+    fn complete(&self, ground: &mut QueryContext<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
 }
 
 /// All that the window asks for one state.

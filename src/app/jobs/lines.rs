@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::{Ground, Query};
+use super::{Query, QueryContext};
 use crate::app::state::answers::LayerOf;
 use crate::app::state::graph::{Arrangement, LineOf, Split};
 use crate::app::state::lanes::{FIRST_PARTS, Lane, Parts};
@@ -31,7 +31,7 @@ pub(super) struct Lines<'a> {
 type Drawn<K> = Result<Vec<(K, Series)>, Cancelled>;
 
 /// Lines that are drawn in one pass: no site belongs to two of them.
-type Sheet = (Vec<LineOf>, SeriesOf);
+type TableSource = (Vec<LineOf>, SeriesOf);
 
 /// The groupings of sites that the lines of a query need.
 #[derive(Default)]
@@ -42,7 +42,7 @@ pub(super) struct Grouped {
 
 impl Grouped {
     /// Makes the groupings that the query needs.
-    pub(super) fn for_query(query: &Query, ground: &mut Ground<'_>) -> Result<Self, Cancelled> {
+    pub(super) fn for_query(query: &Query, ground: &mut QueryContext<'_>) -> Result<Self, Cancelled> {
         let are_opened = |to: Parts| shows_lanes(query) && query.lanes.iter().any(|lane| lane.opened == Some(to));
         let needs_types = query.split != Split::Sources || are_opened(Parts::Types);
         let types = needs_types.then(|| ground.types()).transpose()?;
@@ -100,32 +100,32 @@ impl Lines<'_> {
     }
 
     /// The lines of sources, in groups that are drawn together.
-    fn sheets(&self, query: &Query) -> Vec<Sheet> {
+    fn sheets(&self, query: &Query) -> Vec<TableSource> {
         if !shows_lanes(query) {
             return vec![self.sheet_of_heaps(&query.heaps)];
         }
         let heaps: Vec<HeapId> = query.lanes.iter().flat_map(|lane| &lane.heaps).copied().collect();
         // Lines of single heaps are known from all blocks; lines of several heaps are computed once.
         let (single, several): (Vec<&Lane>, Vec<&Lane>) = query.lanes.iter().partition(|lane| lane.only.is_some());
-        let sheet = |lanes: Vec<&Lane>| self.sheet_of_layers(&lanes.into_iter().map(|lane| lane.of).collect::<Vec<_>>());
-        let sheets = [sheet(single), sheet(several), self.sheet_of_heaps(&heaps)];
+        let table_source = |lanes: Vec<&Lane>| self.sheet_of_layers(&lanes.into_iter().map(|lane| lane.of).collect::<Vec<_>>());
+        let sheets = [table_source(single), table_source(several), self.sheet_of_heaps(&heaps)];
         sheets.into_iter().filter(|(lines, _)| !lines.is_empty()).collect()
     }
 
-    fn sheet_of_heaps(&self, heaps: &[HeapId]) -> Sheet {
+    fn sheet_of_heaps(&self, heaps: &[HeapId]) -> TableSource {
         let trace = self.index.trace();
         let mut line_of = vec![None; trace.heaps.len()];
         heaps.iter().enumerate().for_each(|(i, heap)| line_of[heap.0 as usize] = Some(i as u32));
-        self.sheet(heaps.iter().map(|&heap| LineOf::of_heap(trace, heap)).collect(), &line_of)
+        self.table_source(heaps.iter().map(|&heap| LineOf::of_heap(trace, heap)).collect(), &line_of)
     }
 
-    fn sheet_of_layers(&self, layers: &[LayerOf]) -> Sheet {
+    fn sheet_of_layers(&self, layers: &[LayerOf]) -> TableSource {
         let line = |of: &crate::model::Heap| layers.iter().position(|&layer| layer == (of.process, of.layer));
         let line_of: Vec<Option<u32>> = self.index.trace().heaps.iter().map(|heap| line(heap).map(|i| i as u32)).collect();
-        self.sheet(layers.iter().map(|&(process, layer)| LineOf::Layer(process, layer)).collect(), &line_of)
+        self.table_source(layers.iter().map(|&(process, layer)| LineOf::Layer(process, layer)).collect(), &line_of)
     }
 
-    fn sheet(&self, lines: Vec<LineOf>, line_of_heap: &[Option<u32>]) -> Sheet {
+    fn table_source(&self, lines: Vec<LineOf>, line_of_heap: &[Option<u32>]) -> TableSource {
         let trace = self.index.trace();
         let line = |site: SiteId| line_of_heap[trace.site(site).heap.0 as usize].filter(|_| self.mask.classes(site) != 0);
         let of = SeriesOf::new(trace, lines.len(), line);

@@ -10,7 +10,7 @@ use crate::units::{Layer, Pid};
 
 /// The choice so far.
 #[derive(Clone, Debug)]
-pub struct Offer {
+pub struct ScopeChoice {
     pub estimate: Arc<Estimate>,
     /// Bytes that may be used.
     pub budget: u64,
@@ -28,7 +28,7 @@ pub struct Offer {
 
 /// A change to the choice.
 #[derive(Clone, Debug)]
-pub enum OfferChange {
+pub enum ScopeChange {
     /// Load these processes or leave them out.
     Processes(Vec<Pid>, bool),
     /// Load all processes, including unlisted ones.
@@ -40,7 +40,7 @@ pub enum OfferChange {
     Search(String),
 }
 
-impl Offer {
+impl ScopeChoice {
     pub fn new(too_large: TooLarge) -> Self {
         let TooLarge { estimate, budget } = too_large;
         let bytes = estimate.by_process(&Layer::ALL, true);
@@ -59,23 +59,23 @@ impl Offer {
         }
     }
 
-    pub fn change(&mut self, change: OfferChange) {
+    pub fn change(&mut self, change: ScopeChange) {
         match change {
-            OfferChange::Processes(pids, true) => self.left_out.retain(|pid| !pids.contains(pid)),
-            OfferChange::Processes(pids, false) => self.left_out.extend(pids),
-            OfferChange::AllProcesses(wanted) => {
+            ScopeChange::Processes(pids, true) => self.left_out.retain(|pid| !pids.contains(pid)),
+            ScopeChange::Processes(pids, false) => self.left_out.extend(pids),
+            ScopeChange::AllProcesses(wanted) => {
                 self.left_out = if wanted { BTreeSet::new() } else { self.processes.iter().copied().collect() };
                 self.others = wanted;
             }
-            OfferChange::Others(wanted) => self.others = wanted,
-            OfferChange::Layer(layer, wanted) => {
+            ScopeChange::Others(wanted) => self.others = wanted,
+            ScopeChange::Layer(layer, wanted) => {
                 self.layers_left_out.retain(|&other| other != layer);
                 if !wanted {
                     self.layers_left_out.push(layer);
                 }
             }
-            OfferChange::Stacks(wanted) => self.stacks = wanted,
-            OfferChange::Search(text) => self.search = text,
+            ScopeChange::Stacks(wanted) => self.stacks = wanted,
+            ScopeChange::Search(text) => self.search = text,
         }
         self.bytes = self.estimate.by_process(&self.layers(), self.stacks);
     }
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::load::Part;
 
-    fn offer() -> Offer {
+    fn offer() -> ScopeChoice {
         let part = |pid, layer, rows| Part {
             pid: Pid(pid),
             layer,
@@ -150,7 +150,7 @@ mod tests {
         };
         let parts = vec![part(1, Layer::Heap, 10.0), part(1, Layer::Commit, 1.0), part(2, Layer::Heap, 100.0)];
         let names = [(Pid(2), "Big.exe".to_owned())].into();
-        Offer::new(TooLarge { estimate: Arc::new(Estimate { parts, names }), budget: 1 })
+        ScopeChoice::new(TooLarge { estimate: Arc::new(Estimate { parts, names }), budget: 1 })
     }
 
     #[test]
@@ -162,20 +162,20 @@ mod tests {
         assert!(offer.scope().is_all());
         assert_eq!(offer.bytes(), offer.estimate.total());
         let all = offer.bytes();
-        offer.change(OfferChange::Processes(vec![Pid(2)], false));
+        offer.change(ScopeChange::Processes(vec![Pid(2)], false));
         assert_eq!(offer.scope().processes, Processes::Except([Pid(2)].into()));
         assert_eq!((offer.bytes(), offer.bytes_of(Pid(2))), (11 * ROW + 200, all - 11 * ROW - 200));
-        offer.change(OfferChange::Others(false));
+        offer.change(ScopeChange::Others(false));
         assert_eq!(offer.scope().processes, Processes::Only([Pid(1)].into()));
-        offer.change(OfferChange::Layer(Layer::Commit, false));
+        offer.change(ScopeChange::Layer(Layer::Commit, false));
         assert_eq!(offer.bytes(), 10 * ROW + 100);
-        offer.change(OfferChange::Stacks(false));
+        offer.change(ScopeChange::Stacks(false));
         assert_eq!(offer.bytes(), 10 * ROW);
-        offer.change(OfferChange::AllProcesses(false));
+        offer.change(ScopeChange::AllProcesses(false));
         assert_eq!(offer.bytes(), 0);
-        offer.change(OfferChange::Layer(Layer::Commit, true));
-        offer.change(OfferChange::Stacks(true));
-        offer.change(OfferChange::AllProcesses(true));
+        offer.change(ScopeChange::Layer(Layer::Commit, true));
+        offer.change(ScopeChange::Stacks(true));
+        offer.change(ScopeChange::AllProcesses(true));
         assert!(offer.scope().is_all());
     }
 
@@ -183,7 +183,7 @@ mod tests {
     fn processes_are_found_by_name_in_any_case_and_by_id() {
         let mut offer = offer();
         let mut found = |text: &str| {
-            offer.change(OfferChange::Search(text.to_owned()));
+            offer.change(ScopeChange::Search(text.to_owned()));
             offer.found().collect::<Vec<_>>()
         };
         assert_eq!(found("bIG"), [Pid(2)]);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::query_cache::Rows;
-use super::{Ground, Part, Query};
+use super::{Part, Query, QueryContext};
 use crate::app::state::graph::{GraphLine, LineOf};
-use crate::app::state::overlay::Happening;
-use crate::app::state::overlays::{Asked, FramesOf, FramesShown, Happened, ProcessorsShown};
+use crate::app::state::overlay::Overlay;
+use crate::app::state::overlays::{FramesOf, FramesShown, OverlayAnswer, OverlayRequest, ProcessorsShown};
 use crate::model::{PresentLane, ProcessId};
 use crate::query::{
     Cancelled, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, frame_bars, frame_sums, mark_spots, process_samples,
@@ -22,7 +22,7 @@ const SAMPLES_A_BIN: f64 = 8.0;
 pub struct PictureKey {
     view: Interval,
     bins: usize,
-    asked: Asked,
+    asked: OverlayRequest,
     rows: Rows,
 }
 
@@ -35,14 +35,14 @@ pub struct FramesKey {
 }
 
 /// Sends the picture, as far as it has changed.
-pub(super) fn picture(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
-    let asked = query.happenings;
+pub(super) fn picture(query: &Query, ground: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
+    let asked = query.overlays;
     let key = PictureKey { view: query.view, bins: query.bins, asked, rows: ground.kept.rows_of(query) };
     if ground.kept.happened.as_ref() == Some(&key) {
         return Ok(());
     }
     let trace = ground.trace();
-    let mut happened = Happened::default();
+    let mut happened = OverlayAnswer::default();
     if asked.marks {
         happened.spots = mark_spots(&trace.activity.marks, query.view, query.bins, ground.cancel)?;
     }
@@ -52,12 +52,12 @@ pub(super) fn picture(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part
     if let Some(of) = asked.frames {
         happened.frames = frames(query, ground, of)?;
     }
-    tell(Part::Happened(Box::new(happened)));
+    tell(Part::OverlayAnswer(Box::new(happened)));
     ground.kept.happened = Some(key);
     Ok(())
 }
 
-fn frames(query: &Query, ground: &mut Ground<'_>, of: FramesOf) -> Result<Option<FramesShown>, Cancelled> {
+fn frames(query: &Query, ground: &mut QueryContext<'_>, of: FramesOf) -> Result<Option<FramesShown>, Cancelled> {
     let Some(lane) = ground.trace().activity.presents.get(of.chain) else { return Ok(None) };
     // While the trace grows the sums would be stale at once.
     let has_sums = !query.growing;
@@ -76,13 +76,13 @@ fn without_sums(lane: &PresentLane, interval: Interval) -> Vec<FrameLine> {
     frames.take(MOST_FRAMES).filter_map(line).collect()
 }
 
-fn processors(query: &Query, ground: &Ground<'_>, process: Option<ProcessId>) -> Result<ProcessorsShown, Cancelled> {
+fn processors(query: &Query, ground: &QueryContext<'_>, process: Option<ProcessId>) -> Result<ProcessorsShown, Cancelled> {
     let trace = ground.trace();
     let in_bin = trace.activity.samples.interval.max(1.0) * SAMPLES_A_BIN;
     let bins = query.bins.min((query.view.len() as f64 / in_bin) as usize).max(1);
     let draw = |process| {
         let line = processor_series(trace, process, query.view, bins, ground.cancel)?;
-        Ok(GraphLine::new(trace.clock, LineOf::Happening(Happening::Processors), line))
+        Ok(GraphLine::new(trace.clock, LineOf::Overlay(Overlay::Processors), line))
     };
     let shares = process_samples(trace, query.view).into_iter();
     let shares = shares.filter(|samples| process.is_none_or(|process| samples.process == Some(process)));
@@ -90,10 +90,10 @@ fn processors(query: &Query, ground: &Ground<'_>, process: Option<ProcessId>) ->
     Ok(ProcessorsShown { process, own: process.map(|process| draw(Some(process))).transpose()?, all: draw(None)?, average })
 }
 
-impl Ground<'_> {
+impl QueryContext<'_> {
     /// The number of frames of the swap chain in scope that end in the interval; `None` if there are none.
     pub fn frame_count(&self) -> Option<u64> {
-        let lane = self.trace().activity.presents.get(self.query().happenings.chain?)?;
+        let lane = self.trace().activity.presents.get(self.query().overlays.chain?)?;
         Some(lane.ending_in(self.interval()).len() as u64).filter(|&count| count > 0)
     }
 

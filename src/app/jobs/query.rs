@@ -1,14 +1,14 @@
-//! What the window requests for one state, and the parts of the answer.
+//! The requests of the window for one state, and the parts of the answer.
 
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::app::state::answers::{Lives, Overview};
+use crate::app::state::answers::{LifetimeBand, Overview};
 use crate::app::state::filters::Filters;
 use crate::app::state::graph::{Arrangement, LineOf, Split};
 use crate::app::state::ids::ViewId;
 use crate::app::state::lanes::Lane;
-use crate::app::state::overlays::{Asked, Happened};
+use crate::app::state::overlays::{OverlayAnswer, OverlayRequest};
 use crate::model::{BuilderId, CounterId, HeapId, Trace};
 use crate::panics::Caught;
 use crate::query::{ByClass, Fold, Path, Series, UnmatchedGroup};
@@ -39,7 +39,7 @@ pub struct Query {
     /// Counters with a line on the graph.
     pub counters: Vec<CounterId>,
     /// Marks, frames and CPU use on the graph.
-    pub happenings: Asked,
+    pub overlays: OverlayRequest,
     /// Points across the graph.
     pub bins: usize,
     /// The filters that rows must pass.
@@ -71,13 +71,13 @@ pub enum Part {
     /// Lines of the query's counters.
     Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
     /// Marks, frames and CPU use.
-    Happened(Box<Happened>),
+    OverlayAnswer(Box<OverlayAnswer>),
     /// The filtered sums of each heap in the query's interval.
     Sources { trace: Arc<Trace>, by_heap: Vec<ByClass> },
     /// The answer to a view's request.
     View(ViewId, AnyAnswer),
     /// When the highlighted node was alive.
-    Lives(Option<Lives>),
+    LifetimeBand(Option<LifetimeBand>),
     /// The worker panicked; no more parts follow.
     Failed(Caught),
     /// Sums by heap between the pins.

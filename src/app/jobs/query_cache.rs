@@ -21,7 +21,7 @@ use crate::units::Interval;
 
 /// Results that the next query may reuse.
 #[derive(Default)]
-pub struct Kept {
+pub struct QueryCache {
     /// Answers by scanning the rows until the prepared index is ready.
     index: Option<Arc<Index>>,
     /// The index of a growing trace, for its next publication.
@@ -184,7 +184,7 @@ const KEPT_TOTALS: usize = 6;
 /// How often a query that waits for the index checks whether it was cancelled.
 const PATIENCE: Duration = Duration::from_millis(4);
 
-impl Kept {
+impl QueryCache {
     /// The index that answers queries about `trace`. While the trace grows, it is extended from
     /// publication to publication.
     pub(super) fn index(&mut self, trace: &Arc<Trace>, growing: bool, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::Query;
-use super::query_cache::{ForestKind, GroupsOf, Kept};
+use super::query_cache::{ForestKind, GroupsOf, QueryCache};
 use crate::app::state::filters::{Chip, Filters, Known};
 use crate::model::Trace;
 use crate::query::{
@@ -18,7 +18,7 @@ use crate::units::Interval;
 type OtherTrace<'a> = (&'a Arc<Trace>, &'a Arc<Names>);
 
 /// The data with which views answer a query.
-pub struct Ground<'a> {
+pub struct QueryContext<'a> {
     /// Covers only the rows that pass the filters.
     pub index: Arc<Index>,
     /// The sites that pass the filters.
@@ -29,11 +29,11 @@ pub struct Ground<'a> {
     all: Arc<Index>,
     rows: Option<Arc<RowSet>>,
     known: Known,
-    pub(super) kept: &'a mut Kept,
+    pub(super) kept: &'a mut QueryCache,
 }
 
-impl<'a> Ground<'a> {
-    pub(super) fn new(query: &'a Query, kept: &'a mut Kept, cancel: &'a Cancel) -> Result<Self, Cancelled> {
+impl<'a> QueryContext<'a> {
+    pub(super) fn new(query: &'a Query, kept: &'a mut QueryCache, cancel: &'a Cancel) -> Result<Self, Cancelled> {
         let all = kept.index(&query.trace, query.growing, cancel)?;
         let rows = kept.rows(&query.trace, (&query.filters, query.interval), cancel)?;
         let mut ground = Self {
@@ -183,13 +183,13 @@ impl<'a> Ground<'a> {
         self.kept.tags(&self.query.trace, &self.query.names, self.cancel)
     }
 
-    /// A tree over [`Ground::folded_functions`].
+    /// A tree over [`QueryContext::folded_functions`].
     pub fn forest(&mut self, kind: ForestKind) -> Result<Arc<Forest>, Cancelled> {
         let functions = self.folded_functions()?;
         self.kept.forest(&functions, kind, self.cancel)
     }
 
-    /// The functions that freed memory, folded like [`Ground::folded_functions`], and a tree over them.
+    /// The functions that freed memory, folded like [`QueryContext::folded_functions`], and a tree over them.
     pub fn freeing(&mut self, kind: ForestKind) -> Result<(Arc<Functions>, Arc<Forest>), Cancelled> {
         let (trace, names) = (&self.query.trace, &self.query.names);
         let functions = self.kept.freeing_functions(trace, names, self.folds(), self.cancel)?;

@@ -5,9 +5,6 @@
 //! Cost: some hundred short texts each time. It is needed while a menu or the palette is open, and when a key is pressed.
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
-
-use eframe::egui::{self, Event, KeyboardShortcut};
 
 use super::context::PanelContext;
 use crate::app::base::help::Page;
@@ -16,15 +13,15 @@ use crate::app::commands::keys::{self, Keys};
 use crate::app::commands::{Command, DocCommand, LoadCommand, RecordCommand, Setting};
 use crate::app::document::Document;
 use crate::app::jobs::player::PlayerChange;
-use crate::app::services::comparison::Beside;
+use crate::app::services::comparison::Comparison;
 use crate::app::services::dialogs::{Purpose, TypedPath};
-use crate::app::services::picture::{PictureFormat, Subject, Wish};
+use crate::app::services::picture::{PictureFormat, PictureRequest, Subject};
 use crate::app::services::recent::RecentTrace;
 use crate::app::services::rule_book::RulesChange;
 use crate::app::state::graph::{Arrangement, LineOf};
 use crate::app::state::ids::{Stop, Tab, ViewId};
 use crate::app::state::layout::{Part, Preset};
-use crate::app::state::overlay::Happening;
+use crate::app::state::overlay::Overlay;
 use crate::app::state::settings::{SymbolSettings, TEXT_SIZES, Theme, text_size_beside};
 use crate::app::state::walk::{Walk, Walking};
 use crate::app::widgets::columns;
@@ -174,7 +171,7 @@ fn default_programs() -> Vec<Entry> {
 
 /// Commands about loads, players and recordings.
 fn load(context: &PanelContext<'_>) -> Vec<Entry> {
-    let job = context.loading.filter(|_| context.offer.is_none());
+    let job = context.loading.filter(|_| context.scope_choice.is_none());
     let is_live = job.is_some_and(|job| job.is_followed() || job.player().is_some());
     let is_played = job.and_then(|job| job.player()).is_some_and(|player| !player.hurries());
     let is_followed = job.is_some_and(|job| job.is_followed() && !job.is_ending());
@@ -212,7 +209,7 @@ fn traces(context: &PanelContext<'_>) -> Vec<Entry> {
 
 fn close(context: &PanelContext<'_>) -> Vec<Entry> {
     let document = context.document;
-    let is_beside = document.is_some_and(|document| !matches!(document.beside, Beside::Nothing));
+    let is_beside = document.is_some_and(|document| !matches!(document.comparison, Comparison::Nothing));
     vec![
         Entry::new("Compare with\u{2026}", Command::CompareDialog)
             .hint("Open another trace beside this one")
@@ -276,22 +273,22 @@ fn chosen(context: &PanelContext<'_>) -> Vec<Entry> {
 /// Commands that step between marks of the trace, and between frames.
 fn steps(context: &PanelContext<'_>) -> Vec<Entry> {
     let document = context.document;
-    let has = |what: Happening| document.is_some_and(|d| what.is_in(&d.trace));
-    let (has_marks, has_frames) = (has(Happening::Marks), has(Happening::Frames));
+    let has = |what: Overlay| document.is_some_and(|d| what.is_in(&d.trace));
+    let (has_marks, has_frames) = (has(Overlay::Marks), has(Overlay::Frames));
     let entry = |words, stop, keys| {
         let entry = Entry::new(words, Command::Document(DocCommand::StepTo(stop))).keys(keys);
         entry.when(document.is_some(), NO_TRACE)
     };
     let mark = |words, stop, keys| entry(words, stop, keys).when(has_marks, "The trace has no marks");
     let frame = |words, stop, keys| entry(words, stop, keys).when(has_frames, "The trace has no frames");
-    let shown = Happening::ALL.map(|what| {
+    let shown = Overlay::ALL.map(|what| {
         let (words, hint) = match what {
-            Happening::Marks => ("Marks on the graph", "What programs and the trace's recorder have marked"),
-            Happening::Frames => ("Lane of frames", "How long each frame took, and how much was allocated in it"),
-            Happening::Processors => ("Lane of processors", "What share of a processor ran the program, and all others"),
+            Overlay::Marks => ("Marks on the graph", "What programs and the trace's recorder have marked"),
+            Overlay::Frames => ("Lane of frames", "How long each frame took, and how much was allocated in it"),
+            Overlay::Processors => ("Lane of processors", "What share of a processor ran the program, and all others"),
         };
         let is_shown = document.is_some_and(|d| d.draws(what));
-        let command = Command::Document(DocCommand::ShowLine(LineOf::Happening(what), !is_shown));
+        let command = Command::Document(DocCommand::ShowLine(LineOf::Overlay(what), !is_shown));
         let entry = Entry::new(words, command).hint(hint).switch(is_shown);
         entry.when(document.is_some(), NO_TRACE).when(has(what), "The trace has nothing of the kind")
     });
@@ -435,7 +432,7 @@ fn graph(context: &PanelContext<'_>) -> Vec<Entry> {
 fn exports(context: &PanelContext<'_>) -> Vec<Entry> {
     let document = context.document;
     let view = context.active_view();
-    let is_table = view.is_some_and(|view| view.sheet().is_some());
+    let is_table = view.is_some_and(|view| view.table_source().is_some());
     let entry = |format: Format| {
         let entry = Entry::new(format!("Table: {}", format.label()), Command::ExportInSight(format));
         entry.when(document.is_some(), NO_TRACE).when(is_table, "This tab has no table")
@@ -451,7 +448,7 @@ fn pictures(context: &PanelContext<'_>) -> Vec<Entry> {
         let command = match (document, subject) {
             (None, _) => Err(NO_TRACE),
             (_, None) => Err("There is no picture of this tab"),
-            (_, Some(subject)) => Ok(Command::TakePicture(Wish { subject, format })),
+            (_, Some(subject)) => Ok(Command::TakePicture(PictureRequest { subject, format })),
         };
         let words = format!("{of}: {}", format.label()).into();
         Entry { words, hint: "As it is drawn, to a file", keys: &[], switch: Switch::None, command }
@@ -500,30 +497,4 @@ fn help(context: &PanelContext<'_>) -> Vec<Entry> {
             .hint("Find a command by its name"),
         Entry::new("Keys", Command::ShowKeys(!context.show_keys)).keys(keys::SHOW_KEYS).hint("This key map"),
     ]
-}
-
-/// Turns the keys of a frame into commands, except those that a text field needs.
-pub fn press(context: &mut PanelContext<'_>, ctx: &egui::Context, owner: keys::Owner) {
-    let is_press = |event: &Event| matches!(event, Event::Key { pressed: true, .. });
-    if !ctx.input(|i| i.events.iter().any(is_press)) {
-        return;
-    }
-    let is_free = owner.is_nobody(ctx);
-    let mut bound = bindings(context);
-    // A shortcut also matches if more modifiers are held than it has.
-    bound.sort_by_key(|(shortcut, _)| Reverse(keys::held(shortcut)));
-    for (shortcut, command) in bound {
-        let is_own = is_free || !keys::disturbs_typing(&shortcut);
-        let is_menus = owner.has_menu && shortcut.logical_key == egui::Key::Escape;
-        // The key of a disabled command is consumed too: a shortcut with fewer modifiers is not meant.
-        if is_own && !is_menus && ctx.input_mut(|i| i.consume_shortcut(&shortcut)) {
-            command.into_iter().for_each(|command| context.commands.push(command));
-        }
-    }
-}
-
-/// All keys with their commands; `None` for commands that are disabled now.
-fn bindings(context: &PanelContext<'_>) -> Vec<(KeyboardShortcut, Option<Command>)> {
-    let entries = sections(context).into_iter().flat_map(|section| section.entries);
-    entries.flat_map(|entry| entry.keys.iter().map(move |key| (*key, entry.command.clone().ok()))).collect()
 }

@@ -9,13 +9,13 @@ use crate::app::commands::{Command, Commands};
 use crate::app::document::Document;
 use crate::app::jobs::LoadJob;
 use crate::app::jobs::apart::Apart;
-use crate::app::jobs::load_scope::Offer;
+use crate::app::jobs::load_scope::ScopeChoice;
 use crate::app::services::accepted::AcceptedFindings;
 use crate::app::services::dialogs::TypedPath;
 use crate::app::services::leftovers::LeftoversJob;
 use crate::app::services::names::Looked;
 use crate::app::services::recent::Recents;
-use crate::app::services::record_dialog::Attach;
+use crate::app::services::record_dialog::RecordDialog;
 use crate::app::services::recording::RecordJob;
 use crate::app::services::rule_book::RuleBook;
 use crate::app::services::saving::Place;
@@ -50,7 +50,7 @@ pub struct PanelContext<'a> {
     pub loading: Option<&'a LoadJob>,
     /// Whether a query of the open trace is being answered.
     pub is_computing: bool,
-    pub offer: Option<&'a Offer>,
+    pub scope_choice: Option<&'a ScopeChoice>,
     /// The path that the user types instead of using a dialog.
     pub typed_path: Option<&'a TypedPath>,
     /// The existing file that the user named for saving.
@@ -58,7 +58,7 @@ pub struct PanelContext<'a> {
     pub errors: &'a [Failure],
     pub recorder: Option<&'a Arc<dyn Recorder>>,
     /// The dialog for recording.
-    pub attach: Option<&'a Attach>,
+    pub attach: Option<&'a RecordDialog>,
     pub recording: Option<&'a RecordJob>,
     pub leftovers: &'a LeftoversJob,
     pub show_keys: bool,
@@ -73,7 +73,7 @@ pub struct PanelContext<'a> {
     pub drawn: Drawn,
 }
 
-/// What the panels report back about the frame that they have drawn.
+/// The report of the panels about the frame that they have drawn.
 #[derive(Default)]
 pub struct Drawn {
     /// Points across the graph.

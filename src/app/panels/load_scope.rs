@@ -4,7 +4,7 @@ use eframe::egui::{self, RichText, Ui};
 
 use super::context::PanelContext;
 use crate::app::commands::{Command, Commands, LoadCommand};
-use crate::app::jobs::load_scope::{Offer, OfferChange};
+use crate::app::jobs::load_scope::{ScopeChange, ScopeChoice};
 use crate::format::rough_bytes;
 use crate::query::layer_label;
 use crate::units::{Layer, Pid};
@@ -16,7 +16,7 @@ const SCROLL_BAR: f32 = 8.0;
 const SEARCHED: usize = 8;
 
 pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
-    let Some(offer) = context.offer else { return };
+    let Some(offer) = context.scope_choice else { return };
     let screen = ctx.content_rect();
     let commands = &mut context.commands;
     let dialog = egui::Modal::new(egui::Id::unique("offer")).show(ctx, |ui| {
@@ -40,22 +40,22 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
     }
 }
 
-fn processes(offer: &Offer, height: f32, commands: &mut Commands, ui: &mut Ui) {
-    let mut change = |change| commands.push(Command::Load(LoadCommand::ChangeOffer(change)));
+fn processes(offer: &ScopeChoice, height: f32, commands: &mut Commands, ui: &mut Ui) {
+    let mut change = |change| commands.push(Command::Load(LoadCommand::ChangeScope(change)));
     ui.horizontal(|ui| {
         ui.strong("Processes");
         if ui.small_button("All processes").clicked() {
-            change(OfferChange::AllProcesses(true));
+            change(ScopeChange::AllProcesses(true));
         }
         if ui.small_button("No processes").clicked() {
-            change(OfferChange::AllProcesses(false));
+            change(ScopeChange::AllProcesses(false));
         }
         if offer.processes.len() > SEARCHED {
             let mut text = offer.search.clone();
             let field = ui.add(egui::TextEdit::singleline(&mut text).hint_text("Search").desired_width(f32::INFINITY));
             field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Search processes"));
             if text != offer.search {
-                change(OfferChange::Search(text));
+                change(ScopeChange::Search(text));
             }
         }
     });
@@ -70,33 +70,33 @@ fn processes(offer: &Offer, height: f32, commands: &mut Commands, ui: &mut Ui) {
             };
             let mut wanted = offer.has(pid);
             if choice(ui, &mut wanted, &offer.estimate.name(pid), offer.bytes_of(pid)) {
-                change(OfferChange::Processes(vec![pid], wanted));
+                change(ScopeChange::Processes(vec![pid], wanted));
             }
         }
     });
 }
 
-fn others(offer: &Offer, change: &mut impl FnMut(OfferChange), ui: &mut Ui) {
+fn others(offer: &ScopeChoice, change: &mut impl FnMut(ScopeChange), ui: &mut Ui) {
     let mut wanted = offer.others;
     let hint = "Processes that the estimate did not meet: they have few events, or none";
     if ui.checkbox(&mut wanted, "Other processes").on_hover_text(hint).clicked() {
-        change(OfferChange::Others(wanted));
+        change(ScopeChange::Others(wanted));
     }
 }
 
-fn layers(offer: &Offer, commands: &mut Commands, ui: &mut Ui) {
+fn layers(offer: &ScopeChoice, commands: &mut Commands, ui: &mut Ui) {
     ui.strong("Layers");
     for layer in Layer::ALL {
         let mut wanted = offer.has_layer(layer);
         if choice(ui, &mut wanted, layer_label(layer), offer.bytes_in(layer)) {
-            commands.push(Command::Load(LoadCommand::ChangeOffer(OfferChange::Layer(layer, wanted))));
+            commands.push(Command::Load(LoadCommand::ChangeScope(ScopeChange::Layer(layer, wanted))));
         }
     }
     let mut stacks = offer.stacks;
     let bytes = if stacks { offer.bytes_of_stacks() } else { 0 };
     ui.add_space(4.0);
     if choice(ui, &mut stacks, "Call stacks", bytes) {
-        commands.push(Command::Load(LoadCommand::ChangeOffer(OfferChange::Stacks(stacks))));
+        commands.push(Command::Load(LoadCommand::ChangeScope(ScopeChange::Stacks(stacks))));
     }
 }
 
@@ -118,7 +118,7 @@ fn choice(ui: &mut Ui, wanted: &mut bool, name: &str, bytes: u64) -> bool {
     .inner
 }
 
-fn sum(offer: &Offer, ui: &mut Ui) {
+fn sum(offer: &ScopeChoice, ui: &mut Ui) {
     let bytes = offer.bytes();
     let fits = bytes <= offer.budget;
     let (bytes, budget) = (rough_bytes(bytes), rough_bytes(offer.budget));
@@ -131,16 +131,16 @@ fn sum(offer: &Offer, ui: &mut Ui) {
     }
 }
 
-fn buttons(offer: &Offer, commands: &mut Commands, ui: &mut Ui) {
+fn buttons(offer: &ScopeChoice, commands: &mut Commands, ui: &mut Ui) {
     let has_any = offer.bytes() > 0;
     ui.horizontal_wrapped(|ui| {
         let hint = "Read only what is ticked";
         if ui.add_enabled(has_any, egui::Button::new("Load selection")).on_hover_text(hint).clicked() {
-            commands.push(Command::Load(LoadCommand::TakeOffer(offer.scope())));
+            commands.push(Command::Load(LoadCommand::ChooseScope(offer.scope())));
         }
         let hint = "Read everything from the start, and end the trace where memory is used up";
         if ui.button("Load until memory is used up").on_hover_text(hint).clicked() {
-            commands.push(Command::Load(LoadCommand::TakeOffer(Default::default())));
+            commands.push(Command::Load(LoadCommand::ChooseScope(Default::default())));
         }
         if ui.button("Cancel").clicked() {
             commands.push(Command::Load(LoadCommand::Cancel));

@@ -19,6 +19,7 @@ mod providers;
 pub mod record_dialog;
 mod recording;
 mod replacing;
+pub mod shortcuts;
 pub mod source_files;
 pub mod sources;
 pub mod stack_rules;
@@ -41,7 +42,7 @@ use crate::app::base::theme;
 use crate::app::commands::Command;
 use crate::app::document::Document;
 use crate::app::state::ids::ViewId;
-use crate::app::views::{Around, Pane, Views};
+use crate::app::views::{Pane, ViewContext, Views};
 use context::PanelContext;
 
 /// Draws the whole window.
@@ -92,19 +93,19 @@ fn drop_hint(ui: &egui::Ui) {
 }
 
 /// Calls `draw` with the views and their surroundings.
-fn with_views(context: &mut PanelContext<'_>, draw: impl FnOnce(&mut Views, &mut Around<'_>)) {
+fn with_views(context: &mut PanelContext<'_>, draw: impl FnOnce(&mut Views, &mut ViewContext<'_>)) {
     let PanelContext { document: Some(document), views: Some(views), commands, settings, source_files, drawn, .. } = context
     else {
         return;
     };
     let is_searched = document.searched().is_some_and(|text| !text.trim().is_empty());
-    let mut around = Around { document, commands, settings, sources: source_files, is_searched, looked: None };
+    let mut around = ViewContext { document, commands, settings, sources: source_files, is_searched, looked: None };
     draw(views, &mut around);
     drawn.looked.extend(around.looked);
 }
 
 /// Calls `draw` with one view and its surroundings.
-fn with_view(context: &mut PanelContext<'_>, id: ViewId, draw: impl FnOnce(&mut dyn Pane, &mut Around<'_>)) {
+fn with_view(context: &mut PanelContext<'_>, id: ViewId, draw: impl FnOnce(&mut dyn Pane, &mut ViewContext<'_>)) {
     with_views(context, |views, around| {
         if let Some(view) = views.get_mut(id) {
             draw(view, around);

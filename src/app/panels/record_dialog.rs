@@ -6,7 +6,7 @@ use eframe::egui::{self, RichText, Ui};
 
 use super::context::PanelContext;
 use crate::app::commands::{Command, Commands, RecordCommand};
-use crate::app::services::record_dialog::{Attach, Form, StopField, Way};
+use crate::app::services::record_dialog::{Form, RecordDialog, StopField, Way};
 use crate::app::widgets::list::{self, List, ListColumn, Value, widest};
 use crate::capture::{MAX_CONDITIONS, Measure, Program, Ring};
 use crate::format;
@@ -69,7 +69,7 @@ fn field(ui: &mut Ui, text: &mut String, label: &'static str, hint: &str) {
     field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, label));
 }
 
-fn programs(attach: &Attach, form: &mut Form, height: f32, commands: &mut Commands, ui: &mut Ui) {
+fn programs(attach: &RecordDialog, form: &mut Form, height: f32, commands: &mut Commands, ui: &mut Ui) {
     field(ui, &mut form.search, "Search programs", "Search by name, title or pid");
     ui.add_space(2.0);
     let found = attach.found();
@@ -190,7 +190,7 @@ fn what(form: &mut Form, ui: &mut Ui) {
                 .on_hover_text("Where blocks are freed; about twice as much to record");
         });
     });
-    beside_memory(form, ui);
+    record_options(form, ui);
     ui.horizontal(|ui| {
         ui.label("Keep");
         let text = |ring: Option<Ring>| match ring {
@@ -208,7 +208,7 @@ fn what(form: &mut Form, ui: &mut Ui) {
     });
 }
 
-fn beside_memory(form: &mut Form, ui: &mut Ui) {
+fn record_options(form: &mut Form, ui: &mut Ui) {
     const WORDS: f32 = 200.0;
     ui.horizontal(|ui| {
         ui.checkbox(&mut form.what.frames, "Frames")

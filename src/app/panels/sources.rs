@@ -36,7 +36,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let commands = &mut context.commands;
     ui.add_space(2.0);
     head(document, ui, commands);
-    let (sources, tops) = (&document.digest.sources, &document.digest.tops);
+    let (sources, tops) = (&document.source_list.sources, &document.source_list.tops);
     if sources.is_empty() {
         ui.weak(nothing(document));
         return;
@@ -131,7 +131,7 @@ impl Line<'_> {
                     indent: INDENT,
                     keys: vec![Key::Process(process), Key::Layer(layer)],
                     of: LineOf::Layer(process, layer),
-                    numbers: document.digest.numbers.get(&of).copied(),
+                    numbers: document.source_list.numbers.get(&of).copied(),
                     line: document.left().and_then(|left| left.layer(of)),
                     closes: (layer != Layer::Commit).then_some(of),
                 };

@@ -47,7 +47,7 @@ fn activity(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
         }
         return;
     };
-    if context.offer.is_some() {
+    if context.scope_choice.is_some() {
         ui.weak("Waiting for a choice");
         return;
     }
@@ -84,7 +84,7 @@ fn layers(document: &Document) -> String {
         let size = if is_instant { format::bytes(sum.outstanding) } else { format::signed_bytes(sum.impacting) };
         format!("{} {size}", layer_label(sum.layer))
     };
-    let layers: Vec<String> = document.digest.layers.iter().map(text).collect();
+    let layers: Vec<String> = document.source_list.layers.iter().map(text).collect();
     let what = if is_instant { "Alive" } else { "Impacting Size" };
     if layers.is_empty() { String::new() } else { format!("{what}: {}", layers.join(", ")) }
 }

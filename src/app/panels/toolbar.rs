@@ -86,13 +86,15 @@ pub fn of_table(context: &mut PanelContext<'_>, id: ViewId, ui: &mut egui::Ui) {
 
 /// The menu that copies or exports a table, if the view has one.
 fn export(view: &dyn Pane, commands: &mut Commands, ui: &mut egui::Ui) {
-    if view.sheet().is_none() {
+    if view.table_source().is_none() {
         return;
     }
     let menu = ui.menu_button("Export", |ui| {
         for format in Format::ALL {
             if ui.button(format.label()).clicked() {
-                view.sheet().into_iter().for_each(|sheet| commands.push(Command::Export(Export { sheet, format })));
+                view.table_source()
+                    .into_iter()
+                    .for_each(|table_source| commands.push(Command::Export(Export { table_source, format })));
             }
         }
     });

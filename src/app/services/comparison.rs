@@ -13,7 +13,7 @@ use crate::symbols;
 
 /// The trace to compare with.
 #[derive(Debug, Default)]
-pub enum Beside {
+pub enum Comparison {
     #[default]
     Nothing,
     Loading(LoadJob),
@@ -48,7 +48,7 @@ pub struct Joined {
     names: Arc<symbols::Names>,
 }
 
-impl Beside {
+impl Comparison {
     /// The other trace, once it is loaded.
     pub fn opened(&self) -> Option<&Opened> {
         if let Self::Open(opened) = self { Some(opened) } else { None }

@@ -53,7 +53,7 @@ impl Purpose {
     pub fn saved_as(&self) -> Option<(String, &'static str)> {
         match self {
             Self::SaveRules => Some(("stack-rules".to_owned(), "toml")),
-            Self::Export(Export { sheet, format }) => Some((sheet.title().to_lowercase(), format.extension())),
+            Self::Export(Export { table_source, format }) => Some((table_source.title().to_lowercase(), format.extension())),
             Self::Picture(picture) => Some((picture.subject.name(), picture.format().extension())),
             Self::Save(file) => Some((file.file_stem().unwrap_or_default().to_string_lossy().into_owned(), "etl")),
             Self::Traces | Self::Compared | Self::Rules | Self::Pdb(_) => None,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
-use crate::app::state::settings::BesideMemory;
+use crate::app::state::settings::RecordOptions;
 use crate::capture::providers::provider_of;
 use crate::capture::{CaptureError, Children, Measure, Program, Recorder, Request, StopWhen, Target};
 
@@ -77,16 +77,16 @@ impl Default for Form {
 
 impl Form {
     /// With the last choice of data to record beside memory.
-    pub fn with(beside: &BesideMemory) -> Self {
-        let BesideMemory { frames, managed, samples, marks } = beside.clone();
+    pub fn with(beside: &RecordOptions) -> Self {
+        let RecordOptions { frames, managed, samples, marks } = beside.clone();
         let form = Self::default();
         Self { marks, what: Request { frames, managed, samples, ..form.what.clone() }, ..form }
     }
 
     /// The chosen data to record beside memory.
-    pub fn beside_memory(&self) -> BesideMemory {
+    pub fn record_options(&self) -> RecordOptions {
         let Request { frames, managed, samples, .. } = self.what;
-        BesideMemory { frames, managed, samples, marks: self.marks.clone() }
+        RecordOptions { frames, managed, samples, marks: self.marks.clone() }
     }
 
     /// The providers of marks, one by one.
@@ -115,7 +115,7 @@ impl Form {
 
 /// The dialog for recording.
 #[derive(Debug)]
-pub struct Attach {
+pub struct RecordDialog {
     pub form: Form,
     /// The running programs as listed: the one in the foreground first, then by size.
     pub programs: Vec<Program>,
@@ -130,7 +130,7 @@ type Listing = Result<Vec<Program>, CaptureError>;
 /// Interval between two refreshes of the list.
 const REFRESH: Duration = Duration::from_secs(2);
 
-impl Attach {
+impl RecordDialog {
     /// Opens with the values filled in last.
     pub fn new(form: Form) -> Self {
         let form = Form { search: String::new(), pids: Vec::new(), ..form };
@@ -221,10 +221,10 @@ mod tests {
 
     #[test]
     fn the_program_in_front_comes_first_and_is_chosen_once() {
-        let mut attach = Attach::new(Form::default());
+        let mut attach = RecordDialog::new(Form::default());
         let front = Program { is_in_front: true, ..program(7, "game.exe", 10) };
         attach.take(Ok(vec![program(5, "small.exe", 1), front.clone(), program(6, "large.exe", 900)]));
-        let pids = |attach: &Attach| attach.programs.iter().map(|p| p.pid).collect::<Vec<_>>();
+        let pids = |attach: &RecordDialog| attach.programs.iter().map(|p| p.pid).collect::<Vec<_>>();
         assert_eq!(pids(&attach), [7, 6, 5]);
         assert_eq!(attach.form.pids, [7]);
         attach.form.pids = vec![5, 6];
@@ -257,7 +257,7 @@ mod tests {
         let marks: Vec<String> = request.marks.iter().map(ToString::to_string).collect();
         assert_eq!(marks, ["231CF54B-22A0-49E4-A59A-47052A30FFED", "231CF54B-22A0-49E4-A59A-47052A30FFEE"]);
         assert!(request.frames && !request.managed && request.samples);
-        assert_eq!(Form::with(&form.beside_memory()).what, Request { frames: true, samples: true, ..Form::default().what });
+        assert_eq!(Form::with(&form.record_options()).what, Request { frames: true, samples: true, ..Form::default().what });
         form.marks = "My*".to_owned();
         assert!(form.request().unwrap_err().to_string().contains("is no provider"));
         form.marks.clear();
@@ -271,6 +271,6 @@ mod tests {
         form.child = "folder\\real.exe".to_owned();
         assert!(form.request().is_err());
         form.child.clear();
-        assert_eq!(Attach::new(form).name(), "game.exe");
+        assert_eq!(RecordDialog::new(form).name(), "game.exe");
     }
 }

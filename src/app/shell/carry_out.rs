@@ -39,7 +39,7 @@ impl HighwaterApp {
             Command::Set(setting) => self.set(ctx, &setting),
             Command::CompareDialog => self.file_dialog.show(ctx, Purpose::Compared),
             Command::CompareWith(at) => self.compare_with_open(ctx, at),
-            Command::StopComparing => self.close_beside(),
+            Command::StopComparing => self.close_comparison(),
             Command::Close => self.close_trace(ctx, self.traces.beside(0)),
             Command::ShowTrace(at) => self.show_trace(ctx, at),
             Command::CloseTrace(at) => self.close_trace(ctx, at),
@@ -105,13 +105,15 @@ impl HighwaterApp {
             }
             Command::FocusGraph => panels::timeline::take_keys(ctx),
             Command::Copy(text) => ctx.copy_text(text),
-            Command::Export(Export { sheet, format: Format::Text }) => self.copy_table(ctx, sheet),
+            Command::Export(Export { table_source, format: Format::Text }) => self.copy_table(ctx, table_source),
             Command::Export(export) => self.file_dialog.show(ctx, Purpose::Export(export)),
             Command::ExportInSight(format) => {
-                let sheet = self.front.workspace.as_ref().and_then(|workspace| workspace.active_view()?.sheet());
-                sheet.into_iter().for_each(|sheet| self.commands.push(Command::Export(Export { sheet, format })));
+                let table_source = self.front.workspace.as_ref().and_then(|workspace| workspace.active_view()?.table_source());
+                table_source
+                    .into_iter()
+                    .for_each(|table_source| self.commands.push(Command::Export(Export { table_source, format })));
             }
-            Command::TakePicture(wish) => picture::ask(ctx, wish),
+            Command::TakePicture(request) => picture::ask(ctx, request),
             Command::Document(command) => {
                 if let Some(workspace) = &mut self.front.workspace {
                     workspace.carry_out(command);
@@ -123,7 +125,7 @@ impl HighwaterApp {
 
     fn carry_out_recording(&mut self, ctx: &egui::Context, command: RecordCommand) {
         match command {
-            RecordCommand::Show(shown) => self.show_attach(shown),
+            RecordCommand::Show(shown) => self.show_record_dialog(shown),
             RecordCommand::Change(form) => self.attach.iter_mut().for_each(|attach| attach.form = *form.clone()),
             RecordCommand::Start => self.start_recording(ctx),
             RecordCommand::Stop => self.recording.iter().for_each(RecordJob::stop),
@@ -144,13 +146,13 @@ impl HighwaterApp {
             LoadCommand::TogglePause => self.front.loading.iter_mut().for_each(LoadJob::toggle_pause),
             LoadCommand::EndFollowing => self.front.loading.iter().for_each(LoadJob::end_following),
             LoadCommand::ChangePlayer(change) => self.front.loading.iter_mut().for_each(|job| job.change_player(change)),
-            LoadCommand::ChangeOffer(change) => {
-                if let Some(offer) = &mut self.front.offer {
+            LoadCommand::ChangeScope(change) => {
+                if let Some(offer) = &mut self.front.scope_choice {
                     offer.change(change);
                 }
             }
-            LoadCommand::TakeOffer(scope) => {
-                if let (Some(_), Some(job)) = (self.front.offer.take(), &self.front.loading) {
+            LoadCommand::ChooseScope(scope) => {
+                if let (Some(_), Some(job)) = (self.front.scope_choice.take(), &self.front.loading) {
                     job.choose(scope);
                 }
             }
@@ -196,7 +198,7 @@ impl HighwaterApp {
         let inputs = |files: Vec<PathBuf>| files.into_iter().map(Input::File).collect();
         match purpose {
             Purpose::Traces => self.open(ctx, inputs(files), Pace::AtOnce),
-            Purpose::Compared => self.open_beside(ctx, inputs(files)),
+            Purpose::Compared => self.open_comparison(ctx, inputs(files)),
             Purpose::Rules => files.into_iter().for_each(|file| self.read_rules(ctx, file)),
             Purpose::Pdb(key) => {
                 let chosen = files.pop().map(|file| Command::ChangeModule(key, ModuleChange::Choose(file)));

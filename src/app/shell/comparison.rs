@@ -10,7 +10,7 @@ use crate::app::base::failure::Failure;
 use crate::app::commands::DocCommand;
 use crate::app::jobs::player::Pace;
 use crate::app::jobs::{LoadEvent, LoadJob, drop_aside};
-use crate::app::services::comparison::{Beside, Opened};
+use crate::app::services::comparison::{Comparison, Opened};
 use crate::app::services::names::{Names, Search};
 use crate::app::state::ids::{Tab, ViewId};
 use crate::app::state::inputs::short_name;
@@ -19,17 +19,17 @@ use crate::load::Input;
 
 impl HighwaterApp {
     /// Loads another trace to compare with, replacing the previous one.
-    pub fn open_beside(&mut self, ctx: &egui::Context, inputs: Vec<Input>) {
+    pub fn open_comparison(&mut self, ctx: &egui::Context, inputs: Vec<Input>) {
         let budget = self.budget();
         let Some(workspace) = &mut self.front.workspace else { return };
         let document = &mut workspace.document;
-        document.beside = Beside::Nothing;
+        document.comparison = Comparison::Nothing;
         if inputs.iter().any(Input::is_recording) {
             self.errors.push(Failure::expected("A recording that still runs cannot be compared with; stop it first.".to_owned()));
             return;
         }
         let left = budget.saturating_sub(document.trace.load_bytes);
-        document.beside = Beside::Loading(LoadJob::start(ctx.clone(), inputs, left / 2, Pace::AtOnce, Vec::new()));
+        document.comparison = Comparison::Loading(LoadJob::start(ctx.clone(), inputs, left / 2, Pace::AtOnce, Vec::new()));
         workspace.carry_out(DocCommand::ShowTab(Tab::View(ViewId::Compare)));
         self.look();
     }
@@ -42,41 +42,41 @@ impl HighwaterApp {
         let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
         let names = Names::start(ctx, &trace, search, &self.given, self.rules.now());
         if let Some(workspace) = &mut self.front.workspace {
-            workspace.document.beside = Beside::Open(Box::new(Opened::new(name, trace, names, files)));
+            workspace.document.comparison = Comparison::Open(Box::new(Opened::new(name, trace, names, files)));
             workspace.carry_out(DocCommand::ShowTab(Tab::View(ViewId::Compare)));
         }
         self.look();
     }
 
     /// Stops comparing.
-    pub(super) fn close_beside(&mut self) {
+    pub(super) fn close_comparison(&mut self) {
         if let Some(workspace) = &mut self.front.workspace {
-            drop_aside(std::mem::take(&mut workspace.document.beside));
+            drop_aside(std::mem::take(&mut workspace.document.comparison));
             workspace.carry_out(DocCommand::Ask);
         }
     }
 
     /// Takes the load's events, and new names.
-    pub(super) fn drain_beside(&mut self, ctx: &egui::Context) {
+    pub(super) fn drain_comparison(&mut self, ctx: &egui::Context) {
         let is_busy = self.front.queries.is_busy();
         let Some(workspace) = &mut self.front.workspace else { return };
-        match &mut workspace.document.beside {
-            Beside::Nothing => {}
-            Beside::Open(opened) => {
+        match &mut workspace.document.comparison {
+            Comparison::Nothing => {}
+            Comparison::Open(opened) => {
                 if opened.names.update(ctx, is_busy) {
                     workspace.carry_out(DocCommand::Ask);
                 }
             }
-            Beside::Loading(job) => {
+            Comparison::Loading(job) => {
                 ctx.request_repaint_after(PROGRESS);
                 let Some(event) = job.drain().pop() else { return };
                 let name = job.inputs.iter().map(Input::name).collect::<Vec<_>>().join(" + ");
-                workspace.document.beside = match event {
+                workspace.document.comparison = match event {
                     LoadEvent::Trace(trace) if !trace.complete => return, // only the complete trace is used
                     LoadEvent::Trace(trace) => {
                         let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
                         let names = Names::start(ctx, &trace, search, &self.given, self.rules.now());
-                        Beside::Open(Box::new(Opened::new(short_name(&job.inputs), trace, names, Arc::clone(&job.reading))))
+                        Comparison::Open(Box::new(Opened::new(short_name(&job.inputs), trace, names, Arc::clone(&job.reading))))
                     }
                     LoadEvent::TooLarge(too_large) => {
                         let [need, left] = [too_large.estimate.total(), too_large.budget].map(format::rough_bytes);
@@ -85,16 +85,16 @@ impl HighwaterApp {
                              View, or compare the two with highwater diff."
                         );
                         self.errors.push(Failure::expected(text));
-                        Beside::Nothing
+                        Comparison::Nothing
                     }
                     LoadEvent::Apart(parts) => {
                         let text = format!("{name}: these files are of {} captures; choose those of one.", parts.len());
                         self.errors.push(Failure::expected(text));
-                        Beside::Nothing
+                        Comparison::Nothing
                     }
                     LoadEvent::Failed(failure) => {
                         self.errors.push(failure);
-                        Beside::Nothing
+                        Comparison::Nothing
                     }
                 };
                 workspace.carry_out(DocCommand::Ask);

@@ -8,25 +8,25 @@ use eframe::egui;
 
 use super::HighwaterApp;
 use crate::app::base::failure::Failure;
-use crate::app::base::table::{Export, Format, Sheet, write};
+use crate::app::base::table::{Export, Format, TableSource, write};
 use crate::app::services::picture::Picture;
 use crate::app::services::saving::{Done, save};
 use crate::paths::Existing;
 
 impl HighwaterApp {
     /// Copies a table.
-    pub(super) fn copy_table(&mut self, ctx: &egui::Context, sheet: Arc<dyn Sheet>) {
+    pub(super) fn copy_table(&mut self, ctx: &egui::Context, table_source: Arc<dyn TableSource>) {
         self.exports.start(ctx, move || {
             let mut text = Vec::new();
             // Writing to memory cannot fail.
-            let _ = write(&*sheet, Format::Text, &mut text);
+            let _ = write(&*table_source, Format::Text, &mut text);
             Done::Copied(String::from_utf8_lossy(&text).into_owned())
         });
     }
 
     /// Writes a table to a file that the user named.
     pub(super) fn save_table(&mut self, ctx: &egui::Context, export: Export, file: PathBuf, existing: Existing) {
-        self.save(ctx, file, existing, move |out| write(&*export.sheet, export.format, out));
+        self.save(ctx, file, existing, move |out| write(&*export.table_source, export.format, out));
     }
 
     /// Writes a picture to a file that the user named.

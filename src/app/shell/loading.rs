@@ -7,7 +7,7 @@ use eframe::egui;
 
 use super::HighwaterApp;
 use crate::app::document::Document;
-use crate::app::jobs::load_scope::Offer;
+use crate::app::jobs::load_scope::ScopeChoice;
 use crate::app::jobs::player::Pace;
 use crate::app::jobs::{LoadEvent, LoadJob};
 use crate::app::services::recent::Picture;
@@ -54,7 +54,7 @@ impl HighwaterApp {
 
     /// Stops the load; the part loaded so far stays open.
     pub(super) fn stop_loading(&mut self) {
-        self.front.offer = None;
+        self.front.scope_choice = None;
         let Some(job) = self.front.loading.take() else { return };
         if let Some(document) = self.front.document_mut().filter(|d| d.job == job.id) {
             document.stop_growing();
@@ -62,14 +62,14 @@ impl HighwaterApp {
     }
 
     pub(super) fn drain_loading(&mut self, ctx: &egui::Context) {
-        let OpenTrace { workspace, loading: Some(job), offer, queries } = &mut self.front else { return };
+        let OpenTrace { workspace, loading: Some(job), scope_choice, queries } = &mut self.front else { return };
         let rest = queries.rest_left(if job.is_live() { 1 } else { 8 });
         // A load that replaces a trace does so only at its end.
         if job.replaces.is_none() && rest.is_some_and(|left| left.is_zero()) {
             job.want_trace();
         }
         // The progress is redrawn at this rate; more frames would slow down the loading.
-        if offer.is_none() {
+        if scope_choice.is_none() {
             ctx.request_repaint_after(rest.filter(|left| !left.is_zero()).map_or(PROGRESS, |left| left.min(PROGRESS)));
         }
         let (mut finished, mut is_new, mut apart) = (false, false, None);
@@ -97,7 +97,7 @@ impl HighwaterApp {
                         }
                     }
                 }
-                LoadEvent::TooLarge(too_large) => *offer = Some(Offer::new(too_large)),
+                LoadEvent::TooLarge(too_large) => *scope_choice = Some(ScopeChoice::new(too_large)),
                 LoadEvent::Apart(parts) => (finished, apart) = (true, Some((parts, job.pace))),
                 LoadEvent::Failed(failure) => {
                     if let Some(open) = workspace.as_mut().filter(|open| open.document.job == job.id) {

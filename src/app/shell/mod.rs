@@ -30,14 +30,14 @@ use crate::app::jobs::apart::Apart;
 use crate::app::jobs::player::Pace;
 use crate::app::jobs::{Answer, JobId, Part};
 use crate::app::panels;
-use crate::app::panels::command_table as table;
 use crate::app::panels::context::{Drawn, PanelContext};
+use crate::app::panels::shortcuts;
 use crate::app::services::accepted::AcceptedFindings;
 use crate::app::services::dialogs::{Chosen, FileDialog, Purpose, TypedPath};
 use crate::app::services::leftovers::LeftoversJob;
 use crate::app::services::names::{Given, Names, Search};
 use crate::app::services::recent::Recents;
-use crate::app::services::record_dialog::Attach;
+use crate::app::services::record_dialog::RecordDialog;
 use crate::app::services::recording::RecordJob;
 use crate::app::services::rule_book::RuleBook;
 use crate::app::services::saving::{Exports, Place};
@@ -78,7 +78,7 @@ pub struct HighwaterApp {
     recorder: Option<Arc<dyn Recorder>>,
     recordings: Option<PathBuf>,
     /// The dialog for recording, the values filled in last, and the current recording.
-    attach: Option<Attach>,
+    attach: Option<RecordDialog>,
     form: attach::Form,
     recording: Option<RecordJob>,
     leftovers: LeftoversJob,
@@ -167,14 +167,14 @@ impl HighwaterApp {
     /// Whether anything is still being loaded, computed or looked up.
     pub fn is_busy(&self) -> bool {
         let names = self.front.document().and_then(|document| document.names.as_ref());
-        let beside = self.front.document().is_some_and(|document| document.beside.is_busy());
+        let beside = self.front.document().is_some_and(|document| document.comparison.is_busy());
         self.is_computing() || beside || names.is_some_and(|names| !names.is_settled())
     }
 
     /// Whether anything is still being loaded or computed, apart from names.
     fn is_computing(&self) -> bool {
         !self.commands.is_empty()
-            || (self.front.loading.is_some() && self.front.offer.is_none())
+            || (self.front.loading.is_some() && self.front.scope_choice.is_none())
             || (self.apart.told.is_some() && (self.apart.is_waiting() || self.is_reading()))
             || self.front.queries.is_busy()
             || self.rules.is_at_work()
@@ -189,7 +189,7 @@ impl HighwaterApp {
 
     /// Whether keys act on the window: no dialog takes them all.
     fn takes_keys(&self) -> bool {
-        self.front.offer.is_none() && self.palette.is_none() && self.replacing.is_none()
+        self.front.scope_choice.is_none() && self.palette.is_none() && self.replacing.is_none()
     }
 
     /// Starts to resolve the names of a trace that is live or no longer grows, and takes those that are resolved.
@@ -226,7 +226,7 @@ impl HighwaterApp {
     /// The parts of the window that panels see.
     fn context(&mut self) -> PanelContext<'_> {
         let comparisons = self.offered_comparisons();
-        let OpenTrace { workspace, loading, offer, queries } = &mut self.front;
+        let OpenTrace { workspace, loading, scope_choice, queries } = &mut self.front;
         let (document, views) = match workspace {
             Some(Workspace { document, views }) => (Some(&*document), Some(views)),
             None => (None, None),
@@ -242,7 +242,7 @@ impl HighwaterApp {
             accepted: &mut self.accepted,
             loading: loading.as_ref(),
             is_computing: queries.is_busy(),
-            offer: offer.as_ref(),
+            scope_choice: scope_choice.as_ref(),
             typed_path: self.typed_path.as_ref(),
             replacing: self.replacing.as_ref(),
             errors: &self.errors,
@@ -337,7 +337,7 @@ impl HighwaterApp {
         self.drain_exports(ctx);
         self.drain_providers();
         self.drain_names(ctx);
-        self.drain_beside(ctx);
+        self.drain_comparison(ctx);
         self.drain_recording(ctx);
         self.recents.drain();
         let OpenTrace { workspace, queries, .. } = &mut self.front;
@@ -395,7 +395,7 @@ impl eframe::App for HighwaterApp {
         panels::show(&mut context, ui);
         // After the panels: a key that follows a drag within one frame acts on the dragged state.
         if takes_keys {
-            table::press(&mut context, ui.ctx(), owner);
+            shortcuts::press(&mut context, ui.ctx(), owner);
             if owner.is_nobody(ui.ctx()) {
                 panels::view_keys(&mut context, ui.ctx());
             }

@@ -11,7 +11,7 @@ use crate::app::base::failure::Failure;
 use crate::app::jobs::player::Pace;
 use crate::app::services::dialogs::Purpose;
 use crate::app::services::providers::with_recorded;
-use crate::app::services::record_dialog::Attach;
+use crate::app::services::record_dialog::RecordDialog;
 use crate::app::services::recording::{RecordJob, Stage, Turn, file_of};
 use crate::capture::Aftermath;
 use crate::load::{Input, reading};
@@ -27,11 +27,11 @@ impl HighwaterApp {
         self.recording.as_ref().is_some_and(RecordJob::is_busy)
     }
 
-    pub(super) fn show_attach(&mut self, shown: bool) {
+    pub(super) fn show_record_dialog(&mut self, shown: bool) {
         if let Some(attach) = self.attach.take() {
             self.form = attach.form;
         }
-        self.attach = (shown && self.recorder.is_some() && !self.is_recording()).then(|| Attach::new(self.form.clone()));
+        self.attach = (shown && self.recorder.is_some() && !self.is_recording()).then(|| RecordDialog::new(self.form.clone()));
     }
 
     pub(super) fn start_recording(&mut self, ctx: &egui::Context) {
@@ -43,12 +43,12 @@ impl HighwaterApp {
         };
         let name = attach.name();
         let folder = free_folder(recordings, &name);
-        let beside_memory = attach.form.beside_memory();
+        let record_options = attach.form.record_options();
         self.settings.mark_providers = with_recorded(&self.settings.mark_providers, attach.form.mark_words());
         self.recording = Some(RecordJob::start(ctx.clone(), recorder.clone(), request, name, folder));
-        self.settings.recording = beside_memory;
+        self.settings.recording = record_options;
         self.save_settings();
-        self.show_attach(false);
+        self.show_record_dialog(false);
     }
 
     pub(super) fn drain_recording(&mut self, ctx: &egui::Context) {

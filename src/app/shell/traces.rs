@@ -53,8 +53,8 @@ impl HighwaterApp {
 
     /// Whether any trace is being read, live ones and those that wait for a choice apart.
     pub(super) fn is_reading(&self) -> bool {
-        let front = self.front.loading.as_ref().filter(|_| self.front.offer.is_none());
-        let aside = self.traces.tabs.iter().flatten().filter(|parked| parked.offer.is_none());
+        let front = self.front.loading.as_ref().filter(|_| self.front.scope_choice.is_none());
+        let aside = self.traces.tabs.iter().flatten().filter(|parked| parked.scope_choice.is_none());
         front.into_iter().chain(aside.filter_map(|parked| parked.loading.as_ref())).any(|job| !job.is_live())
     }
 

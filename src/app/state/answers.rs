@@ -22,7 +22,7 @@ pub struct Answers {
     pub graph: Option<Graph>,
     /// Whether the worker panicked over the latest query; the window shows why.
     pub failed: bool,
-    pub lives: Option<Lives>,
+    pub lifetime_band: Option<LifetimeBand>,
     pub pins: Option<(Interval, Vec<ByClass>)>,
     /// By heap.
     pub numbers: Vec<SourceNumbers>,
@@ -111,7 +111,7 @@ impl Overview {
 
 /// The lifetimes of the row selected in a table.
 #[derive(Debug)]
-pub struct Lives {
+pub struct LifetimeBand {
     /// When any of its allocations was alive.
     pub spans: Vec<Interval>,
     /// Its outstanding size and its layer; `None` if it spans several layers.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use egui_plot::PlotPoint;
 use serde::{Deserialize, Serialize};
 
-use super::overlay::Happening;
+use super::overlay::Overlay;
 use crate::model::{Clock, CounterId, HeapId, ProcessId, Trace};
 use crate::query::{KeyMap, Series, TypeKey};
 use crate::units::{Layer, Ticks};
@@ -46,7 +46,7 @@ pub enum LineOf {
     OtherTypes(Layer),
     Counter(CounterId),
     /// Something the programs did: marks, frames or CPU use.
-    Happening(Happening),
+    Overlay(Overlay),
 }
 
 impl LineOf {
@@ -63,7 +63,7 @@ impl LineOf {
             Self::Heap(heap) => Self::Heap(map.heap(*heap)?),
             Self::Part(process, layer, name) => Self::Part(map.process(*process)?, *layer, Arc::clone(name)),
             Self::Counter(counter) => Self::Counter(map.counter(*counter)?),
-            Self::Type(_) | Self::OtherTypes(_) | Self::Happening(_) => self.clone(),
+            Self::Type(_) | Self::OtherTypes(_) | Self::Overlay(_) => self.clone(),
         })
     }
 }

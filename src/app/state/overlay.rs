@@ -4,7 +4,7 @@ use crate::model::Trace;
 
 /// A kind of activity that can be drawn.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Happening {
+pub enum Overlay {
     /// Marks on the time axis.
     Marks,
     /// The frames of a program, in a lane.
@@ -13,7 +13,7 @@ pub enum Happening {
     Processors,
 }
 
-impl Happening {
+impl Overlay {
     /// All kinds, from top to bottom.
     pub const ALL: [Self; 3] = [Self::Marks, Self::Frames, Self::Processors];
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::graph::GraphLine;
-use super::overlay::Happening;
+use super::overlay::Overlay;
 use crate::model::ProcessId;
 use crate::query::{FrameBar, FrameTimes, MarkSpot};
 use crate::units::{Interval, Layer, Ticks};
@@ -19,7 +19,7 @@ pub struct FramesOf {
 
 /// The request for the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Asked {
+pub struct OverlayRequest {
     pub marks: bool,
     /// The swap chain in scope, whether or not it is drawn.
     pub chain: Option<usize>,
@@ -73,7 +73,7 @@ pub struct ProcessorsShown {
 
 /// The worker's answer.
 #[derive(Debug, Default)]
-pub struct Happened {
+pub struct OverlayAnswer {
     /// Marks as they are drawn.
     pub spots: Vec<MarkSpot>,
     pub frames: Option<FramesShown>,
@@ -82,22 +82,22 @@ pub struct Happened {
 
 /// The activity lanes' state in a document.
 #[derive(Debug, Default)]
-pub struct Happenings {
-    pub hidden: BTreeSet<Happening>,
+pub struct Overlays {
+    pub hidden: BTreeSet<Overlay>,
     /// The swap chain that the user has chosen.
     pub chain: Option<usize>,
-    pub answer: Happened,
+    pub answer: OverlayAnswer,
 }
 
-impl Happenings {
+impl Overlays {
     /// Shows or hides a kind of activity.
-    pub fn show(&mut self, what: Happening, shown: bool) {
+    pub fn show(&mut self, what: Overlay, shown: bool) {
         _ = if shown { self.hidden.remove(&what) } else { self.hidden.insert(what) };
     }
 
     /// Forgets the chosen chain and the answer, whose numbers are no longer valid.
     pub fn renumber(&mut self) {
-        (self.chain, self.answer) = (None, Happened::default());
+        (self.chain, self.answer) = (None, OverlayAnswer::default());
     }
 }
 

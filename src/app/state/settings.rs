@@ -74,7 +74,7 @@ impl Default for SymbolSettings {
 /// The data to record beside memory.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct BesideMemory {
+pub struct RecordOptions {
     /// Frames that programs present.
     pub frames: bool,
     /// Events of the .NET runtime.
@@ -124,7 +124,7 @@ pub struct Settings {
     /// The way to open source files.
     pub sources: SourceSettings,
     /// The last choice of data to record beside memory.
-    pub recording: BesideMemory,
+    pub recording: RecordOptions,
     /// Providers whose events become marks: names or GUIDs.
     pub mark_providers: Vec<String>,
     /// The file of the settings; `None` if they were not loaded from one.
@@ -253,7 +253,7 @@ mod tests {
         assert!(!settings.shows(Column::Peak) && settings.shows(Column::Address));
         settings.memory_limit_mb = Some(100);
         settings.symbols = SymbolSettings { path: "/a;srv*/b".to_owned(), network: Some(false), ..SymbolSettings::default() };
-        settings.recording = BesideMemory { frames: true, marks: "Multi-Main".to_owned(), ..BesideMemory::default() };
+        settings.recording = RecordOptions { frames: true, marks: "Multi-Main".to_owned(), ..RecordOptions::default() };
         assert_eq!(settings.budget(), 100 << 20);
         assert_eq!(Settings::parse(&settings.to_text().unwrap()).unwrap(), settings);
         assert_eq!(Settings::parse("future = 1\ntheme = \"light\"").unwrap().theme, Theme::Light);

@@ -53,7 +53,7 @@ pub struct SourceChoice {
 
 /// The summaries that panels show.
 #[derive(Debug, Default)]
-pub struct Digest {
+pub struct SourceList {
     /// Processes ordered by their largest heap, with their layers and heaps; then the counters.
     pub sources: Vec<Source>,
     /// The filtered numbers of each layer of a process, in the interval of the tables.
@@ -76,7 +76,7 @@ pub struct LayerSum {
     pub outstanding: u64,
 }
 
-impl Digest {
+impl SourceList {
     /// Rebuilds the list of sources after a change of the trace, its overview, the counters or the user's choices.
     pub fn sources(&mut self, trace: &Trace, overview: &Overview, counters: &Counters, choice: &SourceChoice) {
         self.sources = heaps(trace, overview, choice);

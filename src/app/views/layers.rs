@@ -2,7 +2,7 @@
 
 use eframe::egui::{self, Ui};
 
-use super::view::Around;
+use super::view::ViewContext;
 use crate::app::document::Document;
 use crate::query::layer_label;
 use crate::units::Layer;
@@ -15,7 +15,7 @@ impl LayerChoice {
     /// The layer: that of the filter if it has one, else the chosen one, else the one with the largest change.
     pub fn of(self, document: &Document) -> Layer {
         let filtered = document.layer_of_filter();
-        let largest = || document.digest.leading_layer().map(|sum| sum.layer);
+        let largest = || document.source_list.leading_layer().map(|sum| sum.layer);
         filtered.or(self.0).or_else(largest).unwrap_or(Layer::Heap)
     }
 
@@ -30,24 +30,24 @@ impl LayerChoice {
     }
 
     /// Draws the choice of a layer, or the layer's name if there is nothing to choose.
-    pub fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        self.show_as(around, ui, None);
+    pub fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        self.show_as(context, ui, None);
     }
 
     /// Draws the choice like [`Self::show`]; `unless_chosen` is the layer that is shown while none is chosen.
-    pub fn show_as(&mut self, around: &mut Around<'_>, ui: &mut Ui, unless_chosen: Option<Layer>) {
-        let now = self.chosen(around.document).or(unless_chosen).unwrap_or_else(|| self.of(around.document));
-        if around.document.layer_of_filter().is_some() || around.document.digest.layers.len() < 2 {
+    pub fn show_as(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui, unless_chosen: Option<Layer>) {
+        let now = self.chosen(context.document).or(unless_chosen).unwrap_or_else(|| self.of(context.document));
+        if context.document.layer_of_filter().is_some() || context.document.source_list.layers.len() < 2 {
             ui.weak(layer_label(now));
             return;
         }
         let shown = egui::ComboBox::from_id_salt("layer").width(150.0).selected_text(layer_label(now));
         shown.show_ui(ui, |ui| {
-            let document = around.document;
-            for layer in document.digest.layers.iter().map(|sum| sum.layer) {
+            let document = context.document;
+            for layer in document.source_list.layers.iter().map(|sum| sum.layer) {
                 if ui.selectable_label(layer == now, layer_label(layer)).clicked() {
                     self.0 = Some(layer);
-                    around.ask();
+                    context.ask();
                 }
             }
         });

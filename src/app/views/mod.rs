@@ -25,5 +25,5 @@ mod view;
 pub mod view_registry;
 
 pub use pane::Pane;
-pub use view::Around;
+pub use view::ViewContext;
 pub use view_registry::Views;

@@ -6,9 +6,9 @@ use std::sync::{Arc, Weak};
 use eframe::egui::{self, Align2, FontId, Rect, Sense, Stroke, Ui, vec2};
 
 use super::histograms::{BucketKind, Measure, Scale, histogram_chart};
-use super::view::Around;
+use super::view::ViewContext;
 use crate::app::base::theme;
-use crate::app::jobs::Ground;
+use crate::app::jobs::QueryContext;
 use crate::app::widgets::line::{self, small_corners};
 use crate::format;
 use crate::model::{NodeId, Trace};
@@ -20,7 +20,7 @@ const BINS: usize = 300;
 
 /// The details of one node.
 #[derive(Clone)]
-pub struct Closer {
+pub struct NodeDetails {
     pub path: Path,
     trace: Weak<Trace>,
     interval: Interval,
@@ -30,20 +30,20 @@ pub struct Closer {
     lines: Option<Arc<CallLines>>,
 }
 
-impl Closer {
+impl NodeDetails {
     /// Computes the details of a node. Cost: see [`details`].
-    pub fn of(path: &Path, ground: &mut Ground<'_>) -> Result<Self, Cancelled> {
-        let trace = ground.trace();
+    pub fn of(path: &Path, query: &mut QueryContext<'_>) -> Result<Self, Cancelled> {
+        let trace = query.trace();
         let found = match layer_of(trace, path) {
             Some(layer) => {
                 let mut mask = Filter::under(path.clone()).mask(trace);
-                mask.and(&ground.mask);
-                Some(Arc::new(details(&ground.index, ground.interval(), &mask, layer, BINS, ground.cancel)?))
+                mask.and(&query.mask);
+                Some(Arc::new(details(&query.index, query.interval(), &mask, layer, BINS, query.cancel)?))
             }
             None => None,
         };
-        let lines = lines(path, ground)?.map(Arc::new);
-        Ok(Self { path: path.clone(), trace: Arc::downgrade(trace), interval: ground.interval(), details: found, lines })
+        let lines = lines(path, query)?.map(Arc::new);
+        Ok(Self { path: path.clone(), trace: Arc::downgrade(trace), interval: query.interval(), details: found, lines })
     }
 
     /// The numbers of a line of a source file, if it belongs to the node's function.
@@ -56,27 +56,27 @@ impl Closer {
         std::ptr::eq(self.trace.as_ptr(), Arc::as_ptr(trace))
     }
 
-    pub fn show(&self, around: &mut Around<'_>, ui: &mut Ui) {
+    pub fn show(&self, context: &mut ViewContext<'_>, ui: &mut Ui) {
         let Some(details) = &self.details else {
             ui.weak("Layers of memory nest: select one of them.");
             return;
         };
-        self.numbers(details, around, ui);
-        show_line(ui, &details.line, self.interval, around);
+        self.numbers(details, context, ui);
+        show_line(ui, &details.line, self.interval, context);
         for (kind, sums) in
             [(BucketKind::Size, &details.histogram.by_size), (BucketKind::Lifetime, &details.histogram.by_lifetime)]
         {
             ui.add_space(4.0);
             ui.allocate_ui(vec2(ui.available_width(), 140.0), |ui| {
                 ui.set_min_height(140.0);
-                histogram_chart(sums, kind, (Measure::Bytes, Scale::Linear), around, ui);
+                histogram_chart(sums, kind, (Measure::Bytes, Scale::Linear), context, ui);
             });
         }
     }
 
-    fn numbers(&self, details: &Details, around: &Around<'_>, ui: &mut Ui) {
+    fn numbers(&self, details: &Details, context: &ViewContext<'_>, ui: &mut Ui) {
         let n = &details.numbers;
-        let peak_at = around.document.trace.clock.seconds(details.line.peak_at);
+        let peak_at = context.document.trace.clock.seconds(details.line.peak_at);
         let pairs = [
             [("Count", format::count(n.count)), ("Size", format::bytes(n.size))],
             [("At Start", format::bytes(n.outstanding_from)), ("At End", format::bytes(n.outstanding_to))],
@@ -100,19 +100,19 @@ impl Closer {
 }
 
 /// The numbers of each source line of a frame's function, for calls by the same callers.
-fn lines(path: &Path, ground: &mut Ground<'_>) -> Result<Option<CallLines>, Cancelled> {
+fn lines(path: &Path, query: &mut QueryContext<'_>) -> Result<Option<CallLines>, Cancelled> {
     let frame = path.last().and_then(|key| key.frame()).filter(|(node, _)| *node != NodeId::ROOT);
     let Some(frame) = frame else { return Ok(None) };
-    let totals = ground.totals()?;
+    let totals = query.totals()?;
     let upper: Path = path.iter().take_while(|key| key.frame().is_none()).copied().collect();
-    let mut mask = Filter::under(upper).mask(ground.trace());
-    mask.and(&ground.mask);
-    CallLines::of((ground.trace(), ground.names()), (&totals, &mask), frame, ground.cancel)
+    let mut mask = Filter::under(upper).mask(query.trace());
+    mask.and(&query.mask);
+    CallLines::of((query.trace(), query.names()), (&totals, &mask), frame, query.cancel)
 }
 
 /// Draws a line graph over an interval, filled down to zero, with the value at the pointer in a tooltip.
-fn show_line(ui: &mut Ui, of: &Series, interval: Interval, around: &Around<'_>) {
-    let clock = &around.document.trace.clock;
+fn show_line(ui: &mut Ui, of: &Series, interval: Interval, context: &ViewContext<'_>) {
+    let clock = &context.document.trace.clock;
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 96.0), Sense::hover());
     let area = Rect::from_min_max(rect.min + vec2(0.0, 14.0), rect.max - vec2(0.0, 16.0));
     let (weak, color) = (ui.visuals().weak_text_color(), theme::series(0, ui.visuals()));

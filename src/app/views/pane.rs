@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use eframe::egui::{Context, Ui};
 
-use super::view::Around;
-use crate::app::base::table::Sheet;
+use super::view::ViewContext;
+use crate::app::base::table::TableSource;
 use crate::app::document::Document;
 use crate::app::state::filters::Filters;
 use crate::app::state::graph::Split;
@@ -25,7 +25,7 @@ pub trait Pane {
     fn forget(&mut self);
 
     /// Draws the view.
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui);
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui);
 
     /// The findings of the view in the filtered rows.
     fn findings(&self, _: &Document) -> &[Finding] {
@@ -41,10 +41,10 @@ pub trait Pane {
     }
 
     /// Draws the strip above the tabs, whichever view is visible.
-    fn strip(&mut self, _: &mut Around<'_>, _: &mut Ui) {}
+    fn strip(&mut self, _: &mut ViewContext<'_>, _: &mut Ui) {}
 
     /// Draws the toolbar below the tabs.
-    fn tools(&mut self, _: &mut Around<'_>, _: &mut Ui) {}
+    fn tools(&mut self, _: &mut ViewContext<'_>, _: &mut Ui) {}
 
     /// The search text, if the view can be searched.
     fn searched(&self) -> Option<&str> {
@@ -68,7 +68,7 @@ pub trait Pane {
     }
 
     /// Handles keys while the view is visible, unless a text field has the focus.
-    fn keys(&mut self, _around: &mut Around<'_>, _ctx: &Context) {}
+    fn keys(&mut self, _around: &mut ViewContext<'_>, _ctx: &Context) {}
 
     /// Whether a row is selected, so that Escape can clear the selection.
     fn has_selected(&self) -> bool {
@@ -79,7 +79,7 @@ pub trait Pane {
     fn unselect(&mut self) {}
 
     /// The view's table, if it has one, for copying or export.
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
         None
     }
 

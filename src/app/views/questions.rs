@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Ui};
 
-use super::view::Around;
+use super::view::ViewContext;
 use crate::app::commands::DocCommand;
 use crate::app::document::Document;
 use crate::app::state::filters::{Chip, Predicate};
@@ -116,8 +116,8 @@ fn asked(document: &Document) -> Vec<Predicate> {
 }
 
 /// Draws the button and its menu. A new question replaces the previous one in a single step.
-pub fn menu(around: &mut Around<'_>, ui: &mut Ui) {
-    let document = around.document;
+pub fn menu(context: &mut ViewContext<'_>, ui: &mut Ui) {
+    let document = context.document;
     let button = ui.menu_button("Questions", |ui| {
         let moments = moments(document);
         let times = moments.map(|at| short_time(document, at));
@@ -139,14 +139,14 @@ pub fn menu(around: &mut Around<'_>, ui: &mut Ui) {
             if item.clicked() {
                 let what = Predicate::Row(question.condition(moments), question.words([a, b, c]).into());
                 let away = asked(document).into_iter().filter(|before| *before != what).collect();
-                around.commands.doc(DocCommand::ChangeChips { away, add: vec![Chip::only(what)] });
+                context.commands.doc(DocCommand::ChangeChips { away, add: vec![Chip::only(what)] });
             }
         }
         let away = asked(document);
         if !away.is_empty() {
             ui.separator();
             if ui.button("No question").clicked() {
-                around.commands.doc(DocCommand::ChangeChips { away, add: Vec::new() });
+                context.commands.doc(DocCommand::ChangeChips { away, add: Vec::new() });
             }
         }
     });

@@ -5,7 +5,7 @@ use eframe::egui::Ui;
 use super::Pane;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::{Document, source_of};
-use crate::app::jobs::Ground;
+use crate::app::jobs::QueryContext;
 use crate::app::services::names::Looked;
 use crate::app::services::source_files::SourceFiles;
 use crate::app::state::filters::{Chip, Predicate};
@@ -33,10 +33,11 @@ pub trait View: Pane + Default + 'static {
     fn request(&self, document: &Document) -> Option<Self::Request>;
 
     /// Answers the request on a worker, before the graph is computed.
-    fn answer(request: &Self::Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Self::Answer)) -> Result<(), Cancelled>;
+    fn answer(request: &Self::Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(Self::Answer))
+    -> Result<(), Cancelled>;
 
     /// Adds the parts that take longer: after the graph, and not while the trace grows.
-    fn complete(_: &Self::Request, _: &mut Ground<'_>, _: &mut dyn FnMut(Self::Answer)) -> Result<(), Cancelled> {
+    fn complete(_: &Self::Request, _: &mut QueryContext<'_>, _: &mut dyn FnMut(Self::Answer)) -> Result<(), Cancelled> {
         Ok(())
     }
 
@@ -45,7 +46,7 @@ pub trait View: Pane + Default + 'static {
 }
 
 /// The parts of the window that a view reads, and the commands by which it changes them.
-pub struct Around<'a> {
+pub struct ViewContext<'a> {
     pub document: &'a Document,
     pub commands: &'a mut Commands,
     pub settings: &'a Settings,
@@ -56,7 +57,7 @@ pub struct Around<'a> {
     pub looked: Option<Looked>,
 }
 
-impl Around<'_> {
+impl ViewContext<'_> {
     /// Sends a new request: the view's own request has changed.
     pub fn ask(&mut self) {
         self.commands.doc(DocCommand::Ask);

@@ -17,9 +17,9 @@ use super::processors::Processors;
 use super::rows::Rows;
 use super::stacks::Stacks;
 use super::types::Types;
-use super::view::{Around, View};
+use super::view::{View, ViewContext};
 use crate::app::document::Document;
-use crate::app::jobs::{AnyAnswer, Ask, Ground};
+use crate::app::jobs::{AnyAnswer, Ask, QueryContext};
 use crate::app::state::filters::Filters;
 use crate::app::state::ids::ViewId;
 use crate::limits::Baseline;
@@ -33,12 +33,12 @@ impl<V: View> Ask for Asked<V> {
         V::ID
     }
 
-    fn answer(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled> {
-        V::answer(&self.0, ground, &mut |answer| tell(Box::new(answer)))
+    fn answer(&self, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled> {
+        V::answer(&self.0, query, &mut |answer| tell(Box::new(answer)))
     }
 
-    fn complete(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled> {
-        V::complete(&self.0, ground, &mut |answer| tell(Box::new(answer)))
+    fn complete(&self, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled> {
+        V::complete(&self.0, query, &mut |answer| tell(Box::new(answer)))
     }
 }
 
@@ -135,8 +135,8 @@ impl Views {
     }
 
     /// Draws the strip above the tabs.
-    pub fn strip(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        self.0.iter_mut().for_each(|view| view.strip(around, ui));
+    pub fn strip(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        self.0.iter_mut().for_each(|view| view.strip(context, ui));
     }
 
     /// The findings in the filtered rows, as far as they are known.

@@ -8,7 +8,7 @@ use eframe::egui;
 
 use super::Workspace;
 use crate::app::document::Document;
-use crate::app::jobs::load_scope::Offer;
+use crate::app::jobs::load_scope::ScopeChoice;
 use crate::app::jobs::{LoadJob, Queries, drop_aside};
 use crate::app::state::inputs::short_name;
 use crate::load::Input;
@@ -26,7 +26,7 @@ pub struct OpenTrace {
     pub workspace: Option<Workspace>,
     pub loading: Option<LoadJob>,
     /// The choice of a part to load, if the trace needs too much memory.
-    pub offer: Option<Offer>,
+    pub scope_choice: Option<ScopeChoice>,
     pub queries: Queries,
 }
 
@@ -43,7 +43,7 @@ pub const MOST: usize = 12;
 impl OpenTrace {
     /// A tab without a trace.
     pub fn none(ctx: &egui::Context) -> Self {
-        Self { workspace: None, loading: None, offer: None, queries: Queries::start(ctx.clone()) }
+        Self { workspace: None, loading: None, scope_choice: None, queries: Queries::start(ctx.clone()) }
     }
 
     /// The open trace, once there is one.

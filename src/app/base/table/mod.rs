@@ -5,5 +5,5 @@ mod source;
 mod value;
 
 pub use column::{ListColumn, Width, widest};
-pub use source::{Export, FlatTable, Format, Sheet, write};
+pub use source::{Export, FlatTable, Format, TableSource, write};
 pub use value::Value;

@@ -15,7 +15,7 @@ use crate::export::{csv_cell, csv_line};
 use crate::units::Ticks;
 
 /// A table as it was when the export was requested.
-pub trait Sheet: Send + Sync {
+pub trait TableSource: Send + Sync {
     /// Title of the table.
     fn title(&self) -> &'static str;
     /// Titles of its columns.
@@ -42,7 +42,7 @@ pub trait FlatTable: Send + Sync {
     fn value(&self, row: usize, column: usize) -> Value;
 }
 
-impl<T: FlatTable> Sheet for T {
+impl<T: FlatTable> TableSource for T {
     fn title(&self) -> &'static str {
         T::TITLE
     }
@@ -94,13 +94,13 @@ impl Format {
 /// A table to be written.
 #[derive(Clone)]
 pub struct Export {
-    pub sheet: Arc<dyn Sheet>,
+    pub table_source: Arc<dyn TableSource>,
     pub format: Format,
 }
 
 impl std::fmt::Debug for Export {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} as {:?}", self.sheet.title(), self.format)
+        write!(f, "{} as {:?}", self.table_source.title(), self.format)
     }
 }
 
@@ -108,32 +108,32 @@ impl std::fmt::Debug for Export {
 pub const MOST_COPIED: usize = 200_000;
 
 /// Writes a table.
-pub fn write(sheet: &dyn Sheet, format: Format, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(table_source: &dyn TableSource, format: Format, out: &mut dyn Write) -> io::Result<()> {
     match format {
-        Format::Text => as_text(sheet, out),
-        Format::Csv => as_csv(sheet, out),
-        Format::Json => as_json(sheet, out),
+        Format::Text => as_text(table_source, out),
+        Format::Csv => as_csv(table_source, out),
+        Format::Json => as_json(table_source, out),
     }
 }
 
-fn as_text(sheet: &dyn Sheet, out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "{}", sheet.columns().join("\t"))?;
-    for row in 0..sheet.len().min(MOST_COPIED) {
-        let (depth, values) = sheet.line(row);
+fn as_text(table_source: &dyn TableSource, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{}", table_source.columns().join("\t"))?;
+    for row in 0..table_source.len().min(MOST_COPIED) {
+        let (depth, values) = table_source.line(row);
         let texts: Vec<String> = values.iter().map(ToString::to_string).collect();
         write!(out, "\n{}{}", "  ".repeat(depth), texts.join("\t"))?;
     }
-    if sheet.len() > MOST_COPIED {
-        write!(out, "\n\u{2026} and {} more lines", sheet.len() - MOST_COPIED)?;
+    if table_source.len() > MOST_COPIED {
+        write!(out, "\n\u{2026} and {} more lines", table_source.len() - MOST_COPIED)?;
     }
     Ok(())
 }
 
-fn as_csv(sheet: &dyn Sheet, out: &mut dyn Write) -> io::Result<()> {
-    let level = sheet.is_tree().then_some("Level");
-    csv_line(out, level.into_iter().chain(sheet.columns()).map(csv_cell))?;
-    for row in 0..sheet.len() {
-        let (depth, values) = sheet.line(row);
+fn as_csv(table_source: &dyn TableSource, out: &mut dyn Write) -> io::Result<()> {
+    let level = table_source.is_tree().then_some("Level");
+    csv_line(out, level.into_iter().chain(table_source.columns()).map(csv_cell))?;
+    for row in 0..table_source.len() {
+        let (depth, values) = table_source.line(row);
         let level = level.map(|_| depth.to_string());
         csv_line(out, level.into_iter().chain(values.iter().map(raw_in_csv)))?;
     }
@@ -151,13 +151,13 @@ fn raw_in_csv(value: &Value) -> String {
     }
 }
 
-fn as_json(sheet: &dyn Sheet, out: &mut dyn Write) -> io::Result<()> {
-    let keys: Vec<String> = sheet.columns().into_iter().map(key).collect();
+fn as_json(table_source: &dyn TableSource, out: &mut dyn Write) -> io::Result<()> {
+    let keys: Vec<String> = table_source.columns().into_iter().map(key).collect();
     write!(out, "[")?;
-    for row in 0..sheet.len() {
-        let (depth, values) = sheet.line(row);
+    for row in 0..table_source.len() {
+        let (depth, values) = table_source.line(row);
         let mut line = Map::new();
-        if sheet.is_tree() {
+        if table_source.is_tree() {
             line.insert("level".to_owned(), json!(depth));
         }
         line.extend(keys.iter().cloned().zip(values.iter().map(raw)).filter(|(_, value)| !value.is_null()));
@@ -192,7 +192,7 @@ mod tests {
 
     struct Two;
 
-    impl Sheet for Two {
+    impl TableSource for Two {
         fn title(&self) -> &'static str {
             "Two"
         }

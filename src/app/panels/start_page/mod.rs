@@ -15,7 +15,7 @@ use crate::load::Input;
 const WIDTH: f32 = 940.0;
 
 pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
-    if context.loading.is_some() && context.offer.is_none() {
+    if context.loading.is_some() && context.scope_choice.is_none() {
         loading(context, ui);
         return;
     }

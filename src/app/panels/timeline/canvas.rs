@@ -8,7 +8,7 @@ use crate::app::document::Document;
 use crate::app::panels::counters::Scales;
 use crate::app::state::answers::LayerOf;
 use crate::app::state::graph::{Graph, GraphLine, LineOf};
-use crate::app::state::overlay::Happening;
+use crate::app::state::overlay::Overlay;
 use crate::app::widgets::{line, losses};
 use crate::query::{Finding, Series};
 use crate::units::{Interval, Ticks};
@@ -88,7 +88,7 @@ impl<'a> Canvas<'a> {
     /// The area of the lines: between the icons of the axis and the lifetimes.
     pub fn lines(&self) -> Rect {
         let frame = self.frame();
-        let strip = if self.document.draws(Happening::Marks) { STRIP } else { 0.0 };
+        let strip = if self.document.draws(Overlay::Marks) { STRIP } else { 0.0 };
         let top = frame.top() + MARKS + strip;
         Rect::from_x_y_ranges(frame.x_range(), top..=(frame.bottom() - LIVES - 2.0).max(top))
     }
@@ -127,7 +127,7 @@ impl<'a> Canvas<'a> {
 
     /// The lifetimes of the table's selected line, as a band under the lines.
     pub fn paint_lives(&self, ui: &Ui) {
-        let Some(lives) = &self.document.answers.lives else { return };
+        let Some(lives) = &self.document.answers.lifetime_band else { return };
         let (frame, color) = (self.frame(), theme::highlight(ui.visuals()));
         let painter = ui.painter().with_clip_rect(frame);
         for span in &lives.spans {
@@ -139,14 +139,14 @@ impl<'a> Canvas<'a> {
 
     /// The outstanding size of the table's selected line.
     pub fn selected_line(&self, is_wanted: impl Fn(LayerOf) -> bool) -> Option<&'a GraphLine> {
-        let (of, line) = self.document.answers.lives.as_ref()?.line.as_ref()?;
+        let (of, line) = self.document.answers.lifetime_band.as_ref()?.line.as_ref()?;
         is_wanted(*of).then_some(line)
     }
 }
 
 /// The contents of a lane's heading, besides its name.
 #[derive(Default)]
-pub struct Told {
+pub struct LaneLabel {
     pub color: Color32,
     /// Its value at the cursor, or in the view.
     pub value: Option<String>,

@@ -4,7 +4,7 @@
 use eframe::egui::{self, Pos2, Response, Stroke, Ui};
 
 use super::canvas::Canvas;
-use super::{lanes, names, overlays as happenings};
+use super::{lanes, names, overlays};
 use crate::app::base::theme;
 use crate::app::document::Document;
 use crate::app::panels::counters;
@@ -75,7 +75,7 @@ pub fn tell(canvas: &Canvas<'_>, ui: &Ui, response: &Response, rows: Option<&[la
     let lost = losses::around(document, at, reach);
     let row = rows.and_then(|rows| rows.iter().find(|row| row.rect.contains(pointer)));
     let read = match row.map(|row| &row.of) {
-        Some(LineOf::Happening(what)) => happenings::read(canvas, *what, at),
+        Some(LineOf::Overlay(what)) => overlays::read(canvas, *what, at),
         _ => Vec::new(),
     };
     let nearest = match rows {

@@ -13,7 +13,7 @@ use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::{Document, lasting};
 use crate::app::state::graph::LineOf;
 use crate::app::state::ids::{Stop, Tab, ViewId};
-use crate::app::state::overlay::Happening;
+use crate::app::state::overlay::Overlay;
 use crate::app::widgets::icons::shortened;
 use crate::app::widgets::mark_menu::{edges, one_mark};
 use crate::format;
@@ -69,7 +69,7 @@ fn flags(xs: &[f32], end: f32) -> Vec<Flag> {
 /// Draws the strip, with its name if the names of lanes are beside the graph.
 pub fn show(canvas: &Canvas<'_>, outer: Option<Rect>, ui: &mut Ui, commands: &mut Commands) {
     let document = canvas.document;
-    if !document.draws(Happening::Marks) {
+    if !document.draws(Overlay::Marks) {
         return;
     }
     let frame = canvas.frame();
@@ -77,7 +77,7 @@ pub fn show(canvas: &Canvas<'_>, outer: Option<Rect>, ui: &mut Ui, commands: &mu
     if let Some(outer) = outer {
         heading(canvas, outer, strip, ui, commands);
     }
-    let spots = &document.happenings.answer.spots;
+    let spots = &document.overlays.answer.spots;
     let in_sight: Vec<&MarkSpot> = spots
         .iter()
         .filter(|spot| canvas.x_of(spot.during.to) >= frame.left() && canvas.x_of(spot.during.from) <= frame.right())
@@ -111,7 +111,7 @@ fn heading(canvas: &Canvas<'_>, outer: Rect, strip: Rect, ui: &mut Ui, commands:
     }
     response.context_menu(|ui| {
         if ui.button("Hide the marks").clicked() {
-            commands.doc(DocCommand::ShowLine(LineOf::Happening(Happening::Marks), false));
+            commands.doc(DocCommand::ShowLine(LineOf::Overlay(Overlay::Marks), false));
         }
     });
     response.on_hover_text(format!("{told} marks in the trace. Click to list them"));
@@ -245,11 +245,11 @@ fn menu(document: &Document, mark: &Mark, place: usize, (count, all): (usize, In
 /// The mark to which an edge at this position snaps.
 pub fn near(canvas: &Canvas<'_>, x: f32) -> Option<Ticks> {
     let document = canvas.document;
-    if !document.draws(Happening::Marks) {
+    if !document.draws(Overlay::Marks) {
         return None;
     }
     let far = |at: Ticks| (canvas.x_of(at) - x).abs();
-    let edges = document.happenings.answer.spots.iter().flat_map(|spot| match spot {
+    let edges = document.overlays.answer.spots.iter().flat_map(|spot| match spot {
         spot if spot.lasts => vec![spot.during.from, spot.during.to],
         spot if spot.count == 1 => vec![spot.during.from],
         _ => Vec::new(), // it is ambiguous which mark is meant

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Ui, vec2};
 
-use super::canvas::{Canvas, Drawn, Told};
-use super::{axes, names, overlays as happenings};
+use super::canvas::{Canvas, Drawn, LaneLabel};
+use super::{axes, names, overlays};
 use crate::app::base::theme;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::{Document, Split};
@@ -16,7 +16,7 @@ use crate::app::state::answers::LayerOf;
 use crate::app::state::filters::{Chip, Predicate};
 use crate::app::state::graph::{Arrangement, GraphLine, LineOf};
 use crate::app::state::lanes::{Lane, Parts};
-use crate::app::state::overlay::Happening;
+use crate::app::state::overlay::Overlay;
 use crate::app::widgets::icons::shortened;
 use crate::app::widgets::{line, list};
 use crate::format;
@@ -79,8 +79,8 @@ impl Lanes {
                 lanes.extend(lines.filter(is_type).map(|of| Wanted { of: of.clone(), is_part: false, opened: None }));
             }
         }
-        let others = [Happening::Frames, Happening::Processors].into_iter().filter(|&what| document.draws(what));
-        lanes.extend(others.map(LineOf::Happening).map(part));
+        let others = [Overlay::Frames, Overlay::Processors].into_iter().filter(|&what| document.draws(what));
+        lanes.extend(others.map(LineOf::Overlay).map(part));
         let counters = document.counters.lines().iter().map(|line| LineOf::Counter(line.id));
         lanes.extend(counters.map(part));
         Some(Self(lanes))
@@ -124,7 +124,7 @@ impl Lanes {
     fn parted(self, height: f32) -> (Vec<Wanted>, Vec<Wanted>) {
         let mut room = if height < ROOM_FOR_LOW { 0.0 } else { height * LOW_PART };
         self.0.into_iter().partition(|lane| {
-            let is_low = matches!(lane.of, LineOf::Happening(_)) && room >= LOW;
+            let is_low = matches!(lane.of, LineOf::Overlay(_)) && room >= LOW;
             room -= if is_low { LOW } else { 0.0 };
             is_low
         })
@@ -171,7 +171,7 @@ impl Shown<'_> {
         let frame = Rect::from_x_y_ranges(self.canvas.frame().x_range(), self.rect.top() + 2.0..=self.rect.bottom() - 1.0);
         let painter = ui.painter().with_clip_rect(frame.intersect(self.clip));
         let told = match self.lane.of {
-            LineOf::Happening(what) => happenings::paint(self.canvas, what, frame, &painter, self.cursor, ui),
+            LineOf::Overlay(what) => overlays::paint(self.canvas, what, frame, &painter, self.cursor, ui),
             _ => self.line(frame, &painter, ui),
         };
         let faint = ui.visuals().widgets.noninteractive.bg_stroke.color;
@@ -181,7 +181,7 @@ impl Shown<'_> {
     }
 
     /// Draws a line that shows a size.
-    fn line(&self, frame: Rect, painter: &egui::Painter, ui: &Ui) -> Told {
+    fn line(&self, frame: Rect, painter: &egui::Painter, ui: &Ui) -> LaneLabel {
         let document = self.canvas.document;
         let visuals = ui.visuals();
         let color = theme::line(document.color_of(&self.lane.of), visuals);
@@ -214,7 +214,7 @@ impl Shown<'_> {
             (None, Some(drawn)) => Some(drawn.line.last),
             _ => None,
         };
-        Told {
+        LaneLabel {
             color,
             value: value.map(format::bytes),
             hint: drawn.as_ref().map(|drawn| format!("Peak in view: {}", format::bytes(drawn.line.peak))).unwrap_or_default(),
@@ -232,7 +232,7 @@ impl Shown<'_> {
     }
 
     /// Name, value and scale at the left.
-    fn heading(&self, ui: &mut Ui, told: Told, commands: &mut Commands) {
+    fn heading(&self, ui: &mut Ui, told: LaneLabel, commands: &mut Commands) {
         let document = self.canvas.document;
         let rect = Rect::from_x_y_ranges(self.rect.left()..=self.canvas.frame().left() - 2.0, self.rect.y_range());
         let response = ui.interact(rect.intersect(self.clip), ui.scope_id().with(("lane", &self.lane.of)), Sense::click());
@@ -382,7 +382,7 @@ impl Shown<'_> {
                 commands.doc(DocCommand::Select(Some(Interval { from: at, to: at })));
             }
         }
-        if matches!(self.lane.of, LineOf::Layer(..) | LineOf::Heap(_) | LineOf::Counter(_) | LineOf::Happening(_))
+        if matches!(self.lane.of, LineOf::Layer(..) | LineOf::Heap(_) | LineOf::Counter(_) | LineOf::Overlay(_))
             && ui.button("Hide this lane").clicked()
         {
             commands.doc(DocCommand::ShowLine(self.lane.of.clone(), false));

@@ -4,7 +4,7 @@ use eframe::egui::{self, Ui};
 
 use super::canvas::Canvas;
 use crate::app::commands::{Command, Commands, DocCommand, Setting};
-use crate::app::services::picture::{PictureFormat, Subject, Wish};
+use crate::app::services::picture::{PictureFormat, PictureRequest, Subject};
 use crate::app::state::graph::Arrangement;
 use crate::units::{Interval, Ticks};
 
@@ -45,7 +45,7 @@ pub fn show(canvas: &Canvas<'_>, ui: &mut Ui, at: Option<Ticks>, commands: &mut 
     ui.separator();
     for format in PictureFormat::ALL {
         if ui.button(format.label()).clicked() {
-            commands.push(Command::TakePicture(Wish { subject: Subject::Graph, format }));
+            commands.push(Command::TakePicture(PictureRequest { subject: Subject::Graph, format }));
         }
     }
 }

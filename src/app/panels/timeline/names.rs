@@ -1,6 +1,6 @@
 //! The names of the graph's lines, and the tree nodes they stand for.
 
-use super::overlays as happenings;
+use super::overlays;
 use crate::app::document::{Document, source_of};
 use crate::app::panels::counters;
 use crate::app::state::answers::LayerOf;
@@ -14,7 +14,7 @@ pub fn name_of(document: &Document, of: &LineOf) -> String {
     match of {
         LineOf::Layer(process, layer) => {
             let name = layer_name(document, (*process, *layer));
-            if document.digest.has_many_processes {
+            if document.source_list.has_many_processes {
                 format!("{}: {name}", document.trace.process(*process).label())
             } else {
                 name
@@ -25,7 +25,7 @@ pub fn name_of(document: &Document, of: &LineOf) -> String {
         LineOf::Type(key) => format!("{} ({})", key.name, layer_label(key.layer)),
         LineOf::OtherTypes(layer) => format!("Other types ({})", layer_label(*layer)),
         LineOf::Counter(counter) => counters::name(document, *counter),
-        LineOf::Happening(what) => happenings::name(document, *what),
+        LineOf::Overlay(what) => overlays::name(document, *what),
     }
 }
 
@@ -45,7 +45,7 @@ pub fn heading(document: &Document, of: &LineOf) -> (String, String) {
                 None => (name, "Counter".to_owned()),
             }
         }
-        LineOf::Happening(what) => (what.name().to_owned(), happenings::whose(document, *what)),
+        LineOf::Overlay(what) => (what.name().to_owned(), overlays::whose(document, *what)),
     }
 }
 
@@ -62,7 +62,7 @@ pub fn owner(document: &Document, of: &LineOf) -> Option<ProcessId> {
     match of {
         LineOf::Layer(process, _) | LineOf::Part(process, ..) => Some(*process),
         LineOf::Heap(heap) => document.trace.heaps.get(heap.0 as usize).map(|heap| heap.process),
-        LineOf::Type(_) | LineOf::OtherTypes(_) | LineOf::Counter(_) | LineOf::Happening(_) => None,
+        LineOf::Type(_) | LineOf::OtherTypes(_) | LineOf::Counter(_) | LineOf::Overlay(_) => None,
     }
 }
 
@@ -79,7 +79,7 @@ fn layer_name(document: &Document, of: LayerOf) -> String {
 pub fn line_name(document: &Document, heap: usize) -> String {
     let Some(heap) = document.trace.heaps.get(heap) else { return String::new() };
     let name = heap_label(heap);
-    match document.digest.has_many_processes {
+    match document.source_list.has_many_processes {
         true => format!("{}: {name}", document.trace.process(heap.process).label()),
         false => name,
     }
@@ -88,7 +88,7 @@ pub fn line_name(document: &Document, heap: usize) -> String {
 /// The node of the tree that a line stands for.
 pub fn path(document: &Document, of: &LineOf) -> Option<Path> {
     match *of {
-        LineOf::Happening(what) => happenings::process(document, what).map(|process| [Key::Process(process)].into()),
+        LineOf::Overlay(what) => overlays::process(document, what).map(|process| [Key::Process(process)].into()),
         LineOf::Layer(process, layer) => Some(source_of(process, layer, None).into()),
         LineOf::Heap(id) => {
             let heap = document.trace.heap(id);

@@ -5,12 +5,12 @@
 
 use eframe::egui::{Color32, Mesh, Painter, Pos2, Rect, Shape, Ui, Visuals};
 
-use super::canvas::{Canvas, Told};
+use super::canvas::{Canvas, LaneLabel};
 use super::lanes::Row;
 use crate::app::base::theme;
 use crate::app::document::Document;
 use crate::app::state::graph::{GraphLine, LineOf};
-use crate::app::state::overlay::Happening;
+use crate::app::state::overlay::Overlay;
 use crate::app::state::overlays::{FramesShown, ProcessorsShown, percent_of_processor};
 use crate::app::widgets::line;
 use crate::format;
@@ -22,43 +22,41 @@ use crate::units::Ticks;
 const AIR: f64 = 1.12;
 
 /// The process that a lane shows.
-pub fn process(document: &Document, what: Happening) -> Option<ProcessId> {
+pub fn process(document: &Document, what: Overlay) -> Option<ProcessId> {
     match what {
-        Happening::Marks => None,
-        Happening::Frames => document.frames_in_scope().and_then(|of| document.chain(of.chain)).map(|lane| lane.process),
-        Happening::Processors => document.process_in_scope(),
+        Overlay::Marks => None,
+        Overlay::Frames => document.frames_in_scope().and_then(|of| document.chain(of.chain)).map(|lane| lane.process),
+        Overlay::Processors => document.process_in_scope(),
     }
 }
 
 /// The name of the process that a lane shows.
-pub fn whose(document: &Document, what: Happening) -> String {
+pub fn whose(document: &Document, what: Overlay) -> String {
     process(document, what).map(|process| document.trace.process(process).label()).unwrap_or_default()
 }
 
 /// The full name of a lane, with its process.
-pub fn name(document: &Document, what: Happening) -> String {
+pub fn name(document: &Document, what: Overlay) -> String {
     let whose = whose(document, what);
     if whose.is_empty() { what.name().to_owned() } else { format!("{} of {whose}", what.name()) }
 }
 
 /// Draws a lane into `frame`; returns the contents of its heading.
-pub fn paint(canvas: &Canvas<'_>, what: Happening, frame: Rect, painter: &Painter, cursor: Option<Ticks>, ui: &Ui) -> Told {
-    let shown = &canvas.document.happenings.answer;
+pub fn paint(canvas: &Canvas<'_>, what: Overlay, frame: Rect, painter: &Painter, cursor: Option<Ticks>, ui: &Ui) -> LaneLabel {
+    let shown = &canvas.document.overlays.answer;
     let told = match (what, &shown.frames, &shown.processors) {
-        (Happening::Frames, Some(frames), _) => paint_frames(canvas, frames, frame, painter, cursor, ui.visuals()),
-        (Happening::Processors, _, Some(processors)) => {
-            paint_processors(canvas, processors, frame, painter, cursor, ui.visuals())
-        }
-        _ => Told::default(),
+        (Overlay::Frames, Some(frames), _) => paint_frames(canvas, frames, frame, painter, cursor, ui.visuals()),
+        (Overlay::Processors, _, Some(processors)) => paint_processors(canvas, processors, frame, painter, cursor, ui.visuals()),
+        _ => LaneLabel::default(),
     };
-    Told { color: color(what, ui.visuals()), ..told }
+    LaneLabel { color: color(what, ui.visuals()), ..told }
 }
 
-fn color(what: Happening, visuals: &Visuals) -> Color32 {
+fn color(what: Overlay, visuals: &Visuals) -> Color32 {
     match what {
-        Happening::Marks => theme::mark(visuals),
-        Happening::Frames => theme::frame(0.0, visuals),
-        Happening::Processors => theme::share(visuals),
+        Overlay::Marks => theme::mark(visuals),
+        Overlay::Frames => theme::frame(0.0, visuals),
+        Overlay::Processors => theme::share(visuals),
     }
 }
 
@@ -69,7 +67,7 @@ fn paint_frames(
     painter: &Painter,
     cursor: Option<Ticks>,
     visuals: &Visuals,
-) -> Told {
+) -> LaneLabel {
     let seconds = |ticks: i64| canvas.document.trace.clock.seconds(Ticks(ticks));
     let guide = shown.times.median.saturating_mul(2);
     let longest = shown.bars.iter().map(|bar| bar.longest.interval.len()).max().unwrap_or(0);
@@ -99,7 +97,7 @@ fn paint_frames(
         format::count(shown.times.count as u64),
         format::duration(seconds(shown.times.longest)),
     );
-    Told { value, hint, scale: Some((y, format::rough_duration(seconds(guide)))), ..Told::default() }
+    LaneLabel { value, hint, scale: Some((y, format::rough_duration(seconds(guide)))), ..LaneLabel::default() }
 }
 
 fn paint_processors(
@@ -109,7 +107,7 @@ fn paint_processors(
     painter: &Painter,
     cursor: Option<Ticks>,
     visuals: &Visuals,
-) -> Told {
+) -> LaneLabel {
     let top = (shown.all.line.peak as f64 * AIR).max(1.0);
     let draw = |of: &GraphLine, color: Color32, fill: f32| {
         let corners = canvas.corners(&of.points, frame, top);
@@ -135,7 +133,7 @@ fn paint_processors(
     };
     let hint = "The share of a processor that it had, and behind it, in grey, that of all processes: 200 % are two processors. \
                 From samples of what processors ran";
-    Told { value, hint: hint.to_owned(), scale, ..Told::default() }
+    LaneLabel { value, hint: hint.to_owned(), scale, ..LaneLabel::default() }
 }
 
 /// The bar at a moment.
@@ -146,21 +144,19 @@ fn bar_at(shown: &FramesShown, at: Ticks) -> Option<&FrameBar> {
 
 /// The bar under the pointer in the lane of frames.
 pub fn frame_at<'a>(canvas: &Canvas<'a>, rows: Option<&[Row]>, pointer: Pos2) -> Option<&'a FrameBar> {
-    let is_frames = |row: &&Row| row.of == LineOf::Happening(Happening::Frames);
+    let is_frames = |row: &&Row| row.of == LineOf::Overlay(Overlay::Frames);
     let row = rows?.iter().find(is_frames)?;
     let area = row.rect.intersect(canvas.frame());
-    bar_at(canvas.document.happenings.answer.frames.as_ref()?, canvas.time_at(pointer.x)).filter(|_| area.contains(pointer))
+    bar_at(canvas.document.overlays.answer.frames.as_ref()?, canvas.time_at(pointer.x)).filter(|_| area.contains(pointer))
 }
 
 /// The values of a lane at a moment, a line each.
-pub fn read(canvas: &Canvas<'_>, what: Happening, at: Ticks) -> Vec<String> {
+pub fn read(canvas: &Canvas<'_>, what: Overlay, at: Ticks) -> Vec<String> {
     let document = canvas.document;
-    let shown = &document.happenings.answer;
+    let shown = &document.overlays.answer;
     match (what, &shown.frames, &shown.processors) {
-        (Happening::Frames, Some(frames), _) => {
-            bar_at(frames, at).map_or_else(Vec::new, |bar| frame_words(document, frames, bar))
-        }
-        (Happening::Processors, _, Some(shown)) => {
+        (Overlay::Frames, Some(frames), _) => bar_at(frames, at).map_or_else(Vec::new, |bar| frame_words(document, frames, bar)),
+        (Overlay::Processors, _, Some(shown)) => {
             let at = |of: &GraphLine| {
                 of.line.is_known_at(at).then(|| format!("{} of a processor", percent_of_processor(of.line.value_at(at))))
             };

@@ -197,10 +197,10 @@ fn words(document: &Document, selection: Interval) -> String {
 /// The Impacting Size of the layer with the most, because layers nest; at an instant the size alive.
 /// Also the change, which determines the text's colour.
 fn change(document: &Document) -> Option<(String, i64)> {
-    let LayerSum { layer, impacting, outstanding } = document.digest.leading_layer()?;
+    let LayerSum { layer, impacting, outstanding } = document.source_list.leading_layer()?;
     let is_instant = document.interval().is_empty();
     let text = if is_instant { format::bytes(outstanding) } else { format::signed_bytes(impacting) };
-    let has_several = document.digest.layers.len() > 1;
+    let has_several = document.source_list.layers.len() > 1;
     let text = if has_several { format!("\u{b7} {} {text}", layer_label(layer)) } else { format!("\u{b7} {text}") };
     Some((text, impacting))
 }

@@ -124,7 +124,7 @@ fn rows(canvas: &Canvas<'_>, at: Ticks) -> Vec<Row> {
     let lines: Vec<&LineOf> = if graph.is_stacked() { lines.rev().collect() } else { lines.collect() };
     let mut last_owner = None;
     for of in lines {
-        let owner = names::owner(document, of).filter(|_| document.digest.has_many_processes);
+        let owner = names::owner(document, of).filter(|_| document.source_list.has_many_processes);
         if let Some(process) = owner.filter(|_| owner != last_owner) {
             rows.push(Row::Owner(document.trace.process(process).label()));
         }

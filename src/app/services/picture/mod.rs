@@ -96,7 +96,7 @@ impl Picture {
 
 /// A request for a picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wish {
+pub struct PictureRequest {
     pub subject: Subject,
     pub format: PictureFormat,
 }
@@ -104,7 +104,7 @@ pub struct Wish {
 /// A request and the frame in which it was made.
 #[derive(Clone, Copy)]
 struct Asked {
-    wish: Wish,
+    request: PictureRequest,
     frame: u64,
     is_granted: bool,
 }
@@ -126,15 +126,15 @@ fn asked(ctx: &egui::Context) -> Option<Asked> {
 }
 
 /// Requests a picture of what is drawn next.
-pub fn ask(ctx: &egui::Context, wish: Wish) {
-    let asked = Asked { wish, frame: ctx.cumulative_frame_nr(), is_granted: false };
+pub fn ask(ctx: &egui::Context, request: PictureRequest) {
+    let asked = Asked { request, frame: ctx.cumulative_frame_nr(), is_granted: false };
     ctx.data_mut(|data| data.insert_temp(asked_id(), asked));
     ctx.request_repaint();
 }
 
 /// Whether a picture of it is being taken: parts that follow the pointer are left out of it.
 pub fn is_taken_of(ctx: &egui::Context, subject: Subject) -> bool {
-    asked(ctx).is_some_and(|asked| asked.wish.subject == subject)
+    asked(ctx).is_some_and(|asked| asked.request.subject == subject)
 }
 
 /// Takes the finished picture, once.
@@ -160,14 +160,14 @@ impl Frame {
     /// Ends a pane that was drawn in this place: takes its picture if one is requested.
     pub fn end(self, ui: &Ui, rect: Rect) {
         let ctx = ui.ctx();
-        let is_it = |asked: &Asked| asked.wish.subject == self.subject && !asked.is_granted;
+        let is_it = |asked: &Asked| asked.request.subject == self.subject && !asked.is_granted;
         let Some(asked) = asked(ctx).filter(is_it) else { return };
         ctx.data_mut(|data| data.insert_temp(asked_id(), Asked { is_granted: true, ..asked }));
         let rect = rect.intersect(ctx.content_rect());
         if !rect.is_positive() {
             return;
         }
-        match asked.wish.format {
+        match asked.request.format {
             PictureFormat::Png => take_pixels(ctx, self.subject, rect),
             PictureFormat::Svg => {
                 let rect = Rect::from_min_max(rect.min.floor(), rect.max.ceil());

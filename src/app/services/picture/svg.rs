@@ -37,9 +37,9 @@ pub struct Drawing {
 impl Drawing {
     /// Writes the whole drawing.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut sheet = Sheet { out, left: MOST_BYTES, clips: KeyedMap::default(), clip: None };
+        let mut table_source = TableSource { out, left: MOST_BYTES, clips: KeyedMap::default(), clip: None };
         let (min, size) = (self.rect.min, self.rect.size());
-        sheet.put(format_args!(
+        table_source.put(format_args!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"{x} {y} {w} {h}\" \
              xml:space=\"preserve\" style=\"white-space:pre\">\n",
             x = Num(min.x),
@@ -47,21 +47,21 @@ impl Drawing {
             w = Num(size.x),
             h = Num(size.y)
         ))?;
-        sheet.rect(&RectShape::filled(self.rect, 0, self.ground))?;
+        table_source.rect(&RectShape::filled(self.rect, 0, self.ground))?;
         for ClippedShape { clip_rect, shape, .. } in &self.shapes {
             let clip = clip_rect.intersect(self.rect);
             if clip.is_positive() && *shape != Shape::Noop {
-                sheet.clip_to((clip != self.rect).then_some(clip))?;
-                sheet.shape(shape)?;
+                table_source.clip_to((clip != self.rect).then_some(clip))?;
+                table_source.shape(shape)?;
             }
         }
-        sheet.clip_to(None)?;
-        sheet.put(format_args!("</svg>\n"))
+        table_source.clip_to(None)?;
+        table_source.put(format_args!("</svg>\n"))
     }
 }
 
 /// A file that is being written.
-struct Sheet<'a> {
+struct TableSource<'a> {
     out: &'a mut dyn Write,
     /// Bytes that it may still take.
     left: usize,
@@ -71,7 +71,7 @@ struct Sheet<'a> {
     clip: Option<Rect>,
 }
 
-impl Sheet<'_> {
+impl TableSource<'_> {
     fn put(&mut self, text: fmt::Arguments<'_>) -> io::Result<()> {
         let text = text.to_string();
         let too_much = || io::Error::other(format!("it would be larger than {} MB", MOST_BYTES >> 20));

@@ -14,10 +14,10 @@ use eframe::egui::Ui;
 use super::flame::{Icicle, Measure, Unit, Way};
 use super::layers::LayerChoice;
 use super::pane::Pane;
-use super::view::{Around, View};
-use crate::app::base::table::Sheet;
+use super::view::{View, ViewContext};
+use crate::app::base::table::TableSource;
 use crate::app::document::Document;
-use crate::app::jobs::{ForestKind, Ground, drop_aside};
+use crate::app::jobs::{ForestKind, QueryContext, drop_aside};
 use crate::app::services::comparison::{Opened, Ready};
 use crate::app::state::ids::ViewId;
 use crate::app::widgets::columns::Wholes;
@@ -144,7 +144,7 @@ impl View for Compare {
     type Answer = Difference;
 
     fn request(&self, document: &Document) -> Option<Request> {
-        let opened = document.beside.opened();
+        let opened = document.comparison.opened();
         let sides = match opened {
             Some(_) => [document.interval(); 2],
             None => self.sides.of(document)?,
@@ -156,45 +156,45 @@ impl View for Compare {
         Some(Request { sides, other, ours, grouping: self.grouping, search: self.search.trim().to_lowercase(), flame })
     }
 
-    fn answer(_: &Request, _: &mut Ground<'_>, _: &mut dyn FnMut(Difference)) -> Result<(), Cancelled> {
+    fn answer(_: &Request, _: &mut QueryContext<'_>, _: &mut dyn FnMut(Difference)) -> Result<(), Cancelled> {
         Ok(())
     }
 
-    fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Difference)) -> Result<(), Cancelled> {
+    fn complete(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(Difference)) -> Result<(), Cancelled> {
         if let Some(flame) = &request.flame {
-            tell(request.as_flame(flame, ground)?);
+            tell(request.as_flame(flame, query)?);
             return Ok(());
         }
         let (by, most) = (request.grouping.by(), request.grouping.most());
-        let functions = By::need_functions(by).then(|| ground.functions()).transpose()?;
+        let functions = By::need_functions(by).then(|| query.functions()).transpose()?;
         let [a, b] = request.sides;
         let mut found = |groups: Vec<Group<Compared>>, has_peaks| tell(request.difference(groups, has_peaks));
-        let (names, functions) = (ground.names(), functions.as_ref());
-        let cancel = ground.cancel;
-        let mut compare = |sides: [DiffSide<'_>; 2], ground: &mut Ground<'_>| {
+        let (names, functions) = (query.names(), functions.as_ref());
+        let cancel = query.cancel;
+        let mut compare = |sides: [DiffSide<'_>; 2], query: &mut QueryContext<'_>| {
             let theirs = request.other.as_ref().map(|other| (&other.ready.trace, &other.names));
-            let groups = ground.common_groups(&sides, (theirs, request.ours), by)?;
+            let groups = query.common_groups(&sides, (theirs, request.ours), by)?;
             groups.compare(sides, Some(most + 1), |early| found(early.cloned().collect(), false), cancel)
         };
         let groups = match &request.other {
             None => {
-                let (index, mask) = (Arc::clone(&ground.index), Arc::clone(&ground.mask));
-                let sums = [ground.totals_of(a)?, ground.totals_of(b)?];
+                let (index, mask) = (Arc::clone(&query.index), Arc::clone(&query.mask));
+                let sums = [query.totals_of(a)?, query.totals_of(b)?];
                 let side = |i: usize| {
                     let (interval, totals) = (request.sides[i], Some(&sums[i]));
                     DiffSide { index: &index, interval, mask: &mask, names, functions, totals }
                 };
-                compare([side(0), side(1)], ground)?
+                compare([side(0), side(1)], query)?
             }
             Some(Other { ready, names: their_names }) => {
                 let (index, sums) = ready.whole(cancel)?;
-                let (ours, our_sums) = (Arc::clone(ground.all_rows()), ground.all_totals_of(b)?);
-                let all = [&ready.trace, ground.trace()].map(|trace| Mask::all(trace));
+                let (ours, our_sums) = (Arc::clone(query.all_rows()), query.all_totals_of(b)?);
+                let all = [&ready.trace, query.trace()].map(|trace| Mask::all(trace));
                 let interval = ready.trace.span;
                 let theirs =
                     DiffSide { index: &index, interval, mask: &all[0], names: their_names, functions: None, totals: Some(&sums) };
                 let ours = DiffSide { index: &ours, interval: b, mask: &all[1], names, functions, totals: Some(&our_sums) };
-                compare(if request.ours == 0 { [ours, theirs] } else { [theirs, ours] }, ground)?
+                compare(if request.ours == 0 { [ours, theirs] } else { [theirs, ours] }, query)?
             }
         };
         found(groups, true);
@@ -215,17 +215,17 @@ impl Pane for Compare {
         drop_aside(self.difference.take());
     }
 
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::show(self, around, ui);
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::show(self, context, ui);
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
         let difference = self.difference.as_ref().filter(|difference| difference.flame.is_none())?;
-        Some(difference.sheet())
+        Some(difference.table_source())
     }
 
-    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::tools(self, around, ui);
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::tools(self, context, ui);
     }
 
     fn searched(&self) -> Option<&str> {
@@ -286,28 +286,28 @@ impl Request {
     }
 
     /// The flame graph of one layer: outstanding bytes at the end of B minus those at the end of A.
-    fn as_flame(&self, flame: &FlameRequest, ground: &mut Ground<'_>) -> Result<Difference, Cancelled> {
+    fn as_flame(&self, flame: &FlameRequest, query: &mut QueryContext<'_>) -> Result<Difference, Cancelled> {
         let [a, b] = self.sides;
-        let functions = ground.folded_functions()?;
+        let functions = query.folded_functions()?;
         let (functions, forest) = match &self.other {
-            None => (functions, ground.forest(ForestKind::TopDown)?),
+            None => (functions, query.forest(ForestKind::TopDown)?),
             Some(Other { ready, names }) => {
-                let joined = ready.joined(names, &functions, ground.folds(), ground.cancel)?;
+                let joined = ready.joined(names, &functions, query.folds(), query.cancel)?;
                 (joined.functions, joined.forest)
             }
         };
         let weights = match &self.other {
             None => {
-                let sides = [ground.totals_of(a)?, ground.totals_of(b)?];
-                FlameWeights::difference(&forest, ground.trace(), [&sides[0], &sides[1]], &ground.mask, flame.layer)
+                let sides = [query.totals_of(a)?, query.totals_of(b)?];
+                FlameWeights::difference(&forest, query.trace(), [&sides[0], &sides[1]], &query.mask, flame.layer)
             }
             Some(Other { ready, .. }) => {
-                let (_, theirs) = ready.whole(ground.cancel)?;
-                let sides = [(&*ready.trace, &*theirs), (&**ground.trace(), &*ground.all_totals_of(b)?)];
+                let (_, theirs) = ready.whole(query.cancel)?;
+                let sides = [(&*ready.trace, &*theirs), (&**query.trace(), &*query.all_totals_of(b)?)];
                 FlameWeights::across(&forest, sides, 1 - self.ours, flame.layer)
             }
         };
-        ground.cancel.check()?;
+        query.cancel.check()?;
         let measure = Measure { label: "B minus A, outstanding at their ends", unit: Unit::Change };
         let asked = (layer_label(flame.layer), &*flame.focus, &*self.search);
         let icicle = Icicle::of(&weights, (&forest, &functions), measure, asked);

@@ -6,21 +6,21 @@ use super::sides::Choice;
 use super::{Compare, Grouping, table};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::jobs::LoadJob;
-use crate::app::services::comparison::{Beside, Opened};
+use crate::app::services::comparison::{Comparison, Opened};
 use crate::app::state::inputs::short_name;
-use crate::app::views::Around;
+use crate::app::views::ViewContext;
 use crate::app::views::questions::short_time;
 use crate::format;
 use crate::units::Interval;
 
-pub fn show(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
-    ui.horizontal_wrapped(|ui| match &around.document.beside {
-        Beside::Open(opened) => across(view, opened, around, ui),
-        Beside::Loading(job) => loading(job, around, ui),
-        Beside::Nothing => within(view, around, ui),
+pub fn show(view: &mut Compare, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    ui.horizontal_wrapped(|ui| match &context.document.comparison {
+        Comparison::Open(opened) => across(view, opened, context, ui),
+        Comparison::Loading(job) => loading(job, context, ui),
+        Comparison::Nothing => within(view, context, ui),
     });
-    let document = around.document;
-    let is_across = document.beside.opened().is_some();
+    let document = context.document;
+    let is_across = document.comparison.opened().is_some();
     if !is_across && view.sides.of(document).is_none() {
         let needs = view.sides.choice(document).needs();
         ui.centered_and_justified(|ui| ui.label(needs));
@@ -36,13 +36,13 @@ pub fn show(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
         return;
     };
     if difference.flame.is_some() != view.flame.is_some() {
-        around.wait(ui);
+        context.wait(ui);
         return;
     }
     if let (Some(icicle), Some(before)) = (&difference.flame, &view.flame) {
-        if let Some(focus) = icicle.show(around, ui).filter(|focus| focus != before) {
+        if let Some(focus) = icicle.show(context, ui).filter(|focus| focus != before) {
             view.flame = Some(focus);
-            around.ask();
+            context.ask();
         }
         return;
     }
@@ -52,18 +52,18 @@ pub fn show(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
             (true, false) => "The filters leave nothing on either side.",
             (true, true) => "Nothing was alive or happened on either side.",
         };
-        around.nothing(ui, text);
+        context.nothing(ui, text);
         return;
     }
     if difference.is_cut {
         ui.weak(format!("The {} groups with the largest change.", format::count(difference.grouping.most() as u64)));
     }
-    table::show(difference, &mut view.order, &view.search, around, ui);
+    table::show(difference, &mut view.order, &view.search, context, ui);
 }
 
 /// Draws the choice of the two intervals in one trace.
-fn within(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
-    let document = around.document;
+fn within(view: &mut Compare, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    let document = context.document;
     let choice = view.sides.choice(document);
     let shown = egui::ComboBox::from_id_salt("compare sides").width(230.0).selected_text(choice.label());
     shown.show_ui(ui, |ui| {
@@ -72,13 +72,13 @@ fn within(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
             let item = ui.add_enabled(is_there, egui::Button::selectable(choice == following, following.label()));
             if item.on_disabled_hover_text(following.needs()).clicked() {
                 view.sides.0 = Some(following);
-                around.ask();
+                context.ask();
             }
         }
         ui.separator();
         let hint = "A trace of another run or build: the one that was recorded first is A";
         if ui.selectable_label(false, "Another trace\u{2026}").on_hover_text(hint).clicked() {
-            around.commands.push(Command::CompareDialog);
+            context.commands.push(Command::CompareDialog);
         }
     });
     let sides = view.sides.of(document);
@@ -86,25 +86,25 @@ fn within(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
     for (side, name) in ["A", "B"].into_iter().enumerate() {
         ui.separator();
         if let Some(sides) = sides {
-            let text = format!("{name} {}", words(around, sides[side]));
+            let text = format!("{name} {}", words(context, sides[side]));
             let label = ui.add(egui::Button::new(RichText::new(text).strong()).frame(false));
             if label.on_hover_text("Select it on the graph").clicked() {
                 // A side that follows the selection would change with it, so both sides are fixed.
                 view.sides.0 = Some(Choice::Own(sides));
-                around.commands.doc(DocCommand::Select(Some(sides[side])));
+                context.commands.doc(DocCommand::Select(Some(sides[side])));
             }
         }
         let hint = format!("Compare with what the tables show now: the {what}");
         if ui.button(format!("Use {what} as {name}")).on_hover_text(hint).clicked() {
             view.sides.put(side, document);
-            around.ask();
+            context.ask();
         }
     }
     if let Some([a, b]) = sides
         && swap(ui, "Exchanges A and B: a change is B minus A")
     {
         view.sides.0 = Some(Choice::Own([b, a]));
-        around.ask();
+        context.ask();
     }
 }
 
@@ -114,27 +114,27 @@ fn swap(ui: &mut Ui, hint: &str) -> bool {
 }
 
 /// Shows the progress of loading the other trace.
-fn loading(job: &LoadJob, around: &mut Around<'_>, ui: &mut Ui) {
+fn loading(job: &LoadJob, context: &mut ViewContext<'_>, ui: &mut Ui) {
     ui.spinner();
     ui.label(format!("Loading {}: {:.0} %", short_name(&job.inputs), 100.0 * job.progress()));
     if ui.button("Cancel").clicked() {
-        around.commands.push(Command::StopComparing);
+        context.commands.push(Command::StopComparing);
     }
 }
 
 /// Draws the names of the other trace and of the shown part of the open one, A first.
-fn across(view: &mut Compare, opened: &Opened, around: &mut Around<'_>, ui: &mut Ui) {
-    let document = around.document;
+fn across(view: &mut Compare, opened: &Opened, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    let document = context.document;
     let ours = view.ours(opened, document);
     let what = if document.selection().is_some() { "selection" } else { "view" };
     for (side, name) in ["A", "B"].into_iter().enumerate() {
         if side == ours {
-            let text = format!("{name} {}, {}", document.name(), words(around, document.interval()));
+            let text = format!("{name} {}, {}", document.name(), words(context, document.interval()));
             ui.strong(text).on_hover_text(format!("The {what} of the open trace"));
         } else {
             ui.strong(format!("{name} {}", opened.name)).on_hover_text("All of the other trace");
             if ui.button(format!("Close {name}")).on_hover_text("Compare within the open trace again").clicked() {
-                around.commands.push(Command::StopComparing);
+                context.commands.push(Command::StopComparing);
             }
             if opened.ready.trace.cut.is_some() {
                 let label = ui.colored_label(ui.visuals().warn_fg_color, format!("{name} is cut"));
@@ -145,30 +145,30 @@ fn across(view: &mut Compare, opened: &Opened, around: &mut Around<'_>, ui: &mut
     }
     if swap(ui, "A is the trace that was recorded first, B the later one: a change is B minus A") {
         view.is_swapped = !view.is_swapped;
-        around.ask();
+        context.ask();
     }
     if !document.filters().is_all() {
         ui.weak("Filters do not reach across traces");
     }
 }
 
-fn words(around: &Around<'_>, interval: Interval) -> String {
-    let [from, to] = [interval.from, interval.to].map(|at| short_time(around.document, at));
+fn words(context: &ViewContext<'_>, interval: Interval) -> String {
+    let [from, to] = [interval.from, interval.to].map(|at| short_time(context.document, at));
     if interval.is_empty() { format!("at {to}") } else { format!("{from} to {to}") }
 }
 
 /// Draws the choice of the grouping, or of the flame graph in place of the table.
-pub fn tools(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn tools(view: &mut Compare, context: &mut ViewContext<'_>, ui: &mut Ui) {
     let hint = "What places of one layer have at the end of B, minus what they have at the end of A";
     if ui.selectable_label(view.flame.is_some(), "Flame graph").on_hover_text(hint).clicked() {
         view.flame = if view.flame.is_some() { None } else { Some(Vec::new()) };
-        around.ask();
+        context.ask();
     }
     if let Some(focus) = view.flame.as_mut() {
-        view.layer.show_as(around, ui, view.changed_most);
+        view.layer.show_as(context, ui, view.changed_most);
         if !focus.is_empty() && ui.button("Whole").on_hover_text("Show all of it again").clicked() {
             focus.clear();
-            around.ask();
+            context.ask();
         }
         return;
     }
@@ -177,7 +177,7 @@ pub fn tools(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
         for grouping in Grouping::ALL {
             if ui.selectable_label(view.grouping == grouping, grouping.label()).clicked() {
                 view.grouping = grouping;
-                around.ask();
+                context.ask();
             }
         }
     });

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use eframe::egui::{RichText, Ui};
 
 use super::{Difference, Grouping};
-use crate::app::base::table::Sheet;
+use crate::app::base::table::TableSource;
 use crate::app::commands::{Command, DocCommand};
 use crate::app::state::filters::Predicate;
-use crate::app::views::Around;
+use crate::app::views::ViewContext;
 use crate::app::widgets::columns::Wholes;
 use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
 use crate::format;
@@ -172,13 +172,13 @@ pub fn matches(group: &Group<Compared>, text: &str) -> bool {
     keys.into_iter().any(|key| key.to_lowercase().contains(text))
 }
 
-pub fn show(difference: &mut Difference, order: &mut Order, searched: &str, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn show(difference: &mut Difference, order: &mut Order, searched: &str, context: &mut ViewContext<'_>, ui: &mut Ui) {
     let before = *order;
     let cells = Cell::all(difference.grouping);
     let columns: Vec<ListColumn> = cells.iter().map(|cell| cell.column()).collect();
     let id = difference.grouping.label();
     let rows = difference.order.len();
-    list::show(ui, id, &columns, rows, &mut Lines { difference, cells: &cells, order, searched, around });
+    list::show(ui, id, &columns, rows, &mut Lines { difference, cells: &cells, order, searched, context });
     if *order != before {
         order.sort(difference);
     }
@@ -193,13 +193,13 @@ struct Groups {
 }
 
 impl Difference {
-    pub fn sheet(&self) -> Arc<dyn Sheet> {
+    pub fn table_source(&self) -> Arc<dyn TableSource> {
         let (groups, order) = (Arc::clone(&self.groups), Arc::clone(&self.order));
         Arc::new(Groups { cells: Cell::all(self.grouping), groups, order, has_peaks: self.has_peaks })
     }
 }
 
-impl Sheet for Groups {
+impl TableSource for Groups {
     fn title(&self) -> &'static str {
         "Compare"
     }
@@ -223,13 +223,13 @@ struct Lines<'a, 'b> {
     cells: &'a [Cell],
     order: &'a mut Order,
     searched: &'a str,
-    around: &'a mut Around<'b>,
+    context: &'a mut ViewContext<'b>,
 }
 
 impl<'a> Lines<'a, '_> {
     /// The heap of the open trace that a group stands for, if it is exactly one.
     fn heap(&self, group: &Group<Compared>) -> Option<HeapId> {
-        let trace = &self.around.document.trace;
+        let trace = &self.context.document.trace;
         let is_it = |heap: &&Heap| {
             let process = trace.process(heap.process);
             let is_its = (group.process.as_ref(), group.pid) == (Some(&process.label()), Some(process.pid.0));
@@ -299,29 +299,29 @@ impl List for Lines<'_, '_> {
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some(group) = self.group(row) else { return };
         if let Some(id) = self.heap(group) {
-            self.around.offer_heap(ui, id);
+            self.context.offer_heap(ui, id);
         }
         for (word, what) in predicates(group) {
-            self.around.offer_filters(ui, word, what);
+            self.context.offer_filters(ui, word, what);
         }
         if let Some(name) = &group.function {
-            self.around.offer_rules(ui, name);
+            self.context.offer_rules(ui, name);
         }
         // The graph is of the open trace alone.
         let is_there = |side: usize| !self.difference.is_across || side == self.difference.ours;
         for (side, name) in ["A", "B"].into_iter().enumerate().filter(|(side, _)| is_there(*side)) {
             if ui.button(format!("Select {name} on the graph")).clicked() {
-                self.around.commands.doc(DocCommand::Select(Some(self.difference.sides[side])));
+                self.context.commands.doc(DocCommand::Select(Some(self.difference.sides[side])));
             }
         }
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(self.difference.sheet())
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(self.difference.table_source())
     }
 
     fn push(&mut self, command: Command) {
-        self.around.commands.push(command);
+        self.context.commands.push(command);
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {

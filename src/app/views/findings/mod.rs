@@ -12,9 +12,9 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::pane::Pane;
-use super::view::{Around, View};
+use super::view::{View, ViewContext};
 use crate::app::document::Document;
-use crate::app::jobs::Ground;
+use crate::app::jobs::QueryContext;
 use crate::app::state::filters::Scope;
 use crate::app::state::ids::ViewId;
 use crate::limits::{Accepted, Baseline};
@@ -97,13 +97,13 @@ impl View for Findings {
         (document.is_settled() && !is_known).then_some(request)
     }
 
-    fn answer(_: &Request, _: &mut Ground<'_>, _: &mut dyn FnMut(Found)) -> Result<(), Cancelled> {
+    fn answer(_: &Request, _: &mut QueryContext<'_>, _: &mut dyn FnMut(Found)) -> Result<(), Cancelled> {
         Ok(()) // only after everything else
     }
 
-    fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Found)) -> Result<(), Cancelled> {
-        let trace = ground.trace();
-        let list = findings(&ground.index, trace.span, &ground.mask, &request.names, ground.cancel)?;
+    fn complete(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(Found)) -> Result<(), Cancelled> {
+        let trace = query.trace();
+        let list = findings(&query.index, trace.span, &query.mask, &request.names, query.cancel)?;
         tell(Found::new(request.clone(), list));
         Ok(())
     }
@@ -149,11 +149,11 @@ impl Pane for Findings {
         self.found.as_ref().map_or(&[], |found| &found.list)
     }
 
-    fn strip(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::cards(self, around, ui);
+    fn strip(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::cards(self, context, ui);
     }
 
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::show(self, around, ui);
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::show(self, context, ui);
     }
 }

@@ -6,7 +6,7 @@ use super::Findings;
 use crate::app::base::theme;
 use crate::app::commands::{Command, DocCommand};
 use crate::app::services::accepted::AcceptChange;
-use crate::app::views::Around;
+use crate::app::views::ViewContext;
 use crate::app::widgets::source_lines;
 use crate::limits::Accepted;
 use crate::query::{Finding, FindingKind, headlines};
@@ -33,15 +33,15 @@ fn color(kind: FindingKind, visuals: &Visuals) -> Color32 {
 }
 
 /// Draws the best findings, side by side.
-pub fn cards(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn cards(view: &mut Findings, context: &mut ViewContext<'_>, ui: &mut Ui) {
     if view.is_hidden {
         return;
     }
-    let Some(found) = view.now(around.document) else {
+    let Some(found) = view.now(context.document) else {
         // If there are findings in all rows, cards may follow: their space stays free, so that the tabs do not jump.
         if view.found.as_ref().is_some_and(|found| !found.list.is_empty()) {
             let room = vec2(ui.available_width(), CARD_HEIGHT);
-            ui.allocate_ui(room, |ui| around.wait(ui));
+            ui.allocate_ui(room, |ui| context.wait(ui));
         }
         return;
     };
@@ -60,11 +60,11 @@ pub fn cards(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
             card.context_menu(|ui| {
                 shows |= ui.button("Show").on_hover_text(SHOW).clicked();
                 if ui.button(ACCEPT).on_hover_text(ACCEPT_HINT).clicked() {
-                    accept(finding, around);
+                    accept(finding, context);
                 }
             });
             if shows {
-                around.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
+                context.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
             }
         }
         let cross = ui.add(egui::Button::new("\u{d7}").frame(false)).on_hover_text("Hide these; the tab Findings has them all");
@@ -100,9 +100,9 @@ const ACCEPT: &str = "Accept\u{2026}";
 const ACCEPT_HINT: &str = "It is known and may be so: do not tell it again until it holds more";
 
 /// Asks the user why a finding is accepted.
-fn accept(finding: &Finding, around: &mut Around<'_>) {
-    let accepted = Accepted::finding(&around.document.trace, finding);
-    around.commands.push(Command::OfferToAccept(Some(Box::new(accepted))));
+fn accept(finding: &Finding, context: &mut ViewContext<'_>) {
+    let accepted = Accepted::finding(&context.document.trace, finding);
+    context.commands.push(Command::OfferToAccept(Some(Box::new(accepted))));
 }
 
 /// Draws the tooltip of a finding.
@@ -118,8 +118,8 @@ fn details(ui: &mut Ui, finding: &Finding) {
 }
 
 /// Draws the list of all findings.
-pub fn show(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
-    let document = around.document;
+pub fn show(view: &mut Findings, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    let document = context.document;
     let Some(found) = view.now(document) else {
         let text = match (document.answers.failed, document.is_settled()) {
             (true, _) => "Nothing could be computed",
@@ -134,7 +134,7 @@ pub fn show(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
             true => "Nothing stands out: no growth, no steps, no spikes.",
             false => "Nothing stands out in what is filtered: no growth, no steps, no spikes.",
         };
-        around.nothing(ui, text);
+        context.nothing(ui, text);
         return;
     }
     let mut is_hidden = view.is_hidden;
@@ -146,17 +146,17 @@ pub fn show(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
             ui.weak("In what is filtered");
         }
         if !found.accepted.is_empty() {
-            accepted(&found.accepted, around, ui);
+            accepted(&found.accepted, context, ui);
         }
         for finding in &found.list {
-            line(around, ui, finding);
+            line(context, ui, finding);
         }
     });
     view.is_hidden = is_hidden;
 }
 
 /// Draws the accepted findings and the reasons for accepting them.
-fn accepted(all: &[(usize, Finding, Accepted)], around: &mut Around<'_>, ui: &mut Ui) {
+fn accepted(all: &[(usize, Finding, Accepted)], context: &mut ViewContext<'_>, ui: &mut Ui) {
     let head = if all.len() == 1 { "1 accepted finding".to_owned() } else { format!("{} accepted findings", all.len()) };
     ui.collapsing(head, |ui| {
         for (_, finding, entry) in all {
@@ -164,7 +164,7 @@ fn accepted(all: &[(usize, Finding, Accepted)], around: &mut Around<'_>, ui: &mu
                 let again = ui.small_button("Tell again").on_hover_text("Take it out of the file of accepted findings");
                 again.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Tell again {}", finding.text)));
                 if again.clicked() {
-                    around.commands.push(Command::ChangeAccepted(AcceptChange::Forget(Box::new(entry.clone()))));
+                    context.commands.push(Command::ChangeAccepted(AcceptChange::Forget(Box::new(entry.clone()))));
                 }
                 ui.add(egui::Label::new(&finding.text).truncate());
             });
@@ -176,7 +176,7 @@ fn accepted(all: &[(usize, Finding, Accepted)], around: &mut Around<'_>, ui: &mu
 }
 
 /// Draws one finding with its place in the code and the doubts about it.
-fn line(around: &mut Around<'_>, ui: &mut Ui, finding: &Finding) {
+fn line(context: &mut ViewContext<'_>, ui: &mut Ui, finding: &Finding) {
     ui.add_space(4.0);
     ui.horizontal(|ui| {
         let (dot, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
@@ -184,15 +184,15 @@ fn line(around: &mut Around<'_>, ui: &mut Ui, finding: &Finding) {
         let show = ui.small_button("Show").on_hover_text(SHOW);
         show.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Show {}", finding.text)));
         if show.clicked() {
-            around.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
+            context.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
         }
         let button = ui.small_button(ACCEPT).on_hover_text(ACCEPT_HINT);
         button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Accept {}", finding.text)));
         if button.clicked() {
-            accept(finding, around);
+            accept(finding, context);
         }
         let text = egui::Label::new(RichText::new(&finding.text).strong()).truncate();
-        source_lines::on_click(ui.add(text.sense(Sense::click())), finding.source.as_ref(), around.commands);
+        source_lines::on_click(ui.add(text.sense(Sense::click())), finding.source.as_ref(), context.commands);
     });
     ui.indent("finding", |ui| {
         let way: Vec<&str> = finding.stack.iter().rev().take(FRAMES).map(String::as_str).collect();

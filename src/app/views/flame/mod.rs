@@ -12,9 +12,9 @@ use eframe::egui::Ui;
 
 use super::layers::LayerChoice;
 use super::pane::Pane;
-use super::view::{Around, View};
+use super::view::{View, ViewContext};
 use crate::app::document::Document;
-use crate::app::jobs::{ForestKind, Ground};
+use crate::app::jobs::{ForestKind, QueryContext};
 use crate::app::state::ids::ViewId;
 use crate::query::{
     Cancelled, FlameBox, FlameWeight, FlameWeights, Forest, FrameName, Functions, NodeKey, find_way, flame_boxes, layer_label,
@@ -127,13 +127,13 @@ impl View for Flame {
         })
     }
 
-    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Icicle)) -> Result<(), Cancelled> {
-        let sums = ground.totals()?;
-        let functions = ground.folded_functions()?;
+    fn answer(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(Icicle)) -> Result<(), Cancelled> {
+        let sums = query.totals()?;
+        let functions = query.folded_functions()?;
         let kind = if request.is_inverted { ForestKind::Inverted } else { ForestKind::TopDown };
-        let forest = ground.forest(kind)?;
-        let weights = FlameWeights::new(&forest, ground.trace(), &sums, &ground.mask, request.layer, request.weight);
-        ground.cancel.check()?;
+        let forest = query.forest(kind)?;
+        let weights = FlameWeights::new(&forest, query.trace(), &sums, &query.mask, request.layer, request.weight);
+        query.cancel.check()?;
         let asked = (layer_label(request.layer), request.focus.as_slice(), &*request.search);
         let measure = panel::measure(request.weight);
         tell(Icicle::of(&weights, (&forest, &functions), measure, asked));
@@ -150,12 +150,12 @@ impl Pane for Flame {
         self.icicle = None;
     }
 
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::show(self, around, ui);
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::show(self, context, ui);
     }
 
-    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::tools(self, around, ui);
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::tools(self, context, ui);
     }
 
     fn searched(&self) -> Option<&str> {

@@ -5,9 +5,9 @@ use eframe::egui::{self, Color32, FontId, Rect, Sense, Ui, pos2, vec2};
 use super::{Flame, Icicle, Measure, Unit, Way};
 use crate::app::base::theme;
 use crate::app::commands::Command;
-use crate::app::services::picture::{PictureFormat, Subject, Wish};
+use crate::app::services::picture::{PictureFormat, PictureRequest, Subject};
 use crate::app::state::filters::Predicate;
-use crate::app::views::Around;
+use crate::app::views::ViewContext;
 use crate::format;
 use crate::query::{FlameBox, FlameWeight, FrameName, NodeKey, node_name};
 
@@ -39,57 +39,57 @@ pub fn measure(weight: FlameWeight) -> Measure {
     Measure { label: weight_label(weight), unit }
 }
 
-pub fn tools(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
-    view.layer.show(around, ui);
+pub fn tools(view: &mut Flame, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    view.layer.show(context, ui);
     let shown = egui::ComboBox::from_id_salt("flame weight").width(110.0).selected_text(weight_label(view.weight));
     shown.show_ui(ui, |ui| {
         for weight in FlameWeight::ALL {
             if ui.selectable_label(view.weight == weight, weight_label(weight)).clicked() {
                 view.weight = weight;
-                around.ask();
+                context.ask();
             }
         }
     });
-    turn_tools((&mut view.is_inverted, &mut view.focus), around, ui);
+    turn_tools((&mut view.is_inverted, &mut view.focus), context, ui);
 }
 
 /// Draws the buttons that turn a flame graph around and that show all of it again.
-pub fn turn_tools((is_inverted, focus): (&mut bool, &mut Way), around: &mut Around<'_>, ui: &mut Ui) {
+pub fn turn_tools((is_inverted, focus): (&mut bool, &mut Way), context: &mut ViewContext<'_>, ui: &mut Ui) {
     let hint = "Innermost functions above, and under each what called it";
     if ui.selectable_label(*is_inverted, "Bottom-up").on_hover_text(hint).clicked() {
         *is_inverted = !*is_inverted;
         focus.clear();
-        around.ask();
+        context.ask();
     }
     if !focus.is_empty() && ui.button("Whole").on_hover_text("Show all of it again").clicked() {
         focus.clear();
-        around.ask();
+        context.ask();
     }
 }
 
-pub fn show(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn show(view: &mut Flame, context: &mut ViewContext<'_>, ui: &mut Ui) {
     let Some(icicle) = &view.icicle else {
-        around.wait(ui);
+        context.wait(ui);
         return;
     };
-    if let Some(focus) = icicle.show(around, ui).filter(|focus| *focus != view.focus) {
+    if let Some(focus) = icicle.show(context, ui).filter(|focus| *focus != view.focus) {
         view.focus = focus;
-        around.ask();
+        context.ask();
     }
 }
 
 impl Icicle {
     /// Draws the graph; returns the path to the box that the user wants to see alone.
-    pub fn show(&self, around: &mut Around<'_>, ui: &mut Ui) -> Option<Way> {
+    pub fn show(&self, context: &mut ViewContext<'_>, ui: &mut Ui) -> Option<Way> {
         if self.total == 0 {
-            around.nothing(ui, &format!("{}: nothing to show for {} in this interval.", self.whole, self.measure.label));
+            context.nothing(ui, &format!("{}: nothing to show for {} in this interval.", self.whole, self.measure.label));
             return None;
         }
         if self.is_searched {
             let share = format::percent(self.found as f64 / self.shown.max(1) as f64);
             ui.weak(format!("The search lights up {share} of what is in sight."));
         }
-        egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.draw(around, ui)).inner
+        egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.draw(context, ui)).inner
     }
 
     fn depth_count(&self) -> usize {
@@ -97,7 +97,7 @@ impl Icicle {
     }
 
     /// Draws the boxes; returns the path to the box that the user wants to see alone.
-    fn draw(&self, around: &mut Around<'_>, ui: &mut Ui) -> Option<Way> {
+    fn draw(&self, context: &mut ViewContext<'_>, ui: &mut Ui) -> Option<Way> {
         let size = vec2(ui.available_width(), self.depth_count() as f32 * BOX_HEIGHT + 4.0);
         let (area, response) = ui.allocate_exact_size(size, Sense::click());
         let label = format!("Flame graph of {}", self.whole);
@@ -141,7 +141,7 @@ impl Icicle {
         if response.clicked() {
             did = Some(self.way(depth, index));
         }
-        response.context_menu(|ui| did = self.menu(around, ui, depth, index, &one).or(did.take()));
+        response.context_menu(|ui| did = self.menu(context, ui, depth, index, &one).or(did.take()));
         did
     }
 
@@ -272,13 +272,13 @@ impl Icicle {
         for depth in self.focus.len() + 1..=depth {
             let row = &self.boxes[self.depths[depth]..self.depths[depth + 1]];
             let behind = row.partition_point(|other| other.left <= middle);
-            let Some(around) = behind.checked_sub(1).map(|i| &row[i]) else { break };
-            way.push(self.name(around.key).into());
+            let Some(context) = behind.checked_sub(1).map(|i| &row[i]) else { break };
+            way.push(self.name(context.key).into());
         }
         way
     }
 
-    fn menu(&self, around: &mut Around<'_>, ui: &mut Ui, depth: usize, index: usize, one: &FlameBox) -> Option<Way> {
+    fn menu(&self, context: &mut ViewContext<'_>, ui: &mut Ui, depth: usize, index: usize, one: &FlameBox) -> Option<Way> {
         let mut did = None;
         if let NodeKey::Function(function) = one.key
             && one.smaller == 0
@@ -288,10 +288,10 @@ impl Icicle {
             let what = Predicate::Function(name.as_str().into());
             if let Unit::Samples(_) = self.measure.unit {
                 // Filters apply to memory that the function may have allocated, not to its samples.
-                around.offer_filters(ui, "memory of this function", what);
+                context.offer_filters(ui, "memory of this function", what);
             } else {
-                around.offer_filters(ui, "this function", what);
-                around.offer_rules(ui, &name);
+                context.offer_filters(ui, "this function", what);
+                context.offer_rules(ui, &name);
             }
         }
         if ui.button("See it alone").clicked() {
@@ -299,15 +299,15 @@ impl Icicle {
         }
         if ui.button("Copy stack").clicked() {
             let way: Vec<String> = self.way(depth, index).iter().map(ToString::to_string).collect();
-            around.commands.push(Command::Copy(way.join("\n")));
+            context.commands.push(Command::Copy(way.join("\n")));
         }
         ui.separator();
         for format in PictureFormat::ALL {
-            if let Some(view) = around.document.view_in_sight()
+            if let Some(view) = context.document.view_in_sight()
                 && ui.button(format.label()).clicked()
             {
                 let subject = Subject::View(view);
-                around.commands.push(Command::TakePicture(Wish { subject, format }));
+                context.commands.push(Command::TakePicture(PictureRequest { subject, format }));
             }
         }
         did

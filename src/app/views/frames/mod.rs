@@ -2,7 +2,7 @@
 //! was allocated and freed in it, in one layer and within the filters. The list covers the view, not the
 //! selection: a click selects a frame and keeps the others in the list.
 //!
-//! Cost: see [`Ground::frames`]; then a pass over the frames in the view, and a sort.
+//! Cost: see [`QueryContext::frames`]; then a pass over the frames in the view, and a sort.
 
 mod panel;
 
@@ -13,10 +13,10 @@ use eframe::egui::Ui;
 
 use super::layers::LayerChoice;
 use super::pane::Pane;
-use super::view::{Around, View};
-use crate::app::base::table::Sheet;
+use super::view::{View, ViewContext};
+use crate::app::base::table::TableSource;
 use crate::app::document::Document;
-use crate::app::jobs::{Ground, drop_aside};
+use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
 use crate::app::state::overlays::FramesOf;
 use crate::model::Trace;
@@ -113,12 +113,12 @@ impl View for Frames {
         Some(Request { of, view: document.view(), sort: self.sort })
     }
 
-    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Option<Listed>)) -> Result<(), Cancelled> {
+    fn answer(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(Option<Listed>)) -> Result<(), Cancelled> {
         let Some(of) = request.of else {
             tell(None);
             return Ok(());
         };
-        let all = ground.frames(of, request.view)?;
+        let all = query.frames(of, request.view)?;
         // Counts a frame where it ends, so that it is in exactly one of two adjacent views.
         let place = |at| all.partition_point(|line| line.interval.to <= at);
         let mut lines = all.get(place(request.view.from)..place(request.view.to)).unwrap_or_default().to_vec();
@@ -129,7 +129,7 @@ impl View for Frames {
             false => lines.sort_by_key(|line| by.of(line)),
         }
         let most = lines.iter().filter_map(|line| by.magnitude(line)).max().unwrap_or(0);
-        tell(Some(Listed { trace: Arc::clone(ground.trace()), of, lines, most, times }));
+        tell(Some(Listed { trace: Arc::clone(query.trace()), of, lines, most, times }));
         Ok(())
     }
 
@@ -143,15 +143,15 @@ impl Pane for Frames {
         drop_aside(self.listed.take());
     }
 
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::show(self, around, ui);
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::show(self, context, ui);
     }
 
-    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::tools(self, around, ui);
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::tools(self, context, ui);
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>)
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{Frames, Listed, Order, Sort, net};
-use crate::app::base::table::{FlatTable, Sheet};
+use crate::app::base::table::{FlatTable, TableSource};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::state::ids::Stop;
-use crate::app::state::overlay::Happening;
-use crate::app::views::Around;
+use crate::app::state::overlay::Overlay;
+use crate::app::views::ViewContext;
 use crate::app::widgets::list::{self, List, ListColumn, Share, Value, widest};
 use crate::format;
 use crate::query::{frame_name, layer_label};
@@ -29,16 +29,16 @@ const COLUMNS: [ListColumn; 8] = [
 const SORTS: [Order; 8] =
     [Order::Number, Order::Number, Order::Duration, Order::Allocations, Order::Allocated, Order::Frees, Order::Freed, Order::Net];
 
-pub fn tools(view: &mut Frames, around: &mut Around<'_>, ui: &mut Ui) {
-    view.layer.show_as(around, ui, view.listed.as_ref().map(|listed| listed.of.layer));
-    let names = around.document.chain_names();
-    let Some(now) = around.document.frames_in_scope() else { return };
+pub fn tools(view: &mut Frames, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    view.layer.show_as(context, ui, view.listed.as_ref().map(|listed| listed.of.layer));
+    let names = context.document.chain_names();
+    let Some(now) = context.document.frames_in_scope() else { return };
     if names.len() > 1 {
         let shown = names.iter().find(|(chain, _)| *chain == now.chain).map_or("", |(_, name)| name.as_str());
         egui::ComboBox::from_id_salt("swap chain").width(220.0).selected_text(shown).show_ui(ui, |ui| {
             for (chain, name) in &names {
                 if ui.selectable_label(*chain == now.chain, name).clicked() {
-                    around.commands.doc(DocCommand::ChooseChain(*chain));
+                    context.commands.doc(DocCommand::ChooseChain(*chain));
                 }
             }
         });
@@ -63,8 +63,8 @@ fn summary(listed: &Listed) -> String {
     )
 }
 
-pub fn show(view: &mut Frames, around: &mut Around<'_>, ui: &mut Ui) {
-    if !Happening::Frames.is_in(&around.document.trace) && around.document.is_settled() {
+pub fn show(view: &mut Frames, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    if !Overlay::Frames.is_in(&context.document.trace) && context.document.is_settled() {
         ui.centered_and_justified(|ui| {
             ui.label(
                 "The trace has no frames. They come from the presents of DXGI and Direct3D 9: record with --frames, or switch on \
@@ -74,19 +74,19 @@ pub fn show(view: &mut Frames, around: &mut Around<'_>, ui: &mut Ui) {
         return;
     }
     let Some(listed) = &view.listed else {
-        around.wait(ui);
+        context.wait(ui);
         return;
     };
     if listed.lines.is_empty() {
-        around.nothing(ui, "No frame ends in this view.");
+        context.nothing(ui, "No frame ends in this view.");
         return;
     }
     let mut sort = view.sort;
-    let shown = around.document.shown_frame();
-    list::show(ui, "frames", &COLUMNS, listed.lines.len(), &mut Lines { listed, sort: &mut sort, shown, around });
+    let shown = context.document.shown_frame();
+    list::show(ui, "frames", &COLUMNS, listed.lines.len(), &mut Lines { listed, sort: &mut sort, shown, context });
     if sort != view.sort {
         view.sort = sort;
-        around.ask();
+        context.ask();
     }
 }
 
@@ -95,7 +95,7 @@ struct Lines<'a, 'b> {
     sort: &'a mut Sort,
     /// The frame that the tables show.
     shown: Option<usize>,
-    around: &'a mut Around<'b>,
+    context: &'a mut ViewContext<'b>,
 }
 
 impl FlatTable for Listed {
@@ -146,12 +146,12 @@ impl List for Lines<'_, '_> {
 
     fn clicked(&mut self, row: usize) {
         let Some(line) = self.listed.lines.get(row) else { return };
-        self.around.commands.doc(DocCommand::Select(Some(line.interval)));
+        self.context.commands.doc(DocCommand::Select(Some(line.interval)));
     }
 
     fn double_clicked(&mut self, row: usize) {
         let Some(line) = self.listed.lines.get(row) else { return };
-        self.around.commands.doc(DocCommand::ZoomInto(line.interval));
+        self.context.commands.doc(DocCommand::ZoomInto(line.interval));
     }
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
@@ -163,7 +163,7 @@ impl List for Lines<'_, '_> {
         ];
         for (text, command) in all {
             if ui.button(text).clicked() {
-                self.around.commands.doc(command);
+                self.context.commands.doc(command);
             }
         }
         ui.separator();
@@ -171,11 +171,11 @@ impl List for Lines<'_, '_> {
     }
 
     fn push(&mut self, command: Command) {
-        self.around.commands.push(command);
+        self.context.commands.push(command);
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(Arc::clone(self.listed) as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.listed) as Arc<dyn TableSource>)
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {

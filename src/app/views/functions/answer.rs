@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::opened::{Finder, Way};
 use super::search::search;
-use super::{CallTable, Grouping, Request, Tree, Wish, butterfly, name_of};
-use crate::app::jobs::{ForestKind, Ground};
+use super::{CallTable, Choices, Grouping, Request, Tree, butterfly, name_of};
+use crate::app::jobs::{ForestKind, QueryContext};
 use crate::model::SiteId;
 use crate::query::{
     CallLine, Cancelled, Column, Forest, ForestSums, Functions, NodeKey, RowGroup, RowGrouping, RowsAsked, SiteLabels, Sort,
@@ -19,44 +19,44 @@ use crate::units::Layer;
 const DEEPEST: usize = 2000;
 
 /// The open rows, and the butterfly, without peaks.
-pub fn call_table(request: &Request, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
+pub fn call_table(request: &Request, query: &mut QueryContext<'_>) -> Result<CallTable, Cancelled> {
     match request.wish.grouping {
-        Grouping::Sites(kind) => of_sites(request, kind, ground),
-        Grouping::Rows(by) => of_rows(request, by, false, ground),
+        Grouping::Sites(kind) => of_sites(request, kind, query),
+        Grouping::Rows(by) => of_rows(request, by, false, query),
     }
 }
 
 /// The open rows, and the butterfly, with source lines and the peaks of all rows, sorted by peak if the wish says so.
-pub fn call_table_with_peaks(request: &Request, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
+pub fn call_table_with_peaks(request: &Request, query: &mut QueryContext<'_>) -> Result<CallTable, Cancelled> {
     match request.wish.grouping {
         Grouping::Sites(kind) => {
-            let mut table = of_sites(request, kind, ground)?;
-            add_peaks(&mut table, ground)?;
-            add_sources(&mut table, ground)?;
+            let mut table = of_sites(request, kind, query)?;
+            add_peaks(&mut table, query)?;
+            add_sources(&mut table, query)?;
             Ok(table)
         }
-        Grouping::Rows(by) => of_rows(request, by, true, ground),
+        Grouping::Rows(by) => of_rows(request, by, true, query),
     }
 }
 
 /// Rows by heap, type, or another key of the allocations themselves. Cost: see [`row_groups`].
-fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
+fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, query: &mut QueryContext<'_>) -> Result<CallTable, Cancelled> {
     let Request { wish, layer, .. } = request;
-    let (functions, trace) = (ground.folded_functions()?, Arc::clone(ground.trace()));
+    let (functions, trace) = (query.folded_functions()?, Arc::clone(query.trace()));
     let (totals, labels) = match by {
-        RowGrouping::Heap => (Some(ground.totals()?), None),
-        RowGrouping::Type => (Some(ground.totals()?), Some(SiteLabels::Types(ground.types()?))),
-        RowGrouping::Owner => (Some(ground.totals()?), Some(SiteLabels::Names(ground.owners()?))),
-        RowGrouping::Tag => (Some(ground.totals()?), Some(SiteLabels::Names(ground.tags()?))),
+        RowGrouping::Heap => (Some(query.totals()?), None),
+        RowGrouping::Type => (Some(query.totals()?), Some(SiteLabels::Types(query.types()?))),
+        RowGrouping::Owner => (Some(query.totals()?), Some(SiteLabels::Names(query.owners()?))),
+        RowGrouping::Tag => (Some(query.totals()?), Some(SiteLabels::Names(query.tags()?))),
         RowGrouping::Thread | RowGrouping::Size | RowGrouping::Lifetime => (None, None),
     };
-    let (index, interval, mask) = (&*ground.index, ground.interval(), &*ground.mask);
+    let (index, interval, mask) = (&*query.index, query.interval(), &*query.mask);
     let asked = RowsAsked { index, interval, mask, layer: *layer, totals: totals.as_ref(), labels: labels.as_ref() };
     let name = |group: &RowGroup| name_of(&trace, &functions, labels.as_ref(), group.key);
-    let (mut groups, whole) = row_groups(asked, by, wish.sort.in_interval(ground.interval()), with_peaks, ground.cancel)?;
+    let (mut groups, whole) = row_groups(asked, by, wish.sort.in_interval(query.interval()), with_peaks, query.cancel)?;
     let text = wish.search.trim().to_lowercase();
     groups.retain(|group| text.is_empty() || name(group).to_lowercase().contains(&text));
-    if let Sort { column: Column::Peak, descending } = wish.sort.in_interval(ground.interval()) {
+    if let Sort { column: Column::Peak, descending } = wish.sort.in_interval(query.interval()) {
         groups.sort_by_key(|group| if descending { !group.peak.unwrap_or(0) } else { group.peak.unwrap_or(0) });
     }
     let line = |(node, group): (u32, &RowGroup)| CallLine {
@@ -72,18 +72,18 @@ fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Gr
     let peaks: Option<Vec<u64>> = groups.iter().map(|group| group.peak).collect();
     let selected = wish.selected.as_ref().and_then(|way| way.first());
     let is_selected = |group: &RowGroup| selected.is_some_and(|selected| **selected == *name(group));
-    let scale = match (wish.sort.in_interval(ground.interval()).column, &peaks) {
+    let scale = match (wish.sort.in_interval(query.interval()).column, &peaks) {
         (Column::Peak, Some(peaks)) => peaks.iter().copied().max().unwrap_or(0),
         (column, _) => lines.iter().map(|line| magnitude(column, &line.numbers)).max().unwrap_or(0),
     };
-    let butterfly = butterfly::of(&butterfly_of(wish, *layer), &functions, ground)?;
+    let butterfly = butterfly::of(&butterfly_of(wish, *layer), &functions, query)?;
     Ok(CallTable {
         sources: None,
         asked: wish.clone(),
         fulfilled: wish.clone(),
         layer: *layer,
-        interval: ground.interval(),
-        frames: ground.frame_count(),
+        interval: query.interval(),
+        frames: query.frame_count(),
         selected: groups.iter().position(is_selected),
         labels: labels.clone(),
         tree: Tree::Rows(groups.iter().map(|group| group.key).collect()),
@@ -97,19 +97,19 @@ fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Gr
     })
 }
 
-fn butterfly_of(wish: &Wish, layer: Layer) -> butterfly::Asked<'_> {
+fn butterfly_of(wish: &Choices, layer: Layer) -> butterfly::Asked<'_> {
     butterfly::Asked { middle: wish.middle.as_ref(), process: wish.process, layer }
 }
 
 /// Rows by function, or by another key that follows from the stack.
-fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
+fn of_sites(request: &Request, kind: ForestKind, query: &mut QueryContext<'_>) -> Result<CallTable, Cancelled> {
     let Request { wish, layer, .. } = request;
-    let (functions, forest) = if wish.frees { ground.freeing(kind)? } else { (ground.folded_functions()?, ground.forest(kind)?) };
-    let (trace, cancel) = (Arc::clone(ground.trace()), ground.cancel);
-    let sort = wish.sort.in_interval(ground.interval());
+    let (functions, forest) = if wish.frees { query.freeing(kind)? } else { (query.folded_functions()?, query.forest(kind)?) };
+    let (trace, cancel) = (Arc::clone(query.trace()), query.cancel);
+    let sort = wish.sort.in_interval(query.interval());
     let mut sums = match wish.frees {
-        true => forest.sums_of(&freed_sums(&ground.index, ground.interval(), &ground.mask, *layer, cancel)?),
-        false => forest.sums(&trace, &*ground.totals()?, &ground.mask, *layer),
+        true => forest.sums_of(&freed_sums(&query.index, query.interval(), &query.mask, *layer, cancel)?),
+        false => forest.sums(&trace, &*query.totals()?, &query.mask, *layer),
     };
     cancel.check()?;
     let mut toggled = search(&functions, &mut sums, &wish.search, cancel)?;
@@ -136,14 +136,14 @@ fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Res
     // A part can have changed more than the whole.
     let sizes = lines.iter().map(|line| &line.numbers).chain([&whole]);
     let scale = sizes.map(|numbers| magnitude(sort.column, numbers)).max().unwrap_or(0);
-    let butterfly = butterfly::of(&butterfly_of(&fulfilled, *layer), &functions, ground)?;
+    let butterfly = butterfly::of(&butterfly_of(&fulfilled, *layer), &functions, query)?;
     Ok(CallTable {
         sources: None,
         asked: wish.clone(),
         fulfilled,
         layer: *layer,
-        interval: ground.interval(),
-        frames: ground.frame_count(),
+        interval: query.interval(),
+        frames: query.frame_count(),
         trace,
         whole,
         scale,
@@ -158,23 +158,23 @@ fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Res
 }
 
 /// Adds, for a grouping by function, the source line that requested most of each function's memory.
-fn add_sources(table: &mut CallTable, ground: &mut Ground<'_>) -> Result<(), Cancelled> {
-    let (totals, Tree::Forest(forest)) = (ground.totals()?, &table.tree) else { return Ok(()) };
+fn add_sources(table: &mut CallTable, query: &mut QueryContext<'_>) -> Result<(), Cancelled> {
+    let (totals, Tree::Forest(forest)) = (query.totals()?, &table.tree) else { return Ok(()) };
     if !table.has_sources() {
         return Ok(());
     }
     let of_site: Vec<Option<u32>> =
-        (0..ground.trace().sites.len() as u32).map(|site| Some(forest.node_of(SiteId(site)))).collect();
-    let (of, held) = ((&**ground.trace(), &**ground.names()), (&*totals, &*ground.mask));
-    table.sources = Some(source_lines(of, held, &of_site, forest.len(), ground.cancel)?);
+        (0..query.trace().sites.len() as u32).map(|site| Some(forest.node_of(SiteId(site)))).collect();
+    let (of, held) = ((&**query.trace(), &**query.names()), (&*totals, &*query.mask));
+    table.sources = Some(source_lines(of, held, &of_site, forest.len(), query.cancel)?);
     Ok(())
 }
 
 /// Adds the peaks of all rows, and sorts the rows by them if that is the sort column.
-fn add_peaks(table: &mut CallTable, ground: &mut Ground<'_>) -> Result<(), Cancelled> {
-    let (totals, Tree::Forest(forest)) = (ground.totals()?, &table.tree) else { return Ok(()) };
+fn add_peaks(table: &mut CallTable, query: &mut QueryContext<'_>) -> Result<(), Cancelled> {
+    let (totals, Tree::Forest(forest)) = (query.totals()?, &table.tree) else { return Ok(()) };
     let tree = (&**forest, table.lines.as_slice());
-    let mut peaks = call_tree_peaks(&ground.index, &totals, &ground.mask, table.layer, tree, ground.cancel)?;
+    let mut peaks = call_tree_peaks(&query.index, &totals, &query.mask, table.layer, tree, query.cancel)?;
     let sort = table.sort();
     if sort.column == Column::Peak {
         table.scale = peaks.iter().copied().max().unwrap_or(0);

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use crate::app::jobs::{ForestKind, Ground};
+use crate::app::jobs::{ForestKind, QueryContext};
 use crate::model::{ProcessId, Trace};
 use crate::query::{Butterfly, Cancelled, FunctionNodes, FunctionPlaces, FunctionSums, Functions, Numbers};
 use crate::units::{Layer, Pid, Ticks};
@@ -39,10 +39,10 @@ pub struct Sides {
 }
 
 /// The butterfly of the requested function, if one is requested.
-pub fn of(asked: &Asked<'_>, functions: &Functions, ground: &mut Ground<'_>) -> Result<Option<Butterflied>, Cancelled> {
+pub fn of(asked: &Asked<'_>, functions: &Functions, query: &mut QueryContext<'_>) -> Result<Option<Butterflied>, Cancelled> {
     let Some(name) = asked.middle else { return Ok(None) };
-    let (totals, forest) = (&*ground.totals()?, ground.forest(ForestKind::TopDown)?);
-    let (trace, mask, cancel) = (&**ground.trace(), &*ground.mask, ground.cancel);
+    let (totals, forest) = (&*query.totals()?, query.forest(ForestKind::TopDown)?);
+    let (trace, mask, cancel) = (&**query.trace(), &*query.mask, query.cancel);
     let called = functions.called(name);
     let nodes = FunctionNodes::of(&forest, &called.iter().copied().collect());
     let of = |function| FunctionPlaces::of(trace, &nodes, (totals, mask), function, asked.layer, cancel);

@@ -23,10 +23,10 @@ use eframe::egui::Ui;
 use super::histograms::AnyBucket;
 use super::layers::LayerChoice;
 use super::pane::Pane;
-use super::view::{Around, View};
-use crate::app::base::table::Sheet;
+use super::view::{View, ViewContext};
+use crate::app::base::table::TableSource;
 use crate::app::document::Document;
-use crate::app::jobs::{ForestKind, Ground, drop_aside};
+use crate::app::jobs::{ForestKind, QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
 use crate::format;
 use crate::model::Trace;
@@ -64,7 +64,7 @@ impl Default for Grouping {
 
 /// The user's choices in this view.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Wish {
+pub struct Choices {
     /// Whether the view is about the functions that freed, not about those that allocated.
     frees: bool,
     layer: LayerChoice,
@@ -82,7 +82,7 @@ pub struct Wish {
     expand: bool,
 }
 
-impl Wish {
+impl Choices {
     fn opened(&self) -> &Opened {
         &self.opened[usize::from(self.grouping == Grouping::INVERTED)]
     }
@@ -95,7 +95,7 @@ impl Wish {
 /// The view's request.
 #[derive(Clone)]
 pub struct Request {
-    wish: Wish,
+    wish: Choices,
     layer: Layer,
     /// Whether a chain of calls without branches shares one row.
     chains: bool,
@@ -103,9 +103,9 @@ pub struct Request {
 
 /// The open rows, and the butterfly.
 pub struct CallTable {
-    asked: Wish,
+    asked: Choices,
     /// The wish after the heaviest path was opened; equal to `asked` if that was not requested.
-    fulfilled: Wish,
+    fulfilled: Choices,
     layer: Layer,
     interval: Interval,
     trace: Arc<Trace>,
@@ -213,7 +213,7 @@ pub type FreedBy = CallTrees<true>;
 
 /// State of a view.
 pub struct CallTrees<const FREES: bool> {
-    wish: Wish,
+    wish: Choices,
     /// Functions that were in the middle before, the latest one last.
     middles_before: Vec<Arc<str>>,
     table: Option<Arc<CallTable>>,
@@ -230,7 +230,7 @@ pub struct CallTrees<const FREES: bool> {
 impl<const FREES: bool> Default for CallTrees<FREES> {
     fn default() -> Self {
         let column = if FREES { Column::Size } else { Sort::default().column };
-        let wish = Wish { frees: FREES, sort: Sort { column, ..Sort::default() }, ..Wish::default() };
+        let wish = Choices { frees: FREES, sort: Sort { column, ..Sort::default() }, ..Choices::default() };
         Self { wish, middles_before: Vec::new(), table: None, line: None, reveal: false, seeks: false, is_narrow: false }
     }
 }
@@ -244,14 +244,14 @@ impl<const FREES: bool> View for CallTrees<FREES> {
         Some(Request { wish: self.wish.clone(), layer: self.wish.layer.of(document), chains: document.reading.chains })
     }
 
-    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(CallTable)) -> Result<(), Cancelled> {
-        tell(answer::call_table(request, ground)?);
+    fn answer(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(CallTable)) -> Result<(), Cancelled> {
+        tell(answer::call_table(request, query)?);
         Ok(())
     }
 
-    fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(CallTable)) -> Result<(), Cancelled> {
+    fn complete(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(CallTable)) -> Result<(), Cancelled> {
         if !FREES {
-            tell(answer::call_table_with_peaks(request, ground)?); // freed memory has no peak
+            tell(answer::call_table_with_peaks(request, query)?); // freed memory has no peak
         }
         Ok(())
     }
@@ -276,12 +276,12 @@ impl<const FREES: bool> Pane for CallTrees<FREES> {
         drop_aside(self.table.take());
     }
 
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::show(self, around, ui);
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::show(self, context, ui);
     }
 
-    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        tools::beside_tabs(self, around, ui);
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        tools::beside_tabs(self, context, ui);
     }
 
     fn searched(&self) -> Option<&str> {
@@ -302,8 +302,8 @@ impl<const FREES: bool> Pane for CallTrees<FREES> {
         self.go_to_first();
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(Arc::clone(self.table.as_ref()?) as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.table.as_ref()?) as Arc<dyn TableSource>)
     }
 
     fn has_selected(&self) -> bool {

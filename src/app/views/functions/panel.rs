@@ -5,13 +5,13 @@ use std::sync::Arc;
 use eframe::egui::{self, Key, Modifiers, Ui};
 
 use super::tools::above_table;
-use super::{CallTable, CallTrees, Grouping, Wish, wings};
-use crate::app::base::table::Sheet;
+use super::{CallTable, CallTrees, Choices, Grouping, wings};
+use crate::app::base::table::TableSource;
 use crate::app::commands::keys::STEPS;
 use crate::app::commands::{Command, Setting};
 use crate::app::jobs::ForestKind;
 use crate::app::state::filters::Predicate;
-use crate::app::views::Around;
+use crate::app::views::ViewContext;
 use crate::app::views::histograms::AnyBucket;
 use crate::app::widgets::columns::{self, list_column, title};
 use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value};
@@ -44,16 +44,16 @@ const NO_FREE_STACKS: &str = "No free in this trace has a call stack. To see who
                               for commit and HeapFree for heaps.";
 
 /// The user's action on the table.
-enum Did {
+enum Action {
     Select(usize),
     Toggle(usize),
     SortBy(Column),
 }
 
-pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<'_>, ui: &mut Ui) {
-    above_table(view, around, ui);
+pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    above_table(view, context, ui);
     let Some(table) = &view.table else {
-        around.wait(ui);
+        context.wait(ui);
         return;
     };
     if let Some(butterfly) = &table.butterfly {
@@ -61,10 +61,10 @@ pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<
         let shown = egui::Panel::right("butterfly").resizable(true).default_size((room * 0.42).clamp(240.0, 560.0));
         let shown = shown.size_range(220.0..=(room - 200.0).max(240.0));
         let can_go_back = !view.middles_before.is_empty();
-        let did = shown.show(ui, |ui| wings::show(ui, table, butterfly, can_go_back, around)).inner;
+        let did = shown.show(ui, |ui| wings::show(ui, table, butterfly, can_go_back, context)).inner;
         if let Some(did) = did {
             wings::carry_out(view, did);
-            around.ask();
+            context.ask();
             return; // the rest follows with the next frame
         }
     }
@@ -78,7 +78,7 @@ pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<
             true => format!("{}: nothing was alive in this interval.", layer_label(table.layer)),
             false => "Nothing in this interval has that in its name.".to_owned(),
         };
-        around.nothing(ui, &text);
+        context.nothing(ui, &text);
         return;
     }
     if table.asked.grouping == Grouping::Rows(RowGrouping::Tag) && table.functions.rules().tags().is_empty() {
@@ -94,21 +94,21 @@ pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<
     let by_key = keys(ui, table, view.line);
     let is_key = by_key.is_some();
     let reveal = std::mem::take(&mut view.reveal).then_some(view.line).flatten();
-    let mut lines = Lines { table, columns, selected: view.line, reveal, did: by_key, around };
+    let mut lines = Lines { table, columns, selected: view.line, reveal, did: by_key, context };
     list::show(ui, "functions", &titles, table.lines.len(), &mut lines);
     let Some(did) = lines.did else { return };
     match did {
-        Did::Select(index) => {
+        Action::Select(index) => {
             view.select(index);
             view.reveal = is_key;
         }
-        Did::Toggle(index) => view.toggle(index),
-        Did::SortBy(column) => view.wish.sort = view.wish.sort.by(column),
+        Action::Toggle(index) => view.toggle(index),
+        Action::SortBy(column) => view.wish.sort = view.wish.sort.by(column),
     }
-    around.ask();
+    context.ask();
 }
 
-fn titled(column: Column, wish: &Wish) -> ListColumn {
+fn titled(column: Column, wish: &Choices) -> ListColumn {
     let plain = list_column(column);
     let (title, hint) = match (column, wish.grouping) {
         (Column::Source, _) => (plain.title, "Source file and line where most of it was asked for"),
@@ -144,7 +144,7 @@ fn titled(column: Column, wish: &Wish) -> ListColumn {
 }
 
 /// The action of a pressed key on the selected row, unless a text field has the focus.
-fn keys(ui: &Ui, table: &CallTable, selected: Option<usize>) -> Option<Did> {
+fn keys(ui: &Ui, table: &CallTable, selected: Option<usize>) -> Option<Action> {
     if ui.ctx().egui_wants_keyboard_input() {
         return None;
     }
@@ -152,16 +152,20 @@ fn keys(ui: &Ui, table: &CallTable, selected: Option<usize>) -> Option<Did> {
     let last = table.lines.len().checked_sub(1)?;
     for (key, by) in STEPS {
         if pressed(key) {
-            return Some(Did::Select(selected.map_or(0, |index| index.saturating_add_signed(by).min(last))));
+            return Some(Action::Select(selected.map_or(0, |index| index.saturating_add_signed(by).min(last))));
         }
     }
     let index = selected?;
     let line = table.lines.get(index)?;
     if pressed(Key::ArrowRight) && line.has_children {
-        return Some(if line.is_open { Did::Select((index + 1).min(last)) } else { Did::Toggle(index) });
+        return Some(if line.is_open { Action::Select((index + 1).min(last)) } else { Action::Toggle(index) });
     }
     if pressed(Key::ArrowLeft) {
-        return if line.is_open { Some(Did::Toggle(index)) } else { line.parent.map(|parent| Did::Select(parent as usize)) };
+        return if line.is_open {
+            Some(Action::Toggle(index))
+        } else {
+            line.parent.map(|parent| Action::Select(parent as usize))
+        };
     }
     None
 }
@@ -171,8 +175,8 @@ struct Lines<'a, 'b> {
     columns: &'a [Column],
     selected: Option<usize>,
     reveal: Option<usize>,
-    did: Option<Did>,
-    around: &'a mut Around<'b>,
+    did: Option<Action>,
+    context: &'a mut ViewContext<'b>,
 }
 
 impl Lines<'_, '_> {
@@ -191,7 +195,7 @@ impl Lines<'_, '_> {
         if table.asked.grouping.is_tree()
             && list::branch(ui, line.depth as usize, line.has_children.then_some(line.is_open), &text)
         {
-            self.did = Some(Did::Toggle(row));
+            self.did = Some(Action::Toggle(row));
         }
         let is_middle = || table.butterfly.as_ref().is_some_and(|butterfly| *butterfly.name == *table.own_name(line));
         let style = match key {
@@ -231,7 +235,7 @@ impl CallTable {
     }
 }
 
-impl Sheet for CallTable {
+impl TableSource for CallTable {
     fn title(&self) -> &'static str {
         if self.asked.frees { "Freed by" } else { "Functions" }
     }
@@ -310,11 +314,11 @@ impl List for Lines<'_, '_> {
     fn is_shown(&self, column: usize) -> Option<bool> {
         let column = self.column(column);
         let has_numbers = self.table.frames.is_some() || !column.is_per_frame();
-        (!self.table.asked.frees).then(|| has_numbers && columns::is_shown(column, self.table.interval, self.around.settings))
+        (!self.table.asked.frees).then(|| has_numbers && columns::is_shown(column, self.table.interval, self.context.settings))
     }
 
     fn show_column(&mut self, column: usize, shown: bool) {
-        self.around.commands.push(Command::Set(Setting::Column(self.column(column), shown)));
+        self.context.commands.push(Command::Set(Setting::Column(self.column(column), shown)));
     }
 
     fn is_selected(&self, row: usize) -> bool {
@@ -322,11 +326,11 @@ impl List for Lines<'_, '_> {
     }
 
     fn clicked(&mut self, row: usize) {
-        self.did = Some(Did::Select(row));
+        self.did = Some(Action::Select(row));
     }
 
     fn double_clicked(&mut self, row: usize) {
-        self.did = Some(Did::Toggle(row));
+        self.did = Some(Action::Toggle(row));
     }
 
     fn revealed(&self) -> Option<usize> {
@@ -339,31 +343,31 @@ impl List for Lines<'_, '_> {
         if !self.table.asked.frees {
             // Filters are about the functions that allocated, so the view of frees does not offer them.
             match (key, &self.table.labels, self.table.asked.grouping) {
-                (NodeKey::Heap(id), ..) => self.around.offer_heap(ui, id),
+                (NodeKey::Heap(id), ..) => self.context.offer_heap(ui, id),
                 (NodeKey::Label(id), Some(SiteLabels::Types(types)), _) => {
-                    self.around.offer_filters(ui, "this type", Predicate::Type(types.key(id).clone()));
+                    self.context.offer_filters(ui, "this type", Predicate::Type(types.key(id).clone()));
                 }
                 (NodeKey::Label(_), _, Grouping::Rows(RowGrouping::Owner)) => {
-                    self.around.offer_filters(ui, "this owner", Predicate::Owner(name.as_str().into()));
+                    self.context.offer_filters(ui, "this owner", Predicate::Owner(name.as_str().into()));
                 }
                 (NodeKey::Label(_), ..) => {
-                    self.around.offer_filters(ui, "this tag", Predicate::Tag(name.as_str().into()));
+                    self.context.offer_filters(ui, "this tag", Predicate::Tag(name.as_str().into()));
                 }
-                _ => offer(ui, self.around, key, &name),
+                _ => offer(ui, self.context, key, &name),
             }
         }
         if let Some(source) = self.table.source(line) {
-            source_lines::offer_line(ui, source, self.around.commands);
+            source_lines::offer_line(ui, source, self.context.commands);
         }
-        copy_name(ui, self.around, &name);
+        copy_name(ui, self.context, &name);
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(Arc::clone(self.table) as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.table) as Arc<dyn TableSource>)
     }
 
     fn push(&mut self, command: Command) {
-        self.around.commands.push(command);
+        self.context.commands.push(command);
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {
@@ -379,18 +383,18 @@ impl List for Lines<'_, '_> {
     }
 
     fn header_clicked(&mut self, column: usize) {
-        self.did = Some(Did::SortBy(self.column(column)));
+        self.did = Some(Action::SortBy(self.column(column)));
     }
 }
 
 /// Draws the context menu of a function or module.
-pub fn menu(ui: &mut Ui, around: &mut Around<'_>, key: NodeKey, name: &str) {
-    offer(ui, around, key, name);
-    copy_name(ui, around, name);
+pub fn menu(ui: &mut Ui, context: &mut ViewContext<'_>, key: NodeKey, name: &str) {
+    offer(ui, context, key, name);
+    copy_name(ui, context, name);
 }
 
-fn offer(ui: &mut Ui, around: &mut Around<'_>, key: NodeKey, name: &str) {
-    let clock = &around.document.trace.clock;
+fn offer(ui: &mut Ui, context: &mut ViewContext<'_>, key: NodeKey, name: &str) {
+    let clock = &context.document.trace.clock;
     let (word, what) = match key {
         NodeKey::Function(_) => ("this function", Predicate::Function(name.into())),
         NodeKey::Module(_) => ("this module", Predicate::Module(name.into())),
@@ -401,14 +405,14 @@ fn offer(ui: &mut Ui, around: &mut Around<'_>, key: NodeKey, name: &str) {
             return;
         }
     };
-    around.offer_filters(ui, word, what);
+    context.offer_filters(ui, word, what);
     if matches!(key, NodeKey::Function(_)) {
-        around.offer_rules(ui, name);
+        context.offer_rules(ui, name);
     }
 }
 
-fn copy_name(ui: &mut Ui, around: &mut Around<'_>, name: &str) {
+fn copy_name(ui: &mut Ui, context: &mut ViewContext<'_>, name: &str) {
     if ui.button("Copy name").clicked() {
-        around.commands.push(Command::Copy(name.to_owned()));
+        context.commands.push(Command::Copy(name.to_owned()));
     }
 }

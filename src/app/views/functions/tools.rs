@@ -6,7 +6,7 @@ use eframe::egui::{self, Ui};
 use super::{CallTrees, Grouping};
 use crate::app::commands::{Command, Setting};
 use crate::app::jobs::ForestKind;
-use crate::app::views::Around;
+use crate::app::views::ViewContext;
 use crate::app::widgets::frames;
 use crate::query::RowGrouping;
 
@@ -41,29 +41,29 @@ const ALL_HEIGHT: f32 = 400.0;
 /// Number of groupings, from the first on, that also make sense for frees.
 const OF_FREES: usize = 4;
 
-pub fn beside_tabs<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn beside_tabs<const FREES: bool>(view: &mut CallTrees<FREES>, context: &mut ViewContext<'_>, ui: &mut Ui) {
     view.is_narrow = ui.available_width() < ROOM;
     if !view.is_narrow {
-        all(view, around, ui);
+        all(view, context, ui);
     }
 }
 
 /// Draws the toolbar above the table, if there was no room beside the tabs.
-pub fn above_table<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn above_table<const FREES: bool>(view: &mut CallTrees<FREES>, context: &mut ViewContext<'_>, ui: &mut Ui) {
     if view.is_narrow {
-        ui.horizontal(|ui| all(view, around, ui));
+        ui.horizontal(|ui| all(view, context, ui));
     }
 }
 
-fn all<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<'_>, ui: &mut Ui) {
-    view.wish.layer.show(around, ui);
+fn all<const FREES: bool>(view: &mut CallTrees<FREES>, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    view.wish.layer.show(context, ui);
     let now = GROUPINGS.iter().find(|(grouping, ..)| *grouping == view.wish.grouping).map_or("", |(_, label, _)| label);
     egui::ComboBox::from_id_salt("grouping").width(96.0).height(ALL_HEIGHT).selected_text(now).show_ui(ui, |ui| {
         let groupings = if FREES { &GROUPINGS[..OF_FREES] } else { &GROUPINGS };
         for &(grouping, label, hint) in groupings {
             if ui.selectable_label(grouping == view.wish.grouping, label).on_hover_text(hint).clicked() {
                 view.group(grouping);
-                around.ask();
+                context.ask();
             }
         }
     });
@@ -72,14 +72,14 @@ fn all<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<'_>, 
                 as long as it has at least half";
     if ui.add_enabled(is_tree, egui::Button::new("Expand heaviest path")).on_hover_text(hint).clicked() {
         view.wish.expand = true;
-        around.ask();
+        context.ask();
     }
     let hint = "Close what was opened; what has only one line under it stays open";
     if ui.add_enabled(is_tree, egui::Button::new("Collapse all")).on_hover_text(hint).clicked() {
         *view.wish.opened_mut() = Default::default();
-        around.ask();
+        context.ask();
     }
-    if let Some(shown) = frames::switch(ui, !around.document.fold.is_any(), false) {
-        around.commands.push(Command::Set(Setting::AllFrames(shown)));
+    if let Some(shown) = frames::switch(ui, !context.document.fold.is_any(), false) {
+        context.commands.push(Command::Set(Setting::AllFrames(shown)));
     }
 }

@@ -8,7 +8,7 @@ use eframe::egui::{self, Align2, FontId, Rect, Response, Sense, Ui, WidgetInfo, 
 use super::butterfly::{Butterflied, ProcessLife, Sides};
 use super::panel::menu;
 use super::{CallTable, CallTrees};
-use crate::app::views::Around;
+use crate::app::views::ViewContext;
 use crate::app::widgets::columns::{number_color, title, value};
 use crate::app::widgets::list::{Name, Style, bar, name_at};
 use crate::query::{Column, Functions, Neighbour, NodeKey, Numbers, magnitude};
@@ -21,23 +21,29 @@ const GUTTER: f32 = 14.0;
 const COLUMNS: [(Column, f32); 3] = [(Column::Impacting, 96.0), (Column::Size, 78.0), (Column::Count, 58.0)];
 
 /// The user's action on the butterfly.
-pub enum Did {
+pub enum Action {
     Middle(Arc<str>),
     Back,
     Close,
     Process(ProcessLife),
 }
 
-pub fn carry_out<const FREES: bool>(view: &mut CallTrees<FREES>, did: Did) {
+pub fn carry_out<const FREES: bool>(view: &mut CallTrees<FREES>, did: Action) {
     match did {
-        Did::Middle(name) => view.put_into_middle(&name),
-        Did::Back => view.middle_before(),
-        Did::Close => view.close_butterfly(),
-        Did::Process(process) => view.wish.process = Some(process),
+        Action::Middle(name) => view.put_into_middle(&name),
+        Action::Back => view.middle_before(),
+        Action::Close => view.close_butterfly(),
+        Action::Process(process) => view.wish.process = Some(process),
     }
 }
 
-pub fn show(ui: &mut Ui, table: &CallTable, of: &Butterflied, can_go_back: bool, around: &mut Around<'_>) -> Option<Did> {
+pub fn show(
+    ui: &mut Ui,
+    table: &CallTable,
+    of: &Butterflied,
+    can_go_back: bool,
+    context: &mut ViewContext<'_>,
+) -> Option<Action> {
     ui.spacing_mut().item_spacing.y = 0.0;
     let mut did = bar_above(ui, of, can_go_back);
     let Some(sides) = &of.sides else {
@@ -52,8 +58,8 @@ pub fn show(ui: &mut Ui, table: &CallTable, of: &Butterflied, can_go_back: bool,
         let area = egui::ScrollArea::vertical().id_salt(word).max_height(height).auto_shrink([false, true]);
         area.show_rows(ui, LINE, list.len(), |ui, rows| {
             for neighbour in &list[rows] {
-                if let Some(name) = neighbour_line(ui, word, functions, by, neighbour, sides, around) {
-                    did = Some(Did::Middle(name));
+                if let Some(name) = neighbour_line(ui, word, functions, by, neighbour, sides, context) {
+                    did = Some(Action::Middle(name));
                 }
             }
         });
@@ -74,18 +80,18 @@ pub fn show(ui: &mut Ui, table: &CallTable, of: &Butterflied, can_go_back: bool,
 }
 
 /// Draws the header: the back button, the process or a choice of it, and the close button.
-fn bar_above(ui: &mut Ui, of: &Butterflied, can_go_back: bool) -> Option<Did> {
+fn bar_above(ui: &mut Ui, of: &Butterflied, can_go_back: bool) -> Option<Action> {
     let mut did = None;
     ui.horizontal(|ui| {
         if back_button(ui, can_go_back).clicked() {
-            did = Some(Did::Back);
+            did = Some(Action::Back);
         }
         ui.strong("Butterfly");
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             let cross = ui.add(egui::Button::new("\u{d7}").frame(false)).on_hover_text("Close");
             cross.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, "Close butterfly"));
             if cross.clicked() {
-                did = Some(Did::Close);
+                did = Some(Action::Close);
             }
             let Some(sides) = &of.sides else { return };
             let label =
@@ -98,7 +104,7 @@ fn bar_above(ui: &mut Ui, of: &Butterflied, can_go_back: bool) -> Option<Did> {
             shown.selected_text(label(sides.process)).show_ui(ui, |ui| {
                 for (life, label) in &sides.processes {
                     if ui.selectable_label(*life == sides.process, label).clicked() {
-                        did = Some(Did::Process(*life));
+                        did = Some(Action::Process(*life));
                     }
                 }
             });
@@ -203,7 +209,7 @@ fn neighbour_line(
     by: Column,
     neighbour: &Neighbour,
     sides: &Sides,
-    around: &mut Around<'_>,
+    context: &mut ViewContext<'_>,
 ) -> Option<Arc<str>> {
     let sense = if neighbour.function.is_some() { Sense::click() } else { Sense::hover() };
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), LINE), sense);
@@ -229,7 +235,7 @@ fn neighbour_line(
     name(ui, rect, by, Name::new(&full, style));
     numbers(ui, rect, by, &n);
     let function = neighbour.function?;
-    response.context_menu(|ui| menu(ui, around, NodeKey::Function(function), &full));
+    response.context_menu(|ui| menu(ui, context, NodeKey::Function(function), &full));
     let response = response.on_hover_cursor(egui::CursorIcon::PointingHand);
     let response = response.on_hover_text(format!("{full}\nClick to put it into the middle"));
     response.clicked().then(|| full.into())

@@ -9,10 +9,10 @@ use eframe::egui::Ui;
 
 use super::layers::LayerChoice;
 use super::pane::Pane;
-use super::view::{Around, View};
-use crate::app::base::table::Sheet;
+use super::view::{View, ViewContext};
+use crate::app::base::table::TableSource;
 use crate::app::document::Document;
-use crate::app::jobs::{Ground, drop_aside};
+use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
 use crate::query::{Cancelled, Functions, GenerationGroup, GenerationsRequest, generations};
 use crate::units::Ticks;
@@ -53,9 +53,9 @@ impl View for Generations {
         Some(Request { asked, search: self.search.trim().to_lowercase() })
     }
 
-    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Left)) -> Result<(), Cancelled> {
-        let functions = ground.functions()?;
-        let mut groups = generations(&ground.index, &request.asked, &ground.mask, &functions, ground.cancel)?;
+    fn answer(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(Left)) -> Result<(), Cancelled> {
+        let functions = query.functions()?;
+        let mut groups = generations(&query.index, &request.asked, &query.mask, &functions, query.cancel)?;
         if !request.search.is_empty() {
             groups.retain(|group| {
                 let name = group.function.map(|function| functions.name(function).to_string().to_lowercase());
@@ -77,16 +77,16 @@ impl Pane for Generations {
         drop_aside(self.left.take());
     }
 
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::show(self, around, ui);
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::show(self, context, ui);
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(Arc::clone(self.left.as_ref()?) as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.left.as_ref()?) as Arc<dyn TableSource>)
     }
 
-    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::tools(self, around, ui);
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::tools(self, context, ui);
     }
 
     fn searched(&self) -> Option<&str> {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use eframe::egui::{self, Sense, Ui, pos2, vec2};
 
 use super::{Generations, Left};
-use crate::app::base::table::{FlatTable, Sheet};
+use crate::app::base::table::{FlatTable, TableSource};
 use crate::app::base::theme;
 use crate::app::commands::{Command, DocCommand};
 use crate::app::state::filters::Predicate;
-use crate::app::views::Around;
+use crate::app::views::ViewContext;
 use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
 use crate::app::widgets::mark_menu::edges;
 use crate::format;
@@ -28,13 +28,13 @@ const NO_STACK: &str = "(no stack recorded)";
 /// Number of generations into which the button cuts the view.
 const PARTS: usize = 8;
 
-pub fn tools(view: &mut Generations, around: &mut Around<'_>, ui: &mut Ui) {
-    view.layer.show(around, ui);
+pub fn tools(view: &mut Generations, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    view.layer.show(context, ui);
     let hint = "Set marks that cut the view into eight generations of the same length";
     if ui.button("Cut evenly").on_hover_text(hint).clicked() {
-        around.commands.doc(DocCommand::MarkEvenly(PARTS));
+        context.commands.doc(DocCommand::MarkEvenly(PARTS));
     }
-    let (edges, are_all) = edges(around.document, around.document.interval());
+    let (edges, are_all) = edges(context.document, context.document.interval());
     if !edges.is_empty() {
         let hint = match are_all {
             true => "Let the marks of the trace cut the interval into generations",
@@ -42,17 +42,17 @@ pub fn tools(view: &mut Generations, around: &mut Around<'_>, ui: &mut Ui) {
         };
         let button = ui.add_enabled(are_all, egui::Button::new("At the trace's marks"));
         if button.on_hover_text(hint).on_disabled_hover_text(hint).clicked() {
-            around.commands.doc(DocCommand::MarkAll(edges));
+            context.commands.doc(DocCommand::MarkAll(edges));
         }
     }
-    let any = !around.document.marks.is_empty();
+    let any = !context.document.marks.is_empty();
     if ui.add_enabled(any, egui::Button::new("Remove marks")).on_hover_text("Take all marks away").clicked() {
-        around.commands.doc(DocCommand::ClearMarks);
+        context.commands.doc(DocCommand::ClearMarks);
     }
 }
 
-pub fn show(view: &mut Generations, around: &mut Around<'_>, ui: &mut Ui) {
-    if around.document.marks.is_empty() {
+pub fn show(view: &mut Generations, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    if context.document.marks.is_empty() {
         ui.centered_and_justified(|ui| {
             ui.label(
                 "Mark the moments between repetitions of the same work: M with the pointer on the graph, or while recording. \
@@ -62,20 +62,20 @@ pub fn show(view: &mut Generations, around: &mut Around<'_>, ui: &mut Ui) {
         return;
     }
     let Some(left) = &view.left else {
-        around.wait(ui);
+        context.wait(ui);
         return;
     };
     if left.groups.is_empty() {
-        around.nothing(ui, "Nothing that was allocated in these generations is still there at the end.");
+        context.nothing(ui, "Nothing that was allocated in these generations is still there at the end.");
         return;
     }
-    list::show(ui, "generations", &COLUMNS, left.groups.len(), &mut Lines { left, searched: &view.search, around });
+    list::show(ui, "generations", &COLUMNS, left.groups.len(), &mut Lines { left, searched: &view.search, context });
 }
 
 struct Lines<'a, 'b> {
     left: &'a Arc<Left>,
     searched: &'a str,
-    around: &'a mut Around<'b>,
+    context: &'a mut ViewContext<'b>,
 }
 
 impl Left {
@@ -125,7 +125,7 @@ impl Lines<'_, '_> {
             ui.painter().rect_filled(bar, 1.0, color);
         }
         response.on_hover_ui(|ui| {
-            let clock = self.around.document.trace.clock;
+            let clock = self.context.document.trace.clock;
             for (edges, left) in self.left.asked.edges.windows(2).zip(&group.left) {
                 let [from, to] = [edges[0], edges[1]].map(|t| clock.seconds(t));
                 let (size, count) = (format::bytes(left.size), format::count(left.count));
@@ -181,15 +181,15 @@ impl List for Lines<'_, '_> {
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some(name) = self.left.name(row) else { return };
-        self.around.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
-        self.around.offer_rules(ui, &name);
+        self.context.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
+        self.context.offer_rules(ui, &name);
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(Arc::clone(self.left) as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.left) as Arc<dyn TableSource>)
     }
 
     fn push(&mut self, command: Command) {
-        self.around.commands.push(command);
+        self.context.commands.push(command);
     }
 }

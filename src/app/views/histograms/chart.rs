@@ -38,7 +38,7 @@ pub struct Bar {
 
 /// The user's action on a bar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Did {
+pub enum Action {
     Click(AnyBucket),
     LeaveOut(AnyBucket),
 }
@@ -97,7 +97,7 @@ fn all(sums: &ByClass) -> Bucket {
 }
 
 impl Chart<'_> {
-    pub fn show(&self, ui: &mut Ui) -> Option<Did> {
+    pub fn show(&self, ui: &mut Ui) -> Option<Action> {
         self.headline(ui);
         let rect = ui.available_rect_before_wrap();
         let area =
@@ -183,7 +183,7 @@ impl Chart<'_> {
     }
 
     /// Draws one bar; returns the user's action on it.
-    fn bar(&self, ui: &mut Ui, slot: Rect, area: Rect, most: u64, bar: &Bar) -> Option<Did> {
+    fn bar(&self, ui: &mut Ui, slot: Rect, area: Rect, most: u64, bar: &Bar) -> Option<Action> {
         let id = ui.scope_id().with((self.title, bar.bucket.words()));
         let is_something = bar.is_chip || !bar.sums.is_empty();
         let response = ui.interact(slot, id, if is_something { Sense::click() } else { Sense::hover() });
@@ -211,15 +211,15 @@ impl Chart<'_> {
         }
         self.number(ui, pos2(slot.center().x, from - 2.0), slot.width(), value);
         response.clone().on_hover_ui_at_pointer(|ui| self.details(ui, bar));
-        let mut did = response.clicked().then_some(Did::Click(bar.bucket));
+        let mut did = response.clicked().then_some(Action::Click(bar.bucket));
         response.context_menu(|ui| {
             ui.strong(format::sentence(&bar.bucket.words()));
             let first = if bar.is_chip { "Take its filter away" } else { "Filter to this bucket" };
             if ui.button(first).clicked() {
-                did = Some(Did::Click(bar.bucket));
+                did = Some(Action::Click(bar.bucket));
             }
             if ui.button("Leave this bucket out").clicked() {
-                did = Some(Did::LeaveOut(bar.bucket));
+                did = Some(Action::LeaveOut(bar.bucket));
             }
         });
         did

@@ -12,9 +12,9 @@ use eframe::egui::Ui;
 
 use super::layers::LayerChoice;
 use super::pane::Pane;
-use super::view::{Around, View};
+use super::view::{View, ViewContext};
 use crate::app::document::Document;
-use crate::app::jobs::{Ground, drop_aside};
+use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
 use crate::query::{ByClass, Cancelled, histogram};
 use crate::units::Layer;
@@ -53,11 +53,11 @@ impl View for Histograms {
         Some(Request { layer: self.layer.of(document) })
     }
 
-    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Distributed)) -> Result<(), Cancelled> {
-        let clock = &ground.trace().clock;
-        let index_for = |own: BucketKind| ground.index_of(|chip| bucket_of(&chip.what, clock).is_none_or(|b| b.kind() != own));
+    fn answer(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(Distributed)) -> Result<(), Cancelled> {
+        let clock = &query.trace().clock;
+        let index_for = |own: BucketKind| query.index_of(|chip| bucket_of(&chip.what, clock).is_none_or(|b| b.kind() != own));
         let (sizes, lifetimes) = (index_for(BucketKind::Size)?, index_for(BucketKind::Lifetime)?);
-        let of = |index| histogram(index, ground.interval(), &ground.mask, request.layer, ground.cancel);
+        let of = |index| histogram(index, query.interval(), &query.mask, request.layer, query.cancel);
         let by_size = of(&sizes)?;
         let is_same = sizes.chosen().map(std::sync::Arc::as_ptr) == lifetimes.chosen().map(std::sync::Arc::as_ptr);
         let by_lifetime = if is_same { by_size.by_lifetime } else { of(&lifetimes)?.by_lifetime };
@@ -77,12 +77,12 @@ impl Pane for Histograms {
         self.distributed = None;
     }
 
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::show(self, around, ui);
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::show(self, context, ui);
     }
 
-    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        super::questions::menu(around, ui);
-        panel::tools(self, around, ui);
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        super::questions::menu(context, ui);
+        panel::tools(self, context, ui);
     }
 }

@@ -4,10 +4,10 @@ use eframe::egui::{self, Rect, Sense, Ui, UiBuilder, pos2, vec2};
 
 use super::Histograms;
 use super::bucket::{AnyBucket, BucketKind, bucket_of};
-use super::chart::{Bar, Chart, Did, Measure, STACKED, Scale, class_color};
+use super::chart::{Action, Bar, Chart, Measure, STACKED, Scale, class_color};
 use crate::app::commands::DocCommand;
 use crate::app::state::filters::{Chip, Predicate};
-use crate::app::views::Around;
+use crate::app::views::ViewContext;
 use crate::query::{ByClass, Words, layer_label};
 
 /// Width in points from which the histograms stand side by side.
@@ -16,14 +16,14 @@ const WIDE: f32 = 560.0;
 /// Minimum height of a histogram in points.
 const LOWEST: f32 = 150.0;
 
-pub fn show(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn show(view: &mut Histograms, context: &mut ViewContext<'_>, ui: &mut Ui) {
     let Some(distributed) = &view.distributed else {
-        around.wait(ui);
+        context.wait(ui);
         return;
     };
     if [&distributed.by_size, &distributed.by_lifetime].into_iter().flatten().all(ByClass::is_empty) {
         let layer = layer_label(distributed.layer);
-        around.nothing(ui, &format!("{layer}: nothing was alive in this interval."));
+        context.nothing(ui, &format!("{layer}: nothing was alive in this interval."));
         return;
     }
     egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
@@ -37,30 +37,30 @@ pub fn show(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
             let part = Rect::from_min_size(pos2(area.left() + i * step.x, area.top() + i * step.y), size);
             ui.scope_builder(UiBuilder::new().max_rect(part), |ui| {
                 let sums = if kind == BucketKind::Size { &distributed.by_size } else { &distributed.by_lifetime };
-                chart(sums, kind, (view.measure, view.scale), around, ui);
+                chart(sums, kind, (view.measure, view.scale), context, ui);
             });
         }
     });
 }
 
 /// Draws one histogram in the available space; a click filters to its bucket.
-pub fn chart(sums: &[ByClass], kind: BucketKind, (measure, scale): (Measure, Scale), around: &mut Around<'_>, ui: &mut Ui) {
-    let bars = bars(sums, kind, around);
+pub fn chart(sums: &[ByClass], kind: BucketKind, (measure, scale): (Measure, Scale), context: &mut ViewContext<'_>, ui: &mut Ui) {
+    let bars = bars(sums, kind, context);
     let title = if kind == BucketKind::Size { "By size" } else { "By lifetime" };
-    if let Some(did) = (Chart { title, bars: &bars, measure, scale, words: around.document.reading.words }).show(ui) {
-        carry_out(did, kind, around);
+    if let Some(did) = (Chart { title, bars: &bars, measure, scale, words: context.document.reading.words }).show(ui) {
+        carry_out(did, kind, context);
     }
 }
 
 /// Draws the options and the legend.
-pub fn tools(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
-    switches(view, around, ui);
+pub fn tools(view: &mut Histograms, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    switches(view, context, ui);
     ui.separator();
-    legend(around.document.reading.words, ui);
+    legend(context.document.reading.words, ui);
 }
 
-fn switches(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
-    view.layer.show(around, ui);
+fn switches(view: &mut Histograms, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    view.layer.show(context, ui);
     for (measure, hint) in
         [(Measure::Bytes, "How many bytes are in a bucket"), (Measure::Count, "How many allocations are in it")]
     {
@@ -89,9 +89,9 @@ fn legend(words: Words, ui: &mut Ui) {
 }
 
 /// The bars from the first to the last that is not empty or has a chip; the bar that stands apart only if it is either.
-fn bars(sums: &[ByClass], kind: BucketKind, around: &Around<'_>) -> Vec<Bar> {
-    let clock = &around.document.trace.clock;
-    let chips: Vec<(AnyBucket, bool)> = around
+fn bars(sums: &[ByClass], kind: BucketKind, context: &ViewContext<'_>) -> Vec<Bar> {
+    let clock = &context.document.trace.clock;
+    let chips: Vec<(AnyBucket, bool)> = context
         .document
         .filters()
         .chips()
@@ -119,18 +119,18 @@ fn bars(sums: &[ByClass], kind: BucketKind, around: &Around<'_>) -> Vec<Bar> {
 }
 
 /// Changes the chips. A click on a bucket with a chip removes that chip; else the bucket replaces the one chosen before.
-fn carry_out(did: Did, kind: BucketKind, around: &mut Around<'_>) {
-    let clock = &around.document.trace.clock;
-    let chips = around.document.filters().chips().iter().filter_map(|chip| Some((bucket_of(&chip.what, clock)?, chip)));
+fn carry_out(did: Action, kind: BucketKind, context: &mut ViewContext<'_>) {
+    let clock = &context.document.trace.clock;
+    let chips = context.document.filters().chips().iter().filter_map(|chip| Some((bucket_of(&chip.what, clock)?, chip)));
     let chips: Vec<(AnyBucket, &Chip)> = chips.filter(|(bucket, _)| bucket.kind() == kind).collect();
     let of =
         |bucket| -> Vec<Predicate> { chips.iter().filter(|(of, _)| *of == bucket).map(|(_, chip)| chip.what.clone()).collect() };
     let chosen =
         || -> Vec<Predicate> { chips.iter().filter(|(_, chip)| !chip.is_excluded).map(|(_, chip)| chip.what.clone()).collect() };
     let (away, add) = match did {
-        Did::Click(bucket) if !of(bucket).is_empty() => (of(bucket), vec![]),
-        Did::Click(bucket) => (chosen(), vec![Chip::only(bucket.predicate(clock))]),
-        Did::LeaveOut(bucket) => (of(bucket), vec![Chip::without(bucket.predicate(clock))]),
+        Action::Click(bucket) if !of(bucket).is_empty() => (of(bucket), vec![]),
+        Action::Click(bucket) => (chosen(), vec![Chip::only(bucket.predicate(clock))]),
+        Action::LeaveOut(bucket) => (of(bucket), vec![Chip::without(bucket.predicate(clock))]),
     };
-    around.commands.doc(DocCommand::ChangeChips { away, add });
+    context.commands.doc(DocCommand::ChangeChips { away, add });
 }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::pane::Pane;
-use super::view::{Around, View};
-use crate::app::base::table::Sheet;
+use super::view::{View, ViewContext};
+use crate::app::base::table::TableSource;
 use crate::app::document::Document;
-use crate::app::jobs::{Ground, drop_aside};
+use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
 use crate::model::{Mark, Trace};
 use crate::query::{Cancelled, MarkRequest, mark_places};
@@ -76,13 +76,13 @@ impl View for Marks {
         Some(Request { view: document.view(), search: self.search.trim().to_owned(), sort: self.sort })
     }
 
-    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Listed)) -> Result<(), Cancelled> {
-        let trace = Arc::clone(ground.trace());
+    fn answer(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(Listed)) -> Result<(), Cancelled> {
+        let trace = Arc::clone(query.trace());
         let marks = &trace.activity.marks;
         // A mark at the very end of the view is listed too.
         let interval = Interval { from: request.view.from, to: request.view.to.next() };
         let mut places = mark_places(marks, &MarkRequest { interval, process: None, text: &request.search });
-        ground.cancel.check()?;
+        query.cancel.check()?;
         let mark = |place: u32| marks.list.get(place as usize);
         match request.sort.by {
             Order::Time => {}
@@ -109,12 +109,12 @@ impl Pane for Marks {
         drop_aside(self.listed.take());
     }
 
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::show(self, around, ui);
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::show(self, context, ui);
     }
 
-    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::tools(around, ui);
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::tools(context, ui);
     }
 
     fn searched(&self) -> Option<&str> {
@@ -133,7 +133,7 @@ impl Pane for Marks {
         self.selected = None;
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>)
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{Listed, Marks, Order, Sort};
-use crate::app::base::table::{FlatTable, Sheet};
+use crate::app::base::table::{FlatTable, TableSource};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::document::lasting;
 use crate::app::state::ids::{MOST_MARKS, Stop, Tab, ViewId};
-use crate::app::state::overlay::Happening;
+use crate::app::state::overlay::Overlay;
 use crate::app::state::overlays::centered;
-use crate::app::views::Around;
+use crate::app::views::ViewContext;
 use crate::app::widgets::list::{self, List, ListColumn, Name, Style, Value, widest};
 use crate::app::widgets::mark_menu::{edges, one_mark};
 use crate::query::thread_label;
@@ -31,8 +31,8 @@ const SORTS: [Option<Order>; 6] = [Some(Order::Time), Some(Order::Duration), Som
 /// Zooming to a mark without a duration shortens the view by this factor, with the mark in the middle.
 const ZOOM: i64 = 20;
 
-pub fn tools(around: &mut Around<'_>, ui: &mut Ui) {
-    let document = around.document;
+pub fn tools(context: &mut ViewContext<'_>, ui: &mut Ui) {
+    let document = context.document;
     let (edges, are_all) = edges(document, document.view());
     let hint = match are_all {
         true => "Let the marks in the view cut it into generations: what each stretch left behind",
@@ -40,14 +40,14 @@ pub fn tools(around: &mut Around<'_>, ui: &mut Ui) {
     };
     let button = egui::Button::new("As edges of generations");
     if ui.add_enabled(are_all && !edges.is_empty(), button).on_hover_text(hint).on_disabled_hover_text(hint).clicked() {
-        around.commands.doc(DocCommand::MarkAll(edges));
-        around.commands.doc(DocCommand::ShowTab(Tab::View(ViewId::Generations)));
+        context.commands.doc(DocCommand::MarkAll(edges));
+        context.commands.doc(DocCommand::ShowTab(Tab::View(ViewId::Generations)));
     }
     debug_assert_eq!(MOST_MARKS, 100, "the hint says so");
 }
 
-pub fn show(view: &mut Marks, around: &mut Around<'_>, ui: &mut Ui) {
-    if !Happening::Marks.is_in(&around.document.trace) && around.document.is_settled() {
+pub fn show(view: &mut Marks, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    if !Overlay::Marks.is_in(&context.document.trace) && context.document.is_settled() {
         ui.centered_and_justified(|ui| {
             ui.label(
                 "The trace has no marks. Marks are written by xperf -m and wpr -marker, by UIforETW, by the .NET runtime \
@@ -57,21 +57,21 @@ pub fn show(view: &mut Marks, around: &mut Around<'_>, ui: &mut Ui) {
         return;
     }
     let Some(listed) = &view.listed else {
-        around.wait(ui);
+        context.wait(ui);
         return;
     };
     if listed.places.is_empty() {
-        around.nothing(ui, "No mark was written in this view.");
+        context.nothing(ui, "No mark was written in this view.");
         return;
     }
     let (mut sort, mut selected) = (view.sort, view.selected);
     let searched = view.search.clone();
-    let mut lines = Lines { listed, searched: &searched, sort: &mut sort, selected: &mut selected, around };
+    let mut lines = Lines { listed, searched: &searched, sort: &mut sort, selected: &mut selected, context };
     list::show(ui, "marks", &COLUMNS, listed.places.len(), &mut lines);
     view.selected = selected;
     if sort != view.sort {
         view.sort = sort;
-        around.ask();
+        context.ask();
     }
 }
 
@@ -80,7 +80,7 @@ struct Lines<'a, 'b> {
     searched: &'a str,
     sort: &'a mut Sort,
     selected: &'a mut Option<usize>,
-    around: &'a mut Around<'b>,
+    context: &'a mut ViewContext<'b>,
 }
 
 impl FlatTable for Listed {
@@ -137,33 +137,33 @@ impl List for Lines<'_, '_> {
     fn clicked(&mut self, row: usize) {
         let Some((place, _)) = self.listed.mark(row) else { return };
         *self.selected = Some(place);
-        self.around.commands.doc(DocCommand::StepTo(Stop::Mark(place)));
+        self.context.commands.doc(DocCommand::StepTo(Stop::Mark(place)));
     }
 
     fn double_clicked(&mut self, row: usize) {
         let Some((_, mark)) = self.listed.mark(row) else { return };
-        let (view, span) = (self.around.document.view(), self.listed.trace.span);
+        let (view, span) = (self.context.document.view(), self.listed.trace.span);
         let during = lasting(mark);
         let at = during.unwrap_or(Interval { from: mark.at, to: mark.at });
         let length = if during.is_some() { at.len() + at.len() / 2 } else { view.len() / ZOOM };
-        self.around.commands.doc(DocCommand::Zoom(centered(at, length.max(10), span)));
+        self.context.commands.doc(DocCommand::Zoom(centered(at, length.max(10), span)));
     }
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some((place, mark)) = self.listed.mark(row) else { return };
-        for (text, command) in one_mark(self.around.document, mark, place) {
+        for (text, command) in one_mark(self.context.document, mark, place) {
             if ui.button(text).clicked() {
-                self.around.commands.doc(command);
+                self.context.commands.doc(command);
             }
         }
     }
 
     fn push(&mut self, command: Command) {
-        self.around.commands.push(command);
+        self.context.commands.push(command);
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(Arc::clone(self.listed) as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.listed) as Arc<dyn TableSource>)
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {

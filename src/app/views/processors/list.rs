@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use eframe::egui::Ui;
 
-use super::{UNKNOWN, Whose};
-use crate::app::base::table::{FlatTable, Sheet};
+use super::{ProcessChoice, UNKNOWN};
+use crate::app::base::table::{FlatTable, TableSource};
 use crate::app::commands::Command;
 use crate::app::state::filters::Predicate;
-use crate::app::views::Around;
+use crate::app::views::ViewContext;
 use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
 use crate::format;
 use crate::model::{ProcessId, Trace};
@@ -27,7 +27,7 @@ const SHARE: usize = 1;
 /// A row.
 #[derive(Clone, Debug)]
 struct Line {
-    whose: Whose,
+    choice: ProcessChoice,
     name: String,
     /// Whether the trace has memory of the process, so that the views can be filtered to it.
     has_memory: bool,
@@ -49,7 +49,7 @@ impl ProcessList {
     pub fn new(trace: &Trace, by_process: Vec<ProcessSamples>) -> Self {
         let count = by_process.iter().map(|of| of.count).sum();
         let all = Line {
-            whose: Whose::All,
+            choice: ProcessChoice::All,
             name: "All processes".to_owned(),
             has_memory: false,
             count,
@@ -58,7 +58,7 @@ impl ProcessList {
         };
         let several = (by_process.len() > 1).then_some(all);
         let line = |of: ProcessSamples| Line {
-            whose: Whose::One(of.process),
+            choice: ProcessChoice::One(of.process),
             name: of.process.map_or_else(|| UNKNOWN.to_owned(), |process| name(trace, process)),
             has_memory: of.process.is_some_and(|process| trace.heaps.iter().any(|heap| heap.process == process)),
             count: of.count,
@@ -69,14 +69,14 @@ impl ProcessList {
     }
 
     /// The name of the chosen row, with its share of a processor.
-    pub fn chosen(&self, whose: Whose) -> Option<String> {
-        let line = self.lines.iter().find(|line| line.whose == whose)?;
+    pub fn chosen(&self, choice: ProcessChoice) -> Option<String> {
+        let line = self.lines.iter().find(|line| line.choice == choice)?;
         Some(format!("{}: {} of a processor", line.name, format::percent(line.share)))
     }
 
     /// All rows, with their names and shares.
-    pub fn all(&self) -> impl Iterator<Item = (Whose, String)> + '_ {
-        self.lines.iter().map(|line| (line.whose, format!("{}: {}", line.name, format::percent(line.share))))
+    pub fn all(&self) -> impl Iterator<Item = (ProcessChoice, String)> + '_ {
+        self.lines.iter().map(|line| (line.choice, format!("{}: {}", line.name, format::percent(line.share))))
     }
 }
 
@@ -110,17 +110,22 @@ fn name(trace: &Trace, process: ProcessId) -> String {
 }
 
 /// Draws the list; returns the row that the user chose.
-pub fn show(processes: &Arc<ProcessList>, whose: Whose, around: &mut Around<'_>, ui: &mut Ui) -> Option<Whose> {
-    let mut lines = Lines { processes, whose, did: None, around };
+pub fn show(
+    processes: &Arc<ProcessList>,
+    choice: ProcessChoice,
+    context: &mut ViewContext<'_>,
+    ui: &mut Ui,
+) -> Option<ProcessChoice> {
+    let mut lines = Lines { processes, choice, did: None, context };
     list::show(ui, "processors", &COLUMNS, processes.lines.len(), &mut lines);
     lines.did
 }
 
 struct Lines<'a, 'b> {
     processes: &'a Arc<ProcessList>,
-    whose: Whose,
-    did: Option<Whose>,
-    around: &'a mut Around<'b>,
+    choice: ProcessChoice,
+    did: Option<ProcessChoice>,
+    context: &'a mut ViewContext<'b>,
 }
 
 impl List for Lines<'_, '_> {
@@ -129,7 +134,7 @@ impl List for Lines<'_, '_> {
     }
 
     fn share(&self, row: usize, column: usize) -> Option<Share> {
-        let line = self.processes.lines.get(row).filter(|line| column == SHARE && line.whose != Whose::All)?;
+        let line = self.processes.lines.get(row).filter(|line| column == SHARE && line.choice != ProcessChoice::All)?;
         Share::of(line.count, self.processes.count)
     }
 
@@ -139,9 +144,9 @@ impl List for Lines<'_, '_> {
 
     fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
         let Some(line) = self.processes.lines.get(row) else { return };
-        let style = match line.whose {
-            Whose::All | Whose::One(None) => Style::Weak,
-            Whose::One(Some(_)) => Style::Plain,
+        let style = match line.choice {
+            ProcessChoice::All | ProcessChoice::One(None) => Style::Weak,
+            ProcessChoice::One(Some(_)) => Style::Plain,
         };
         match column {
             0 => _ = list::name(ui, Name::new(&line.name, style)),
@@ -150,31 +155,31 @@ impl List for Lines<'_, '_> {
     }
 
     fn is_selected(&self, row: usize) -> bool {
-        self.processes.lines.get(row).is_some_and(|line| line.whose == self.whose)
+        self.processes.lines.get(row).is_some_and(|line| line.choice == self.choice)
     }
 
     fn clicked(&mut self, row: usize) {
-        self.did = self.processes.lines.get(row).map(|line| line.whose);
+        self.did = self.processes.lines.get(row).map(|line| line.choice);
     }
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some(line) = self.processes.lines.get(row) else { return };
         if ui.button("Draw what it ran").clicked() {
-            self.did = Some(line.whose);
+            self.did = Some(line.choice);
         }
-        if let Whose::One(Some(process)) = line.whose
+        if let ProcessChoice::One(Some(process)) = line.choice
             && line.has_memory
         {
-            self.around.offer_filters(ui, "memory of this process", Predicate::Under([Key::Process(process)].into()));
+            self.context.offer_filters(ui, "memory of this process", Predicate::Under([Key::Process(process)].into()));
         }
     }
 
     fn push(&mut self, command: Command) {
-        self.around.commands.push(command);
+        self.context.commands.push(command);
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(Arc::clone(self.processes) as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.processes) as Arc<dyn TableSource>)
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {

@@ -14,10 +14,10 @@ use eframe::egui::Ui;
 
 use super::flame::{Icicle, Measure, SampledIn, Unit, Way};
 use super::pane::Pane;
-use super::view::{Around, View};
-use crate::app::base::table::Sheet;
+use super::view::{View, ViewContext};
+use crate::app::base::table::TableSource;
 use crate::app::document::Document;
-use crate::app::jobs::{ForestKind, Ground};
+use crate::app::jobs::{ForestKind, QueryContext};
 use crate::app::services::names::{Looked, SeenFrames};
 use crate::app::state::ids::ViewId;
 use crate::model::{ProcessId, Trace};
@@ -27,7 +27,7 @@ use list::ProcessList;
 
 /// The processes whose samples are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Whose {
+pub enum ProcessChoice {
     /// All processes together.
     All,
     /// One process; `None` for threads whose process is not known.
@@ -36,7 +36,7 @@ pub enum Whose {
 
 /// The view's request.
 pub struct Request {
-    whose: Option<Whose>,
+    choice: Option<ProcessChoice>,
     in_scope: Option<ProcessId>,
     is_inverted: bool,
     focus: Way,
@@ -46,7 +46,7 @@ pub struct Request {
 /// The samples of an interval.
 pub struct Ran {
     list: Arc<ProcessList>,
-    whose: Whose,
+    choice: ProcessChoice,
     icicle: Icicle,
     /// Its frames on the screen that have no name yet.
     nameless: Arc<SeenFrames>,
@@ -56,7 +56,7 @@ pub struct Ran {
 #[derive(Default)]
 pub struct Processors {
     /// The user's choice, if there is one.
-    whose: Option<Whose>,
+    choice: Option<ProcessChoice>,
     is_inverted: bool,
     focus: Way,
     search: String,
@@ -64,8 +64,8 @@ pub struct Processors {
 }
 
 impl Processors {
-    fn choose(&mut self, whose: Whose) {
-        self.whose = Some(whose);
+    fn choose(&mut self, choice: ProcessChoice) {
+        self.choice = Some(choice);
         self.focus.clear();
     }
 }
@@ -77,7 +77,7 @@ impl View for Processors {
 
     fn request(&self, document: &Document) -> Option<Request> {
         (!document.trace.activity.samples.list.is_empty()).then(|| Request {
-            whose: self.whose,
+            choice: self.choice,
             in_scope: in_scope(document),
             is_inverted: self.is_inverted,
             focus: self.focus.clone(),
@@ -85,19 +85,19 @@ impl View for Processors {
         })
     }
 
-    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Ran)) -> Result<(), Cancelled> {
-        let (trace, interval) = (Arc::clone(ground.trace()), ground.interval());
+    fn answer(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(Ran)) -> Result<(), Cancelled> {
+        let (trace, interval) = (Arc::clone(query.trace()), query.interval());
         let by_process = in_order(process_samples(&trace, interval), request.in_scope);
-        let whose = request.whose.unwrap_or_else(|| Whose::One(usual(&trace, &by_process, request.in_scope)));
-        let by_site = sample_sums_where(&trace, interval, |process| match whose {
-            Whose::All => true,
-            Whose::One(one) => one == process,
+        let choice = request.choice.unwrap_or_else(|| ProcessChoice::One(usual(&trace, &by_process, request.in_scope)));
+        let by_site = sample_sums_where(&trace, interval, |process| match choice {
+            ProcessChoice::All => true,
+            ProcessChoice::One(one) => one == process,
         });
-        ground.cancel.check()?;
+        query.cancel.check()?;
         let kind = if request.is_inverted { ForestKind::Inverted } else { ForestKind::TopDown };
-        let (functions, forest) = ground.sampled(kind)?;
+        let (functions, forest) = query.sampled(kind)?;
         let weights = FlameWeights::of_samples(&forest, &by_site);
-        ground.cancel.check()?;
+        query.cancel.check()?;
         let seconds = |ticks: f64| ticks / trace.clock.frequency as f64;
         let sampled = SampledIn {
             seconds: seconds(trace.activity.samples.interval),
@@ -105,11 +105,11 @@ impl View for Processors {
             tells_own: !request.is_inverted,
         };
         let measure = Measure { label: "Samples", unit: Unit::Samples(sampled) };
-        let asked = (&*label(&trace, whose), &*request.focus, &*request.search);
+        let asked = (&*label(&trace, choice), &*request.focus, &*request.search);
         let icicle = Icicle::of(&weights, (&forest, &functions), measure, asked);
         let list = Arc::new(ProcessList::new(&trace, by_process));
-        let nameless = Arc::new(nameless(&trace, whose, &icicle));
-        tell(Ran { list, whose, icicle, nameless });
+        let nameless = Arc::new(nameless(&trace, choice, &icicle));
+        tell(Ran { list, choice, icicle, nameless });
         Ok(())
     }
 
@@ -123,19 +123,19 @@ impl Pane for Processors {
         self.ran = None;
     }
 
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::show(self, around, ui);
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::show(self, context, ui);
         if let Some(ran) = &self.ran {
-            around.looked = Some(Looked::Frames(Arc::clone(&ran.nameless)));
+            context.looked = Some(Looked::Frames(Arc::clone(&ran.nameless)));
         }
     }
 
-    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::tools(self, around, ui);
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::tools(self, context, ui);
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(Arc::clone(&self.ran.as_ref()?.list) as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(&self.ran.as_ref()?.list) as Arc<dyn TableSource>)
     }
 
     fn searched(&self) -> Option<&str> {
@@ -147,13 +147,13 @@ impl Pane for Processors {
     }
 
     fn paths(&self) -> Vec<Path> {
-        let Some(Whose::One(Some(process))) = self.whose else { return Vec::new() };
+        let Some(ProcessChoice::One(Some(process))) = self.choice else { return Vec::new() };
         vec![[Key::Process(process)].into()]
     }
 
     fn renumber(&mut self, map: &KeyMap) {
-        if let Some(Whose::One(Some(process))) = self.whose {
-            self.whose = map.process(process).map(|process| Whose::One(Some(process)));
+        if let Some(ProcessChoice::One(Some(process))) = self.choice {
+            self.choice = map.process(process).map(|process| ProcessChoice::One(Some(process)));
         }
     }
 }
@@ -186,10 +186,10 @@ fn usual(trace: &Trace, by_process: &[ProcessSamples], in_scope: Option<ProcessI
 }
 
 /// The frames on the screen that have no name yet, each with the module of that name in the process or in the kernel.
-fn nameless(trace: &Arc<Trace>, whose: Whose, icicle: &Icicle) -> SeenFrames {
-    let is_meant = |id: ProcessId| match whose {
-        Whose::All => true,
-        Whose::One(process) => process == Some(id) || matches!(trace.process(id).pid.0, 0 | 4),
+fn nameless(trace: &Arc<Trace>, choice: ProcessChoice, icicle: &Icicle) -> SeenFrames {
+    let is_meant = |id: ProcessId| match choice {
+        ProcessChoice::All => true,
+        ProcessChoice::One(process) => process == Some(id) || matches!(trace.process(id).pid.0, 0 | 4),
     };
     let mut by_name: KeyedMap<&str, Vec<(ProcessId, u32, u64)>> = KeyedMap::default();
     for id in (0..trace.processes.len() as u32).map(ProcessId).filter(|&id| is_meant(id)) {
@@ -205,11 +205,11 @@ fn nameless(trace: &Arc<Trace>, whose: Whose, icicle: &Icicle) -> SeenFrames {
 }
 
 /// The name of the flame graph's root.
-fn label(trace: &Trace, whose: Whose) -> String {
-    match whose {
-        Whose::All => "All processes".to_owned(),
-        Whose::One(Some(process)) => trace.process(process).label(),
-        Whose::One(None) => UNKNOWN.to_owned(),
+fn label(trace: &Trace, choice: ProcessChoice) -> String {
+    match choice {
+        ProcessChoice::All => "All processes".to_owned(),
+        ProcessChoice::One(Some(process)) => trace.process(process).label(),
+        ProcessChoice::One(None) => UNKNOWN.to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 use eframe::egui::{self, Ui};
 
 use super::{Processors, Ran, list};
-use crate::app::views::Around;
+use crate::app::views::ViewContext;
 use crate::app::views::flame::turn_tools;
 use crate::format;
 use crate::model::{IntervalOrigin, Trace};
@@ -17,15 +17,15 @@ const NO_SAMPLES: &str = "No processor sample is in this trace. To see what ran 
                           xperf -on PROC_THREAD+LOADER+PROFILE+VIRT_ALLOC -stackwalk Profile+VirtualAlloc, \
                           or wpr -start CPU -start VirtualAllocation.";
 
-pub fn tools(view: &mut Processors, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn tools(view: &mut Processors, context: &mut ViewContext<'_>, ui: &mut Ui) {
     if view.ran.is_none() {
         return;
     }
-    turn_tools((&mut view.is_inverted, &mut view.focus), around, ui);
+    turn_tools((&mut view.is_inverted, &mut view.focus), context, ui);
 }
 
-pub fn show(view: &mut Processors, around: &mut Around<'_>, ui: &mut Ui) {
-    let trace = &around.document.trace;
+pub fn show(view: &mut Processors, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    let trace = &context.document.trace;
     if trace.activity.samples.list.is_empty() {
         let text = match trace.activity.samples.idle {
             0 => NO_SAMPLES.to_owned(),
@@ -35,11 +35,11 @@ pub fn show(view: &mut Processors, around: &mut Around<'_>, ui: &mut Ui) {
         return;
     }
     let Some(ran) = &view.ran else {
-        around.wait(ui);
+        context.wait(ui);
         return;
     };
     if ran.list.count == 0 {
-        around.nothing(ui, "No processor was found running anything in this interval.");
+        context.nothing(ui, "No processor was found running anything in this interval.");
         return;
     }
     let is_wide = ui.available_width() >= WIDE;
@@ -48,34 +48,34 @@ pub fn show(view: &mut Processors, around: &mut Around<'_>, ui: &mut Ui) {
         let room = ui.available_width();
         let shown = egui::Panel::left("processes that ran").resizable(true).default_size((room * 0.42).clamp(300.0, 500.0));
         let shown = shown.size_range(180.0..=room - 260.0);
-        chosen = shown.show(ui, |ui| list::show(&ran.list, ran.whose, around, ui)).inner;
+        chosen = shown.show(ui, |ui| list::show(&ran.list, ran.choice, context, ui)).inner;
     }
     let mut focus = None;
     let of_graph = |ui: &mut Ui| {
         let picked = if is_wide { None } else { choice(ran, ui) };
-        ui.add(egui::Label::new(egui::RichText::new(quality(&around.document.trace, ran)).weak()).wrap());
-        focus = ran.icicle.show(around, ui);
+        ui.add(egui::Label::new(egui::RichText::new(quality(&context.document.trace, ran)).weak()).wrap());
+        focus = ran.icicle.show(context, ui);
         picked
     };
     let picked = egui::CentralPanel::default().frame(egui::Frame::NONE).show(ui, of_graph).inner;
-    if let Some(whose) = chosen.or(picked).filter(|whose| *whose != ran.whose) {
-        view.choose(whose);
-        around.ask();
+    if let Some(choice) = chosen.or(picked).filter(|choice| *choice != ran.choice) {
+        view.choose(choice);
+        context.ask();
     } else if let Some(focus) = focus.filter(|focus| *focus != view.focus) {
         view.focus = focus;
-        around.ask();
+        context.ask();
     }
 }
 
 /// Draws the list as a combo box, for narrow views.
-fn choice(ran: &Ran, ui: &mut Ui) -> Option<super::Whose> {
+fn choice(ran: &Ran, ui: &mut Ui) -> Option<super::ProcessChoice> {
     let mut chosen = None;
-    let now = ran.list.chosen(ran.whose).unwrap_or_default();
+    let now = ran.list.chosen(ran.choice).unwrap_or_default();
     let shown = egui::ComboBox::from_id_salt("process that ran").width(ui.available_width() - 12.0).selected_text(now);
     shown.show_ui(ui, |ui| {
-        for (whose, name) in ran.list.all() {
-            if ui.selectable_label(whose == ran.whose, name).clicked() {
-                chosen = Some(whose);
+        for (choice, name) in ran.list.all() {
+            if ui.selectable_label(choice == ran.choice, name).clicked() {
+                chosen = Some(choice);
             }
         }
     });

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::pane::Pane;
-use super::view::{Around, View};
-use crate::app::base::table::Sheet;
+use super::view::{View, ViewContext};
+use crate::app::base::table::TableSource;
 use crate::app::document::Document;
-use crate::app::jobs::{Ground, drop_aside};
+use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
 use crate::model::{RowId, Trace};
 use crate::query::{Cancelled, Functions, RowSort, RowTable, rows};
@@ -50,9 +50,9 @@ impl View for Rows {
         Some(Request { sort: self.sort })
     }
 
-    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Listed)) -> Result<(), Cancelled> {
-        let table = rows(&ground.index, ground.interval(), &ground.mask, request.sort, MOST, ground.cancel)?;
-        let (trace, names, functions) = (Arc::clone(ground.trace()), Arc::clone(ground.names()), ground.functions()?);
+    fn answer(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(Listed)) -> Result<(), Cancelled> {
+        let table = rows(&query.index, query.interval(), &query.mask, request.sort, MOST, query.cancel)?;
+        let (trace, names, functions) = (Arc::clone(query.trace()), Arc::clone(query.names()), query.functions()?);
         tell(Listed { trace, table, names, functions });
         Ok(())
     }
@@ -70,15 +70,15 @@ impl Pane for Rows {
         drop_aside(self.listed.take());
     }
 
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::show(self, around, ui);
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::show(self, context, ui);
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>)
     }
 
-    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        super::questions::menu(around, ui);
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        super::questions::menu(context, ui);
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{Listed, Rows, details};
-use crate::app::base::table::{FlatTable, Sheet};
+use crate::app::base::table::{FlatTable, TableSource};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::state::filters::Predicate;
-use crate::app::views::Around;
+use crate::app::views::ViewContext;
 use crate::app::widgets::list::{self, List, ListColumn, Name, Style, Value, widest};
 use crate::format;
 use crate::model::{Row, RowId};
@@ -40,19 +40,19 @@ const SORTS: [Option<RowColumn>; 8] = [
     Some(RowColumn::Thread),
 ];
 
-pub fn show(view: &mut Rows, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn show(view: &mut Rows, context: &mut ViewContext<'_>, ui: &mut Ui) {
     let Some(listed) = &view.listed else {
-        around.wait(ui);
+        context.wait(ui);
         return;
     };
     if listed.table.rows.is_empty() {
-        around.nothing(ui, "Nothing was alive in this interval.");
+        context.nothing(ui, "Nothing was alive in this interval.");
         return;
     }
     if let Some(row) = view.selected {
         let width = (ui.available_width() * 0.36).max(220.0);
         egui::Panel::right("allocation").resizable(true).default_size(width).show(ui, |ui| {
-            egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| details::show(ui, listed, row, around.commands));
+            egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| details::show(ui, listed, row, context.commands));
         });
     }
     let (shown, count) = (listed.table.rows.len(), listed.table.count);
@@ -60,11 +60,11 @@ pub fn show(view: &mut Rows, around: &mut Around<'_>, ui: &mut Ui) {
         ui.weak(format!("The first {} of {}.", format::count(shown as u64), format::count(count)));
     }
     let (mut sort, mut selected) = (view.sort, view.selected);
-    list::show(ui, "rows", &COLUMNS, shown, &mut Lines { listed, sort: &mut sort, selected: &mut selected, around });
+    list::show(ui, "rows", &COLUMNS, shown, &mut Lines { listed, sort: &mut sort, selected: &mut selected, context });
     view.selected = selected;
     if sort != view.sort {
         view.sort = sort;
-        around.ask();
+        context.ask();
     }
 }
 
@@ -72,7 +72,7 @@ struct Lines<'a, 'b> {
     listed: &'a Arc<Listed>,
     sort: &'a mut RowSort,
     selected: &'a mut Option<RowId>,
-    around: &'a mut Around<'b>,
+    context: &'a mut ViewContext<'b>,
 }
 
 impl Listed {
@@ -156,29 +156,29 @@ impl List for Lines<'_, '_> {
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some((_, row)) = self.listed.row(row) else { return };
         if ui.button("Zoom to its life").clicked() {
-            self.around.commands.doc(DocCommand::ZoomInto(self.life(&row)));
+            self.context.commands.doc(DocCommand::ZoomInto(self.life(&row)));
         }
         ui.separator();
         let size = RowCondition::Size(Bounds { from: Some(row.size), to: row.size.checked_add(1) });
         let size = Predicate::Row(size, format!("size {}", format::bytes(row.size)).into());
-        self.around.offer_filters(ui, "this size", size);
+        self.context.offer_filters(ui, "this size", size);
         let heap = self.listed.trace.site(row.site).heap;
-        self.around.offer_heap(ui, heap);
+        self.context.offer_heap(ui, heap);
         if row.thread.is_known() {
-            self.around.offer_filters(ui, "this thread", Predicate::thread(row.thread));
+            self.context.offer_filters(ui, "this thread", Predicate::thread(row.thread));
         }
         if let Some(name) = self.listed.function(&row) {
-            self.around.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
-            self.around.offer_rules(ui, &name);
+            self.context.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
+            self.context.offer_rules(ui, &name);
         }
     }
 
     fn push(&mut self, command: Command) {
-        self.around.commands.push(command);
+        self.context.commands.push(command);
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(Arc::clone(self.listed) as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.listed) as Arc<dyn TableSource>)
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {

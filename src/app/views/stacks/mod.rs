@@ -16,13 +16,13 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Ui};
 
-use super::node_details::Closer;
+use super::node_details::NodeDetails;
 use super::pane::Pane;
-use super::view::{Around, View};
-use crate::app::base::table::Sheet;
+use super::view::{View, ViewContext};
+use crate::app::base::table::TableSource;
 use crate::app::commands::DocCommand;
 use crate::app::document::Document;
-use crate::app::jobs::{Ground, drop_aside};
+use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::services::names::Looked;
 use crate::app::state::filters::Filters;
 use crate::app::state::ids::{Reading, ViewId};
@@ -48,7 +48,7 @@ pub struct Request {
     /// Positions that rows keep while the document holds the order of its tables; else empty.
     held: Arc<KeyedMap<Path, u32>>,
     /// The node whose details are wanted, if any.
-    closer: Option<Path>,
+    details: Option<Path>,
 }
 
 /// State of the view.
@@ -79,7 +79,7 @@ impl View for Stacks {
     type Answer = Table;
 
     fn request(&self, document: &Document) -> Option<Request> {
-        let closer = self.selected.path().filter(|_| self.shows_details()).cloned();
+        let details = self.selected.path().filter(|_| self.shows_details()).cloned();
         let order = self.table.as_ref().filter(|_| document.holds_order()).map(|table| Arc::clone(&table.order));
         Some(Request {
             search: self.search.clone(),
@@ -87,42 +87,42 @@ impl View for Stacks {
             toggled: Arc::clone(&self.toggled),
             reading: document.reading,
             held: order.unwrap_or_default(),
-            closer,
+            details,
         })
     }
 
-    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Table)) -> Result<(), Cancelled> {
-        let tree = request.tree(ground)?;
+    fn answer(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(Table)) -> Result<(), Cancelled> {
+        let tree = request.tree(query)?;
         // Peaks that need a pass over the events are left to `complete`, which does not run while the trace grows.
-        let peaks = match ground.grows() {
+        let peaks = match query.grows() {
             true => {
-                let totals = ground.totals()?;
-                upper_peaks(&ground.index, &totals, &tree, ground.cancel)?
+                let totals = query.totals()?;
+                upper_peaks(&query.index, &totals, &tree, query.cancel)?
             }
             false => Vec::new(),
         };
-        tell(request.table(tree, peaks, ground)?);
+        tell(request.table(tree, peaks, query)?);
         Ok(())
     }
 
-    fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Table)) -> Result<(), Cancelled> {
-        let tree = request.tree(ground)?;
-        let peaks = peaks(&ground.index, ground.interval(), &tree, ground.cancel)?;
+    fn complete(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(Table)) -> Result<(), Cancelled> {
+        let tree = request.tree(query)?;
+        let peaks = peaks(&query.index, query.interval(), &tree, query.cancel)?;
         let (tree, peaks) = match request.sort {
             Sort { column: Column::Peak, descending } => sort_by_peak(&tree, &peaks, descending),
             _ => (tree, peaks),
         };
-        let mut table = request.table(tree, peaks.into_iter().map(Some).collect(), ground)?;
-        table.closer = request.closer.as_ref().map(|path| Closer::of(path, ground)).transpose()?;
+        let mut table = request.table(tree, peaks.into_iter().map(Some).collect(), query)?;
+        table.details = request.details.as_ref().map(|path| NodeDetails::of(path, query)).transpose()?;
         tell(table);
         Ok(())
     }
 
     fn take(&mut self, mut table: Table) {
         let before = self.table.take();
-        if let (None, Some(before)) = (&table.closer, before.as_ref()) {
-            let is_about = |closer: &&Closer| Some(&closer.path) == self.selected.path() && closer.is_of(&table.trace);
-            table.closer = before.closer.as_ref().filter(is_about).cloned(); // the new one is on its way
+        if let (None, Some(before)) = (&table.details, before.as_ref()) {
+            let is_about = |details: &&NodeDetails| Some(&details.path) == self.selected.path() && details.is_of(&table.trace);
+            table.details = before.details.as_ref().filter(is_about).cloned(); // the new one is on its way
         }
         self.table = Some(Arc::new(table));
         drop_aside(before);
@@ -140,16 +140,16 @@ impl Pane for Stacks {
         self.selected.look(&self.search, None);
     }
 
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::show(self, around, ui);
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::show(self, context, ui);
     }
 
-    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::tools(self, around, ui);
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::tools(self, context, ui);
     }
 
-    fn keys(&mut self, around: &mut Around<'_>, ctx: &egui::Context) {
-        keys::press(self, around, ctx);
+    fn keys(&mut self, context: &mut ViewContext<'_>, ctx: &egui::Context) {
+        keys::press(self, context, ctx);
     }
 
     fn searched(&self) -> Option<&str> {
@@ -176,8 +176,8 @@ impl Pane for Stacks {
         self.selected.select(None, self.table.as_deref());
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(Arc::clone(self.table.as_ref()?) as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.table.as_ref()?) as Arc<dyn TableSource>)
     }
 
     fn says(&self) -> Option<String> {
@@ -215,38 +215,38 @@ impl Pane for Stacks {
 }
 
 impl Request {
-    fn tree(&self, ground: &mut Ground<'_>) -> Result<Tree, Cancelled> {
+    fn tree(&self, query: &mut QueryContext<'_>) -> Result<Tree, Cancelled> {
         let request = TreeRequest {
             filter: Filter::all(),
             search: self.search.clone(),
             sort: self.sort,
-            names: Arc::clone(ground.names()),
-            fold: ground.folds(),
-            trimmed: ground.trimmed()?,
-            only: Some(Arc::clone(&ground.mask)),
+            names: Arc::clone(query.names()),
+            fold: query.folds(),
+            trimmed: query.trimmed()?,
+            only: Some(Arc::clone(&query.mask)),
             toggled: Arc::clone(&self.toggled),
             chains: self.reading.chains,
             words: self.reading.words,
             held: Arc::clone(&self.held),
         };
-        tree(ground.trace(), &*ground.totals()?, &request, ground.cancel)
+        tree(query.trace(), &*query.totals()?, &request, query.cancel)
     }
 
-    fn table(&self, tree: Tree, peaks: Vec<Option<u64>>, ground: &Ground<'_>) -> Result<Table, Cancelled> {
-        let trace = Arc::clone(ground.trace());
-        let found = tree.first_found(&trace, &self.search, ground.cancel)?;
+    fn table(&self, tree: Tree, peaks: Vec<Option<u64>>, query: &QueryContext<'_>) -> Result<Table, Cancelled> {
+        let trace = Arc::clone(query.trace());
+        let found = tree.first_found(&trace, &self.search, query.cancel)?;
         let wholes = self.wholes(&tree, &peaks, &trace);
         Ok(Table {
-            interval: ground.interval(),
+            interval: query.interval(),
             trace,
             order: Arc::new(tree.order()),
             tree: Arc::new(tree),
             peaks,
             wholes,
-            frames: ground.frame_count(),
+            frames: query.frame_count(),
             search: self.search.clone(),
             found,
-            closer: None,
+            details: None,
         })
     }
 }
@@ -274,7 +274,7 @@ impl Request {
 }
 
 /// The user's action on the table.
-enum Did {
+enum Action {
     Select(Option<Path>),
     Move(i64),
     Toggle(Path, bool),
@@ -283,19 +283,19 @@ enum Did {
 }
 
 impl Stacks {
-    fn carry_out(&mut self, did: Did, around: &mut Around<'_>) {
-        let trace = &*around.document.trace;
-        match did {
-            Did::Select(path) => _ = self.select(trace, |line, table| line.select(path, table)),
-            Did::Move(by) => _ = self.select(trace, |line, table| line.step(by, table)),
-            Did::Toggle(path, open) => _ = Arc::make_mut(&mut self.toggled).insert(path, open),
-            Did::CollapseAll => {
+    fn carry_out(&mut self, action: Action, context: &mut ViewContext<'_>) {
+        let trace = &*context.document.trace;
+        match action {
+            Action::Select(path) => _ = self.select(trace, |line, table| line.select(path, table)),
+            Action::Move(by) => _ = self.select(trace, |line, table| line.step(by, table)),
+            Action::Toggle(path, open) => _ = Arc::make_mut(&mut self.toggled).insert(path, open),
+            Action::CollapseAll => {
                 let tops = self.table.iter().flat_map(|table| table.tree.tops());
                 self.toggled = Arc::new(tops.map(|path| (path, false)).collect());
             }
-            Did::SortBy(column) => self.sort = self.sort.by(column),
+            Action::SortBy(column) => self.sort = self.sort.by(column),
         }
-        around.ask();
+        context.ask();
     }
 
     /// Changes the selected row; returns whether another node is selected now.
@@ -334,16 +334,16 @@ impl Stacks {
     }
 
     /// Filters all views to a node of the table and everything below it.
-    fn filter_to(&self, path: Path, around: &mut Around<'_>) {
-        if let Some(path) = self.present(path, &around.document.trace) {
-            around.commands.doc(DocCommand::Filter(Some(path)));
+    fn filter_to(&self, path: Path, context: &mut ViewContext<'_>) {
+        if let Some(path) = self.present(path, &context.document.trace) {
+            context.commands.doc(DocCommand::Filter(Some(path)));
         }
     }
 
     /// Requests the names of these rows first.
-    fn look_at(&self, lines: Range<usize>, around: &mut Around<'_>) {
+    fn look_at(&self, lines: Range<usize>, context: &mut ViewContext<'_>) {
         if let Some(Table { trace, tree, .. }) = self.table.as_deref() {
-            around.looked = Some(Looked::Lines { trace: Arc::clone(trace), tree: Arc::clone(tree), lines });
+            context.looked = Some(Looked::Lines { trace: Arc::clone(trace), tree: Arc::clone(tree), lines });
         }
     }
 }

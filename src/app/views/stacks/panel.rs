@@ -7,12 +7,12 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::table::Table;
-use super::{Did, Stacks, text};
-use crate::app::base::table::Sheet;
+use super::{Action, Stacks, text};
+use crate::app::base::table::TableSource;
 use crate::app::commands::{Command, DocCommand, Setting};
 use crate::app::document::Document;
 use crate::app::state::filters::{Chip, Predicate};
-use crate::app::views::Around;
+use crate::app::views::ViewContext;
 use crate::app::widgets::columns::{self, list_column, title};
 use crate::app::widgets::list::{self, List, Name, Share, Style, Value};
 use crate::app::widgets::{frames, losses, rule_menu, source_lines};
@@ -21,58 +21,58 @@ use crate::model::NodeId;
 use crate::query::{Column, Key, Numbers, SourceLine, TreeRow, layer_label, magnitude};
 use crate::units::{Interval, Layer, Ticks};
 
-pub fn show(view: &mut Stacks, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn show(view: &mut Stacks, context: &mut ViewContext<'_>, ui: &mut Ui) {
     let reveal = view.selected.take_reveal();
     let room = ui.available_width();
     if std::mem::replace(&mut view.is_wide, room >= WIDE) != view.is_wide {
-        around.ask();
+        context.ask();
     }
     let Some(table) = &view.table else {
-        around.wait(ui);
+        context.wait(ui);
         return;
     };
     if table.tree.is_empty() {
-        let text = format::sentence(nothing(view, around.document));
-        around.nothing(ui, &text);
+        let text = format::sentence(nothing(view, context.document));
+        context.nothing(ui, &text);
         return;
     }
     if view.shows_details() {
         let shown = egui::Panel::right("details").resizable(true).default_size((room * 0.34).clamp(240.0, 420.0));
         let shown = shown.size_range(200.0..=(room - 200.0).max(220.0));
-        shown.show(ui, |ui| details(view, table, around, ui));
+        shown.show(ui, |ui| details(view, table, context, ui));
     }
     let revealed = view.selected.index().filter(|_| reveal);
-    let mut lines = Lines { view, table, around, visible: 0..0, rows: Vec::new(), revealed, did: None };
+    let mut lines = Lines { view, table, context, visible: 0..0, rows: Vec::new(), revealed, action: None };
     list::show(ui, "allocations", &Column::ALL.map(list_column), table.tree.len(), &mut lines);
-    let (did, visible) = (lines.did, lines.visible);
-    view.look_at(visible, around);
-    if let Some(did) = did {
-        view.carry_out(did, around);
+    let (action, visible) = (lines.action, lines.visible);
+    view.look_at(visible, context);
+    if let Some(action) = action {
+        view.carry_out(action, context);
     }
 }
 
 /// Draws the toolbar above the table.
-pub fn tools(view: &mut Stacks, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn tools(view: &mut Stacks, context: &mut ViewContext<'_>, ui: &mut Ui) {
     // A selected node can only be filtered to while the table contains it.
     let selected = view.selected.path().filter(|_| view.selected.index().is_some()).cloned();
-    let changes = selected.is_some() && around.document.filters().under().any.first() != selected.as_ref();
+    let changes = selected.is_some() && context.document.filters().under().any.first() != selected.as_ref();
     let button = ui.add_enabled(changes, egui::Button::new("Filter to this line"));
     if button.on_hover_text("Show only what is under the selected line (Enter)").clicked()
         && let Some(path) = selected
     {
-        view.filter_to(path, around);
+        view.filter_to(path, context);
     }
     if ui.button("Collapse all").on_hover_text("Close all nodes").clicked() {
-        view.carry_out(Did::CollapseAll, around);
+        view.carry_out(Action::CollapseAll, context);
     }
     let hint = "Of the selected line: its outstanding size over time, how its sizes and lifetimes are distributed, its stack";
     let is_shown = view.shows_details();
     if ui.selectable_label(is_shown, "Details").on_hover_text(hint).clicked() {
         view.wants_details = Some(!is_shown);
-        around.ask();
+        context.ask();
     }
-    if let Some(shown) = frames::switch(ui, !around.document.fold.is_any(), false) {
-        around.commands.push(Command::Set(Setting::AllFrames(shown)));
+    if let Some(shown) = frames::switch(ui, !context.document.fold.is_any(), false) {
+        context.commands.push(Command::Set(Setting::AllFrames(shown)));
     }
 }
 
@@ -83,7 +83,7 @@ const WIDE: f32 = 1250.0;
 const FRAMES: usize = 100;
 
 /// Draws the details of the selected row.
-fn details(view: &Stacks, table: &Table, around: &mut Around<'_>, ui: &mut Ui) {
+fn details(view: &Stacks, table: &Table, context: &mut ViewContext<'_>, ui: &mut Ui) {
     let (Some(index), Some(row)) = (view.selected.index(), view.selected_row()) else {
         ui.centered_and_justified(|ui| ui.weak("Select a line for its details."));
         return;
@@ -91,16 +91,16 @@ fn details(view: &Stacks, table: &Table, around: &mut Around<'_>, ui: &mut Ui) {
     egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.add(egui::Label::new(egui::RichText::new(&row.label).strong()).wrap());
         let line = table.tree.frame(&table.trace, index).and_then(|(frame, level)| SourceLine::of(&frame, level));
-        let closer = table.closer.as_ref().filter(|closer| closer.path == row.path);
-        let margin = |at: &SourceLine| match closer.and_then(|closer| closer.at_line(at)) {
+        let details = table.details.as_ref().filter(|details| details.path == row.path);
+        let margin = |at: &SourceLine| match details.and_then(|details| details.at_line(at)) {
             Some(numbers) => marginal(numbers),
             None if line.as_ref() == Some(at) => marginal(&row.numbers),
             None => String::new(),
         };
-        let reading = source_lines::Reading { sources: around.sources, settings: around.settings, commands: around.commands };
+        let reading = source_lines::Reading { sources: context.sources, settings: context.settings, commands: context.commands };
         source_lines::excerpt(ui, line.as_ref(), margin, reading);
-        match closer {
-            Some(closer) => closer.show(around, ui),
+        match details {
+            Some(details) => details.show(context, ui),
             None => _ = ui.weak("Computing\u{2026}"),
         }
         let above = std::iter::successors(Some(index), |&line| table.tree.parent(line));
@@ -111,7 +111,7 @@ fn details(view: &Stacks, table: &Table, around: &mut Around<'_>, ui: &mut Ui) {
         ui.separator();
         ui.strong("Stack");
         for (frame, level) in frames.by_ref().take(FRAMES) {
-            frames::line(ui, &frame, level, around.commands);
+            frames::line(ui, &frame, level, context.commands);
         }
         if frames.peek().is_some() {
             ui.weak("\u{2026}");
@@ -140,12 +140,12 @@ fn nothing(view: &Stacks, document: &Document) -> &'static str {
 struct Lines<'a, 'b> {
     view: &'a Stacks,
     table: &'a Table,
-    around: &'a mut Around<'b>,
+    context: &'a mut ViewContext<'b>,
     /// The rows on the screen, and their contents.
     visible: Range<usize>,
     rows: Vec<Rc<TreeRow>>,
     revealed: Option<usize>,
-    did: Option<Did>,
+    action: Option<Action>,
 }
 
 impl List for Lines<'_, '_> {
@@ -202,12 +202,12 @@ impl List for Lines<'_, '_> {
     }
 
     fn clicked(&mut self, row: usize) {
-        self.did = self.row(row).map(|line| Did::Select(Some(Arc::clone(&line.path))));
+        self.action = self.row(row).map(|line| Action::Select(Some(Arc::clone(&line.path))));
     }
 
     fn double_clicked(&mut self, row: usize) {
         if let Some(line) = self.row(row).filter(|line| line.has_children) {
-            self.did = Some(Did::Toggle(Arc::clone(&line.path), !line.is_open));
+            self.action = Some(Action::Toggle(Arc::clone(&line.path), !line.is_open));
         }
     }
 
@@ -222,11 +222,11 @@ impl List for Lines<'_, '_> {
     }
 
     fn push(&mut self, command: Command) {
-        self.around.commands.push(command);
+        self.context.commands.push(command);
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        self.view.table.clone().map(|table| table as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        self.view.table.clone().map(|table| table as Arc<dyn TableSource>)
     }
 
     fn copy_key(&self) -> &'static str {
@@ -243,17 +243,17 @@ impl List for Lines<'_, '_> {
     }
 
     fn header_clicked(&mut self, column: usize) {
-        self.did = Some(Did::SortBy(Column::ALL[column]));
+        self.action = Some(Action::SortBy(Column::ALL[column]));
     }
 
     fn is_shown(&self, column: usize) -> Option<bool> {
         let column = Column::ALL[column];
         let has_numbers = self.table.frames.is_some() || !column.is_per_frame();
-        Some(has_numbers && columns::is_shown(column, self.table.interval, self.around.settings))
+        Some(has_numbers && columns::is_shown(column, self.table.interval, self.context.settings))
     }
 
     fn show_column(&mut self, column: usize, shown: bool) {
-        self.around.commands.push(Command::Set(Setting::Column(Column::ALL[column], shown)));
+        self.context.commands.push(Command::Set(Setting::Column(Column::ALL[column], shown)));
     }
 }
 
@@ -270,7 +270,7 @@ impl Lines<'_, '_> {
 
     fn name_cell(&mut self, ui: &mut Ui, row: &TreeRow, index: usize) {
         if list::branch(ui, row.depth, row.has_children.then_some(row.is_open), &row.label) {
-            self.did = Some(Did::Toggle(Arc::clone(&row.path), !row.is_open));
+            self.action = Some(Action::Toggle(Arc::clone(&row.path), !row.is_open));
         }
         let style = match row.path.last() {
             Some(Key::Frame(NodeId::ROOT)) => Style::Weak,
@@ -304,32 +304,32 @@ impl Lines<'_, '_> {
 
     fn row_menu(&mut self, ui: &mut Ui, row: &TreeRow, index: usize) {
         if ui.button("Filter to this line").clicked() {
-            self.view.filter_to(Arc::clone(&row.path), self.around);
+            self.view.filter_to(Arc::clone(&row.path), self.context);
         }
         if ui.button("Leave this out").clicked()
-            && let Some(path) = self.view.present(Arc::clone(&row.path), &self.around.document.trace)
+            && let Some(path) = self.view.present(Arc::clone(&row.path), &self.context.document.trace)
         {
-            self.around.commands.doc(DocCommand::AddChip(Chip::without(Predicate::Under(path))));
+            self.context.commands.doc(DocCommand::AddChip(Chip::without(Predicate::Under(path))));
         }
-        if ui.add_enabled(!self.around.document.filters().is_all(), egui::Button::new("Clear filter")).clicked() {
-            self.around.commands.doc(DocCommand::ClearFilter);
+        if ui.add_enabled(!self.context.document.filters().is_all(), egui::Button::new("Clear filter")).clicked() {
+            self.context.commands.doc(DocCommand::ClearFilter);
         }
         if let Some(life) = row.allocation.and_then(|(_, row)| self.life(row.birth, row.death))
             && ui.button("Zoom to its life").clicked()
         {
-            self.around.commands.doc(DocCommand::ZoomInto(life));
+            self.context.commands.doc(DocCommand::ZoomInto(life));
         }
         let Some((frame, level)) = self.table.tree.frame(&self.table.trace, index) else { return };
-        source_lines::offer(ui, &frame, level, self.around.commands);
-        rule_menu::offer(ui, &frame.name(level).to_string(), self.around.commands);
+        source_lines::offer(ui, &frame, level, self.context.commands);
+        rule_menu::offer(ui, &frame.name(level).to_string(), self.context.commands);
         if ui.button("Copy frame").on_hover_text("Module, function, source file and line").clicked() {
-            self.around.commands.push(Command::Copy(frames::as_text(&frame, level)));
+            self.context.commands.push(Command::Copy(frames::as_text(&frame, level)));
         }
     }
 
     /// The lifetime of a block, with some space on both sides.
     fn life(&self, birth: Ticks, death: Ticks) -> Option<Interval> {
-        let span = self.around.document.trace.span;
+        let span = self.context.document.trace.span;
         let (from, to) = (birth.max(span.from), death.min(span.to));
         let room = (to.0.checked_sub(from.0)? / 5).max(self.table.interval.len() / 10_000).max(1);
         Some(Interval { from: Ticks(from.0.saturating_sub(room)), to: Ticks(to.0.saturating_add(room)) })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::views::node_details::Closer;
+use crate::app::views::node_details::NodeDetails;
 use crate::app::widgets::columns::Wholes;
 use crate::model::Trace;
 use crate::query::{Path, Tree, TreeRow};
@@ -27,7 +27,7 @@ pub struct Table {
     /// The first row with the search text in its name.
     pub found: Option<usize>,
     /// The details of the requested node, once they are computed.
-    pub closer: Option<Closer>,
+    pub details: Option<NodeDetails>,
 }
 
 impl Table {

@@ -1,7 +1,7 @@
 //! The texts of the cells and of copied rows.
 
 use super::table::Table;
-use crate::app::base::table::Sheet;
+use crate::app::base::table::TableSource;
 use crate::app::widgets::columns::{title, value};
 use crate::app::widgets::list::Value;
 use crate::format;
@@ -69,7 +69,7 @@ pub fn of_selected(table: &Table, index: usize) -> Option<String> {
     })
 }
 
-impl Sheet for Table {
+impl TableSource for Table {
     fn title(&self) -> &'static str {
         "Stacks"
     }

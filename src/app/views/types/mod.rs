@@ -7,10 +7,10 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::pane::Pane;
-use super::view::{Around, View};
-use crate::app::base::table::Sheet;
+use super::view::{View, ViewContext};
+use crate::app::base::table::TableSource;
 use crate::app::document::Document;
-use crate::app::jobs::Ground;
+use crate::app::jobs::QueryContext;
 use crate::app::state::filters::Predicate;
 use crate::app::state::graph::Split;
 use crate::app::state::ids::ViewId;
@@ -37,7 +37,7 @@ pub struct TypeTable {
 }
 
 impl TypeTable {
-    fn of(request: &Request, ground: &Ground<'_>, groups: Vec<TypeGroup>, peaks: Option<Vec<u64>>) -> Self {
+    fn of(request: &Request, query: &QueryContext<'_>, groups: Vec<TypeGroup>, peaks: Option<Vec<u64>>) -> Self {
         let mut wholes = Wholes::default();
         for (i, group) in groups.iter().enumerate() {
             let number = match (request.sort.column, &peaks) {
@@ -46,7 +46,7 @@ impl TypeTable {
             };
             wholes.add(group.key.layer, number);
         }
-        Self { interval: ground.interval(), groups, peaks, wholes }
+        Self { interval: query.interval(), groups, peaks, wholes }
     }
 }
 
@@ -68,16 +68,16 @@ impl View for Types {
         Some(Request { search: self.search.to_lowercase(), sort: self.sort.in_interval(document.interval()) })
     }
 
-    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(TypeTable)) -> Result<(), Cancelled> {
-        let (groups, _) = groups(request, ground)?;
-        tell(TypeTable::of(request, ground, groups, None));
+    fn answer(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(TypeTable)) -> Result<(), Cancelled> {
+        let (groups, _) = groups(request, query)?;
+        tell(TypeTable::of(request, query, groups, None));
         Ok(())
     }
 
-    fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(TypeTable)) -> Result<(), Cancelled> {
-        let (groups, mask) = groups(request, ground)?;
-        let (types, sums) = (ground.types()?, ground.totals()?);
-        let peaks = types.peaks(&ground.index, &sums, &groups, &mask, ground.cancel)?;
+    fn complete(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(TypeTable)) -> Result<(), Cancelled> {
+        let (groups, mask) = groups(request, query)?;
+        let (types, sums) = (query.types()?, query.totals()?);
+        let peaks = types.peaks(&query.index, &sums, &groups, &mask, query.cancel)?;
         let Sort { column, descending } = request.sort;
         let (groups, peaks) = if column == Column::Peak {
             let mut both: Vec<_> = groups.into_iter().zip(peaks).collect();
@@ -86,7 +86,7 @@ impl View for Types {
         } else {
             (groups, peaks)
         };
-        tell(TypeTable::of(request, ground, groups, Some(peaks)));
+        tell(TypeTable::of(request, query, groups, Some(peaks)));
         Ok(())
     }
 
@@ -100,16 +100,16 @@ impl Pane for Types {
         self.table = None;
     }
 
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::show(self, around, ui);
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::show(self, context, ui);
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(Arc::clone(self.table.as_ref()?) as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.table.as_ref()?) as Arc<dyn TableSource>)
     }
 
-    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::split(self, around, ui);
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        panel::split(self, context, ui);
     }
 
     fn searched(&self) -> Option<&str> {
@@ -126,10 +126,10 @@ impl Pane for Types {
 }
 
 /// The listed types, in order, and the rows that are counted.
-fn groups(request: &Request, ground: &mut Ground<'_>) -> Result<(Vec<TypeGroup>, Mask), Cancelled> {
-    let (types, sums) = (ground.types()?, ground.totals()?);
+fn groups(request: &Request, query: &mut QueryContext<'_>) -> Result<(Vec<TypeGroup>, Mask), Cancelled> {
+    let (types, sums) = (query.types()?, query.totals()?);
     let is_choice = |what: &Predicate| matches!(what, Predicate::Type(_));
-    let mask = ground.filters().mask(ground.trace(), ground.known(), |chip| chip.is_excluded || !is_choice(&chip.what));
+    let mask = query.filters().mask(query.trace(), query.known(), |chip| chip.is_excluded || !is_choice(&chip.what));
     let mut groups = types.groups(&sums, &mask, request.sort);
     groups.retain(|group| group.key.name.to_lowercase().contains(&request.search));
     Ok((groups, mask))

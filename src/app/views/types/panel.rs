@@ -5,12 +5,12 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{TypeTable, Types};
-use crate::app::base::table::{FlatTable, Sheet};
+use crate::app::base::table::{FlatTable, TableSource};
 use crate::app::base::theme;
 use crate::app::commands::{Command, DocCommand};
 use crate::app::state::filters::{Chip, Predicate};
 use crate::app::state::graph::{LineOf, Split};
-use crate::app::views::Around;
+use crate::app::views::ViewContext;
 use crate::app::widgets::columns::{list_column, title, value};
 use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value};
 use crate::app::widgets::losses;
@@ -39,9 +39,9 @@ const SORTS: [Column; 8] = [
     Column::Peak,
 ];
 
-pub fn show(view: &mut Types, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn show(view: &mut Types, context: &mut ViewContext<'_>, ui: &mut Ui) {
     let Some(table) = &view.table else {
-        around.wait(ui);
+        context.wait(ui);
         return;
     };
     if table.groups.is_empty() {
@@ -49,19 +49,19 @@ pub fn show(view: &mut Types, around: &mut Around<'_>, ui: &mut Ui) {
             true => "Nothing was alive in this interval.",
             false => "No type in this interval has that in its name.",
         };
-        around.nothing(ui, text);
+        context.nothing(ui, text);
         return;
     }
     if table.groups.iter().all(|group| &*group.key.name == UNKNOWN_TYPE) {
         ui.weak("No type is known: types come from the symbols of modules that were built with /Zi or /Z7. The tab Symbols says what was found.");
     }
     let (rows, mut sort) = (table.groups.len(), view.sort);
-    let chosen = around.document.filters().chosen_type().cloned();
-    let mut lines = Lines { split: view.split, sort: &mut sort, chosen, table, searched: &view.search, around };
+    let chosen = context.document.filters().chosen_type().cloned();
+    let mut lines = Lines { split: view.split, sort: &mut sort, chosen, table, searched: &view.search, context };
     list::show(ui, "types", &columns(), rows, &mut lines);
     if sort != view.sort {
         view.sort = sort;
-        around.ask();
+        context.ask();
     }
 }
 
@@ -75,15 +75,15 @@ fn split_label(split: Split) -> String {
 }
 
 /// Draws the choice of how the graph is split. Layers nest, so each has a stacked graph of its own.
-pub fn split(view: &mut Types, around: &mut Around<'_>, ui: &mut Ui) {
-    let layers = around.document.digest.layers.iter().map(|sum| Split::Stack(sum.layer));
+pub fn split(view: &mut Types, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    let layers = context.document.source_list.layers.iter().map(|sum| Split::Stack(sum.layer));
     let layers: Vec<Split> = [Split::Sources, Split::Types].into_iter().chain(layers).collect();
     let shown = egui::ComboBox::from_id_salt("graph split").width(170.0).selected_text(split_label(view.split));
     shown.show_ui(ui, |ui| {
         for split in layers {
             if ui.selectable_label(view.split == split, split_label(split)).clicked() {
                 view.split = split;
-                around.ask();
+                context.ask();
             }
         }
     });
@@ -95,13 +95,13 @@ struct Lines<'a, 'b> {
     chosen: Option<TypeKey>,
     table: &'a Arc<TypeTable>,
     searched: &'a str,
-    around: &'a mut Around<'b>,
+    context: &'a mut ViewContext<'b>,
 }
 
 impl Lines<'_, '_> {
     /// The colour of the type's line on the graph, if it has one.
     fn color(&self, key: &TypeKey, ui: &Ui) -> Option<egui::Color32> {
-        let number = self.around.document.color_of(&LineOf::Type(key.clone()))?;
+        let number = self.context.document.color_of(&LineOf::Type(key.clone()))?;
         Some(theme::series(number, ui.visuals()))
     }
 }
@@ -177,7 +177,7 @@ impl List for Lines<'_, '_> {
     fn clicked(&mut self, row: usize) {
         let Some(group) = self.table.groups.get(row) else { return };
         let what = Predicate::Type(group.key.clone());
-        self.around.commands.doc(match self.is_selected(row) {
+        self.context.commands.doc(match self.is_selected(row) {
             true => DocCommand::RemoveChip(what),
             false => DocCommand::AddChip(Chip::only(what)),
         });
@@ -191,16 +191,16 @@ impl List for Lines<'_, '_> {
         if let Some(group) = self.table.groups.get(row)
             && ui.button("Leave this type out").clicked()
         {
-            self.around.commands.doc(DocCommand::AddChip(Chip::without(Predicate::Type(group.key.clone()))));
+            self.context.commands.doc(DocCommand::AddChip(Chip::without(Predicate::Type(group.key.clone()))));
         }
     }
 
     fn push(&mut self, command: Command) {
-        self.around.commands.push(command);
+        self.context.commands.push(command);
     }
 
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
-        Some(Arc::clone(self.table) as Arc<dyn Sheet>)
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.table) as Arc<dyn TableSource>)
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {
@@ -209,7 +209,7 @@ impl List for Lines<'_, '_> {
     }
 
     fn bound(&self, column: usize) -> Option<String> {
-        losses::bound(&self.around.document.trace, self.table.interval, SORTS[column])
+        losses::bound(&self.context.document.trace, self.table.interval, SORTS[column])
     }
 
     fn header_clicked(&mut self, column: usize) {

@@ -14,7 +14,7 @@ use eframe::egui::{self, Align, Color32, Id, Layout, Rect, Sense, Ui, UiBuilder,
 use egui_table::{CellInfo, Column, HeaderCellInfo, HeaderRow, PrefetchInfo, Table, TableDelegate, TableState};
 
 use crate::app::base::table::column::{self, Chosen, Placed, Plan};
-use crate::app::base::table::{Export, Format, Sheet};
+use crate::app::base::table::{Export, Format, TableSource};
 pub use crate::app::base::table::{ListColumn, Value, Width, widest};
 use crate::app::commands::Command;
 pub use cells::{Name, Share, Style, TRIANGLE, bar, branch, name, name_at, number, triangle};
@@ -60,7 +60,7 @@ pub trait List {
     /// Pushes a command.
     fn push(&mut self, command: Command);
     /// The whole list for copying and export, if it can be long.
-    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
         None
     }
     /// The key that copies the selected line; empty if there is none.
@@ -192,10 +192,10 @@ impl Delegate<'_> {
         if ui.add(egui::Button::new("Copy line").shortcut_text(self.list.copy_key())).clicked() {
             self.list.push(Command::Copy(self.line(row)));
         }
-        if let Some(sheet) = self.list.sheet() {
+        if let Some(table_source) = self.list.table_source() {
             for format in Format::ALL {
                 if ui.button(format.label()).clicked() {
-                    self.list.push(Command::Export(Export { sheet: Arc::clone(&sheet), format }));
+                    self.list.push(Command::Export(Export { table_source: Arc::clone(&table_source), format }));
                 }
             }
             return;
