@@ -13,6 +13,7 @@
 mod activity;
 mod attach;
 mod builder;
+mod by_address;
 mod counters;
 mod lives;
 mod losses;
