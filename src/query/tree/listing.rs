@@ -16,7 +16,7 @@ use crate::query::{Cancelled, LifetimeClass};
 use crate::units::{Interval, Ticks};
 
 /// Largest number of single allocations listed below one node.
-const MAX_ALLOCATIONS: usize = 100_000;
+pub(super) const MAX_ALLOCATIONS: usize = 100_000;
 
 /// Adds the allocations of all open leaves to the tree, with one scan of the rows.
 pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) -> Result<(), Cancelled> {
