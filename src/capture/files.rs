@@ -11,11 +11,42 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Lane;
-
 /// Name of the file that every recording has from its start.
-pub(super) const CONTEXT: &str = "context";
+const CONTEXT: &str = "context";
 const KERNEL: &str = "kernel";
+
+/// A group of events that is kept in files of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Lane {
+    /// The events that all others are read with: processes, threads, images, and the creation and end of heaps and trackers.
+    Context,
+    /// The kernel's other events: VirtualAlloc, memory counters, and the stacks of its events.
+    Pages,
+    /// Heap events and their stacks.
+    Heap,
+    /// Events of custom heap trackers and other user-mode providers.
+    User,
+}
+
+impl Lane {
+    /// All lanes.
+    pub const ALL: [Self; 4] = [Self::Context, Self::Pages, Self::Heap, Self::User];
+
+    /// The base name of its files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Context => CONTEXT,
+            Self::Pages => "pages",
+            Self::Heap => "heap",
+            Self::User => "user",
+        }
+    }
+
+    /// Whether old events may be deleted: all lanes except the context, with which the others are read.
+    pub fn wraps(self) -> bool {
+        self != Self::Context
+    }
+}
 
 /// Names of lanes in the order in which they are read: context first.
 pub(super) const LANES: [&str; 7] = [KERNEL, CONTEXT, "context-heap", "context-user", "pages", "heap", "user"];

@@ -38,7 +38,7 @@ mod unfinished;
 pub mod windows;
 
 pub use error::CaptureError;
-pub use files::{is_recording, lane_file};
+pub use files::{Lane, is_recording, lane_file};
 pub use folder::Folder;
 pub use followed::{Because, Elsewhere, Followed, Rules, Started};
 pub use images::{DiskImages, Images};
@@ -52,36 +52,3 @@ pub use sample::{Cost, MemorySample, ProcessSample};
 pub use status::{LaneStatus, Status};
 pub use stop_when::{GROWTH_SAMPLES, Measure, StopWatch, StopWhen};
 pub use unfinished::is_unfinished;
-
-/// A group of events that is kept in files of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Lane {
-    /// The events that all others are read with: processes, threads, images, and the creation and end of heaps and trackers.
-    Context,
-    /// The kernel's other events: VirtualAlloc, memory counters, and the stacks of its events.
-    Pages,
-    /// Heap events and their stacks.
-    Heap,
-    /// Events of custom heap trackers and other user-mode providers.
-    User,
-}
-
-impl Lane {
-    /// All lanes.
-    pub const ALL: [Self; 4] = [Self::Context, Self::Pages, Self::Heap, Self::User];
-
-    /// The base name of its files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Context => files::CONTEXT,
-            Self::Pages => "pages",
-            Self::Heap => "heap",
-            Self::User => "user",
-        }
-    }
-
-    /// Whether old events may be deleted: all lanes except the context, with which the others are read.
-    pub fn wraps(self) -> bool {
-        self != Self::Context
-    }
-}

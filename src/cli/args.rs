@@ -24,7 +24,8 @@ use super::manual::ManualArgs;
 use super::memory::{Memory, megabytes};
 use super::record::RecordArgs;
 use super::report::ReportArgs;
-use super::symbols::{check, fetch, lookup};
+use super::symbols::lookup_args::LookupArgs;
+use super::symbols::{check, fetch};
 use super::synth::SynthArgs;
 use crate::load::Input;
 use crate::nearest::nearest;
@@ -171,7 +172,7 @@ pub(super) enum Command {
 #[derive(Subcommand, Debug)]
 pub(super) enum SymbolsCommand {
     /// Tell functions, inlined frames, files and lines of addresses in one PDB, or in a process of a trace
-    Lookup(lookup::LookupArgs),
+    Lookup(LookupArgs),
     /// Fetch the PDBs of traces into the symbol store, so that names need no network later
     Fetch(fetch::FetchArgs),
     /// Tell of which modules of traces names are there, and why not of others

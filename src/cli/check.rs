@@ -1,65 +1,26 @@
 //! `highwater check`: checks a trace against the limits of rules ([`init`]: starter rules).
 
+mod check_args;
 mod init;
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use clap::Args;
 use serde::Serialize;
 
-use super::asked::{Asked, IntervalInSeconds, Loaded, decides, known_part, needs_names, stopped};
-use super::outputs::{BaselineArgs, Replace, refused};
-use super::progress::Quiet;
+use super::asked::{IntervalInSeconds, Loaded, decides, known_part, needs_names, stopped};
+use super::outputs::refused;
 use super::{Failure, output, report_other_problems, text};
 use crate::limits::{Accepted, Baseline, Checked, GroupCheck, Judge, LimitRules, Outcome, Rule, Suite, breach_lines, junit};
-use crate::load::Input;
 use crate::model::Quality;
 use crate::moment::Moment;
 use crate::paths::{self, Existing, Reading, Refusal};
 use crate::query::{By, Cancel, Decides, Index, IndexOptions, Mask, Unnamed};
 use crate::symbols::Names;
 use crate::units::Interval;
-
-#[derive(Args, Debug)]
-pub(super) struct CheckArgs {
-    #[command(flatten)]
-    pub(super) asked: Asked,
-
-    /// The rules: a file of TOML with limits
-    #[arg(long, value_name = "FILE", required_unless_present = "init")]
-    rules: Option<PathBuf>,
-
-    #[command(flatten)]
-    known: BaselineArgs,
-
-    #[command(flatten)]
-    replace: Replace,
-
-    /// Write the outcome as JUnit's XML, too
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
-
-    /// Print JSON for programs
-    #[arg(long)]
-    json: bool,
-
-    /// Write rules to begin with, from a trace that is well: to -o, to --rules, or print them
-    #[arg(long, conflicts_with_all = ["junit", "json", "baseline", "write_baseline"])]
-    init: bool,
-
-    /// Where --init writes
-    #[arg(short = 'o', long = "output", value_name = "FILE", requires = "init", conflicts_with = "rules")]
-    out: Option<PathBuf>,
-
-    /// Let --init overwrite a file
-    #[arg(long, requires = "init")]
-    force: bool,
-
-    #[command(flatten)]
-    quiet: Quiet,
-}
+pub(super) use check_args::CheckArgs;
+use check_args::capture_name;
 
 /// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
@@ -214,10 +175,6 @@ fn interval(loaded: &Loaded, rule: &Rule, process: Option<&str>) -> Result<Inter
     };
     let asked = Interval { from: edge(&rule.from, loaded.interval.from)?, to: edge(&rule.to, loaded.interval.to)? };
     known_part(trace, asked).ok_or_else(|| "its interval lies outside of what was read".to_owned())
-}
-
-fn capture_name(args: &CheckArgs) -> String {
-    args.asked.inputs().iter().map(Input::name).collect::<Vec<_>>().join(" + ")
 }
 
 fn answer(

@@ -3,10 +3,9 @@
 //! Hidden commands and options (those that `--help` leaves out) are not offered. The generators would offer them, so
 //! they get a description without them, which parses nothing.
 
-use clap::{Arg, Args, Command, CommandFactory};
+use clap::{Arg, Args, Command};
 use clap_complete::{Generator, Shell};
 
-use super::args::CommandLine;
 use super::{Failure, output};
 
 #[derive(Args, Debug)]
@@ -16,12 +15,13 @@ pub(super) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(super) fn run(args: &CompletionsArgs) -> Result<(), Failure> {
-    output::document(&script(args.shell)?)
+/// Prints the script for a command line.
+pub(super) fn run(args: &CompletionsArgs, line: &Command) -> Result<(), Failure> {
+    output::document(&script(args.shell, line)?)
 }
 
-fn script(shell: Shell) -> Result<String, Failure> {
-    let mut command = visible(&CommandLine::command());
+fn script(shell: Shell, line: &Command) -> Result<String, Failure> {
+    let mut command = visible(line);
     command.set_bin_name("highwater");
     command.build();
     let mut script = Vec::new();
@@ -71,10 +71,12 @@ fn alone(arg: &Arg) -> Arg {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::ValueEnum;
+    use clap::{CommandFactory, ValueEnum};
+
+    use crate::cli::args::CommandLine;
 
     fn text(shell: Shell) -> String {
-        script(shell).ok().unwrap()
+        script(shell, &CommandLine::command()).ok().unwrap()
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `highwater diff`: compares two traces, or parts of them.
 
+mod growth;
 mod markdown;
 
 use std::ffi::{OsStr, OsString};
@@ -25,6 +26,7 @@ use crate::panics;
 use crate::query::{By, Cancel, Compared, DiffSide, Fold, Group, Index, Mask, Unnamed, doubts_about, folded_diff};
 use crate::symbols::Names;
 use crate::units::Interval;
+use growth::is_above;
 use markdown::Shown;
 
 /// The JSON answer; its field names are the machine interface.
@@ -296,11 +298,6 @@ fn breaches(by: &[By], groups: &[Group<Compared>], limit: Bytes) -> Vec<String> 
         format!("{keys}{innermost}: {rounded} is above the limit {most}")
     };
     grown.iter().zip(key_cells(by, &grown)).map(told).collect()
-}
-
-/// Whether a group's outstanding bytes at the end grew by more than the limit.
-fn is_above(group: &Group<Compared>, limit: u64) -> bool {
-    u64::try_from(group.numbers.delta.outstanding_to).is_ok_and(|grew| grew > limit)
 }
 
 /// Groups in the text output unless `--top` is given.

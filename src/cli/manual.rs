@@ -5,12 +5,11 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use super::Failure;
-use super::args::CommandLine;
 use super::outputs::{Replace, check_out, write_out};
 
 #[derive(Args, Debug)]
@@ -31,9 +30,10 @@ const EXIT_CODES: [(&str, &str); 4] = [
     ("3", "The answer was given, and a limit was broken (highwater check, highwater diff --fail-over)."),
 ];
 
-pub(super) fn run(args: &ManualArgs) -> Result<(), Failure> {
+/// Writes the pages of a command line.
+pub(super) fn run(args: &ManualArgs, line: Command) -> Result<(), Failure> {
     let failed = |e: io::Error| Failure::Failed(format!("{} cannot be written: {e}", args.folder.display()));
-    let pages = pages().map_err(failed)?;
+    let pages = pages(line).map_err(failed)?;
     std::fs::create_dir_all(&args.folder).map_err(failed)?;
     for (name, _) in &pages {
         check_out(&args.folder.join(name), args.replace.existing())?;
@@ -45,8 +45,7 @@ pub(super) fn run(args: &ManualArgs) -> Result<(), Failure> {
 }
 
 /// File names and texts of all pages.
-fn pages() -> io::Result<Vec<(String, String)>> {
-    let mut command = CommandLine::command();
+fn pages(mut command: Command) -> io::Result<Vec<(String, String)>> {
     command.build();
     let mut pages = Vec::new();
     add_pages(&command, &mut pages)?;
@@ -78,11 +77,14 @@ fn ending(command: &Command) -> Roff {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
+    use crate::cli::args::CommandLine;
 
     #[test]
     fn each_visible_command_has_a_page_and_a_line_on_the_first() {
-        let pages = pages().unwrap();
+        let pages = pages(CommandLine::command()).unwrap();
         let (first, text) = &pages[0];
         assert_eq!(first, "highwater.1");
         for command in CommandLine::command().get_subcommands() {

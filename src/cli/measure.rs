@@ -4,6 +4,7 @@
 //! A question is what the window asks when the user selects another interval: totals of all sites, the lines of the
 //! graph, and a tree with some sixty lines open.
 
+mod asking;
 mod views;
 
 use std::collections::BTreeMap;
@@ -20,10 +21,8 @@ use crate::query::{
     Cancel, Cancelled, Filter, Fold, Index, IndexOptions, Key, SeriesOf, TreeRequest, Trimmed, peaks, series, totals, tree,
 };
 use crate::synth::Random;
-use crate::units::{Interval, Ticks};
-
-/// Bins of the graph, as in a wide window.
-const BINS: usize = 1000;
+use crate::units::Interval;
+use asking::{BINS, interval, milliseconds};
 
 /// Lines of the graph.
 const LINES: usize = 8;
@@ -153,11 +152,6 @@ fn opened(index: &Index, interval: Interval, request: &TreeRequest, cancel: &Can
     Ok(request)
 }
 
-fn interval(trace: &Trace, random: &mut Random) -> Interval {
-    let mut at = || Ticks(trace.span.from.0 + random.below(trace.span.len().max(1) as u64) as i64);
-    Interval::new(at(), at())
-}
-
 /// Filters and their names: everything, a process, a heap, and what lies under a frame.
 fn filters(trace: &Trace, random: &mut Random) -> Vec<(&'static str, Filter)> {
     let mut filters = vec![("none", Filter::all())];
@@ -174,8 +168,4 @@ fn filters(trace: &Trace, random: &mut Random) -> Vec<(&'static str, Filter)> {
         filters.push(("frame", Filter::under(&[Key::Process(process), Key::Frame(frame)][..])));
     }
     filters
-}
-
-fn milliseconds(start: Instant) -> f64 {
-    start.elapsed().as_secs_f64() * 1e3
 }

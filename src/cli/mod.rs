@@ -14,8 +14,10 @@ mod cut;
 mod diff;
 mod each;
 mod export;
+mod failure;
 mod findings;
 mod functions;
+mod guard;
 mod info;
 mod manual;
 mod mark_providers;
@@ -23,6 +25,7 @@ mod measure;
 mod memory;
 mod output;
 mod outputs;
+mod problems;
 mod progress;
 mod ranges;
 mod record;
@@ -36,54 +39,17 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::etl::OpenError;
-use crate::load::{Capture, Input, reading};
-use crate::panics;
+use crate::load::{Input, reading};
 use crate::platform;
-use crate::problem::{Problem, ProblemKind};
-use crate::query::is_doubt;
 use crate::seconds;
 pub use args::Look;
 use args::{Command, CommandLine, SymbolsCommand};
-
-/// Why a command does not end with exit code 0.
-enum Failure {
-    /// Exit code 1: nothing readable, or the answer could not be given.
-    Failed(String),
-    /// Exit code 2.
-    BadArguments(String),
-    /// Exit code 2: the files belong to several captures; one line for each.
-    SeveralCaptures(Vec<String>),
-    /// Exit code 3: the answer, which was given, is that a limit was broken.
-    LimitBroken,
-}
-
-impl Failure {
-    /// The error message, in one line.
-    fn sentence(&self) -> String {
-        match self {
-            Self::Failed(reason) | Self::BadArguments(reason) => reason.clone(),
-            Self::SeveralCaptures(captures) => format!("{}: {}", several(captures), captures.join("; ")),
-            Self::LimitBroken => "a limit was broken".to_owned(),
-        }
-    }
-
-    /// The error message for one capture among several: a line that names it.
-    fn line_about(&self, name: &str) -> String {
-        let sentence = self.sentence();
-        if sentence.contains(name) { sentence } else { format!("{name}: {sentence}") }
-    }
-}
-
-/// The heading of a list of the captures that the files belong to.
-fn several(captures: &[String]) -> String {
-    format!(
-        "these files are of {} captures, and one is read at a time; name those of one, or give --each where it answers",
-        captures.len()
-    )
-}
+use failure::{Failure, cannot_open, open, several};
+use guard::guarded;
+use problems::{report_other_problems, report_problems};
 
 /// Runs the program with the arguments of its command line, the program's name first. `open_window` opens the window
 /// on some files and returns when it is closed.
@@ -147,8 +113,8 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Symbols(SymbolsCommand::Lookup(args))) => guarded(&args.inputs(), || symbols::lookup::run(args)),
         Some(Command::Symbols(SymbolsCommand::Fetch(args))) => guarded(&args.inputs(), || symbols::fetch::run(args)),
         Some(Command::Symbols(SymbolsCommand::Check(args))) => guarded(&args.inputs(), || symbols::check::run(args)),
-        Some(Command::Completions(args)) => completions::run(args),
-        Some(Command::Man(args)) => manual::run(args),
+        Some(Command::Completions(args)) => completions::run(args, &CommandLine::command()),
+        Some(Command::Man(args)) => manual::run(args, CommandLine::command()),
         Some(Command::Cut(args)) => guarded(&args.inputs(), || cut::run(args)),
         Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(Failure::from),
@@ -186,59 +152,5 @@ fn refuse_missing(inputs: &[Input]) -> Result<(), Failure> {
             Err(Failure::Failed(OpenError::NotFound(first.name()).to_string()))
         }
         _ => Ok(()),
-    }
-}
-
-/// Runs a command, whose inputs are protected from being overwritten. A panic ends in a one-line error, too.
-fn guarded(inputs: &[Input], run: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
-    panics::install();
-    let read = reading(inputs);
-    read.look();
-    panics::catch(run).unwrap_or_else(|caught| {
-        let files = inputs.iter().map(Input::name).collect::<Vec<_>>().join(" + ");
-        let (on, with) = if inputs.is_empty() { (String::new(), "") } else { (format!(" on {files}"), " with the file") };
-        Err(Failure::Failed(format!("an internal error stopped the work{on} ({caught}); please report it{with}")))
-    })
-}
-
-fn open(inputs: &[Input]) -> Result<Capture, Failure> {
-    Capture::open(inputs).map_err(cannot_open)
-}
-
-fn cannot_open(error: OpenError) -> Failure {
-    match error {
-        OpenError::SeveralCaptures(captures) => Failure::SeveralCaptures(captures),
-        other => Failure::Failed(other.to_string()),
-    }
-}
-
-/// Prints one line to stderr for each file with problems: the first problem, and how many more there are.
-fn report_problems(problems: &[Problem]) {
-    let mut told: Vec<&str> = Vec::new();
-    for problem in problems {
-        if told.contains(&problem.file.as_str()) {
-            continue;
-        }
-        told.push(&problem.file);
-        let others = problems.iter().filter(|other| other.file == problem.file).count() - 1;
-        output::message(&problem_line(problem, others));
-    }
-}
-
-/// Calls [`report_problems`] with the problems that are not reported as doubts.
-fn report_other_problems(problems: &[Problem]) {
-    let others: Vec<Problem> = problems.iter().filter(|problem| !is_doubt(problem.kind)).cloned().collect();
-    report_problems(&others);
-}
-
-fn problem_line(problem: &Problem, others: usize) -> String {
-    let Problem { kind, file, detail, .. } = problem;
-    // A problem that kept a file from being opened names the file itself.
-    let named = matches!(kind, ProblemKind::UnreadableFile | ProblemKind::ClockMismatch);
-    let sentence = if named { detail.clone() } else { format!("{file}: {detail}") };
-    match others {
-        0 => sentence,
-        1 => format!("{sentence} (1 more problem: see highwater info)"),
-        n => format!("{sentence} ({n} more problems: see highwater info)"),
     }
 }

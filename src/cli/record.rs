@@ -5,6 +5,7 @@
 
 #[cfg(windows)]
 mod live;
+mod making;
 #[cfg(windows)]
 mod self_test;
 
@@ -15,14 +16,20 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 
 use super::memory::megabytes;
-use super::outputs::{Replace, check_file_out};
+use super::outputs::Replace;
+#[cfg(not(windows))]
+use super::outputs::check_file_out;
 use super::{Failure, output};
+#[cfg(not(windows))]
+use crate::capture::CaptureError;
 use crate::capture::providers::provider_of;
-use crate::capture::{CaptureError, Children, DiskImages, Request, Ring, StopWhen, Summary, Target, recover};
+use crate::capture::{Children, DiskImages, Request, Ring, StopWhen, Target, recover};
 use crate::etl::Guid;
-use crate::format::{count, rough_bytes};
 use crate::load::Input;
-use crate::paths::{self, Existing};
+use crate::paths::Existing;
+#[cfg(not(windows))]
+use making::failure;
+use making::{in_place, told};
 
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true))]
@@ -211,26 +218,6 @@ fn recover_into(folder: &Path, out: &Path, existing: Existing) -> Result<(), Fai
     Ok(())
 }
 
-/// Makes a trace at its place. A trace that may replace another file is made under a temporary name first, because a
-/// recording can still fail after a long time.
-fn in_place(
-    out: &Path,
-    existing: Existing,
-    make: impl FnOnce(&Path) -> Result<Summary, CaptureError>,
-) -> Result<Summary, Failure> {
-    check_file_out(out, existing)?;
-    if existing == Existing::Stays {
-        return make(out).map_err(failure);
-    }
-    let spare = paths::spare(out);
-    let summary = make(&spare).map_err(failure)?;
-    let adopted = paths::adopt(&spare, out);
-    adopted.map(|()| summary).map_err(|error| {
-        let (out, spare) = (out.display(), spare.display());
-        Failure::Failed(format!("{out} could not be replaced ({error}); the trace is {spare}"))
-    })
-}
-
 /// Image files on the drives of this machine; those of a recording from another machine are not here.
 fn own_images() -> DiskImages {
     #[cfg(windows)]
@@ -271,23 +258,6 @@ fn record(request: &Request, out: &Path, existing: Existing) -> Result<(), Failu
 #[cfg(not(windows))]
 fn clean_up() -> Result<(), Failure> {
     Err(failure(CaptureError::NotWindows))
-}
-
-/// Describes the result of a recording.
-fn told(out: &Path, summary: &Summary) -> String {
-    let Summary { events, bytes, lost_events, lost_buffers, .. } = summary;
-    let mut text = format!("{}: {} events, {}", out.display(), count(*events), rough_bytes(*bytes));
-    if lost_events + lost_buffers > 0 {
-        text += &format!("; {} events and {} buffers were lost", count(*lost_events), count(*lost_buffers));
-    }
-    text
-}
-
-fn failure(error: CaptureError) -> Failure {
-    match error {
-        CaptureError::BadRequest(reason) => Failure::BadArguments(reason),
-        other => Failure::Failed(other.to_string()),
-    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod growth;
 mod guid;
 mod header;
 mod index;
+mod opening;
 mod read;
 mod sessions;
 mod source;

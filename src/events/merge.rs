@@ -24,14 +24,17 @@
 //! threads ([`Ahead`]). [`Room`] divides the memory among them. Cost on the thread that replays: some
 //! steps for each stream and slice, and a look at each entry.
 
+mod call_stack;
 mod carried;
 mod copied;
 mod copies;
 mod in_order;
 mod owed;
+mod run;
 mod slice;
 mod stream;
 mod ties;
+mod totals;
 mod turns;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -42,49 +45,19 @@ use rayon::Scope;
 
 use super::ahead::{Ahead, FilePart, Job, in_order, jobs_of};
 use super::room::{Room, USUAL};
-use super::{Batch, Event, EventCounts, Frames, Item, MarkProviders, Record, Stacks};
+use super::{Batch, Item, MarkProviders, Stacks};
 use crate::etl::TraceFile;
-use crate::problem::{ProblemKind, Problems};
+use crate::problem::ProblemKind;
+pub use call_stack::CallStack;
 pub use copied::{Copies, FileCopies};
 pub(super) use copies::copies_among;
 pub use owed::{OwedStack, OwedStacks};
-pub use slice::{Gather, Place, Slice};
+pub use run::Place;
+pub use slice::{Gather, Slice};
 use slice::{Memory, Task};
 use stream::{Reading, Stream, StreamKey};
-
-/// The call stack that comes with a record.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CallStack<'a> {
-    /// None, or it comes later.
-    Nothing,
-    /// Its frames, innermost first; for a record that is a stack, the frames of that stack.
-    Frames(Frames<'a>),
-    /// Key of the user-mode stack, given at a raw time.
-    Key {
-        /// Key.
-        key: u64,
-        /// Raw clock value.
-        time: i64,
-    },
-}
-
-impl<'a> CallStack<'a> {
-    /// The frames, if they came.
-    pub fn frames(self) -> Frames<'a> {
-        match self {
-            Self::Frames(frames) => frames,
-            _ => Frames::default(),
-        }
-    }
-
-    /// The frames of a record that is itself a stack; other records come without.
-    pub fn of(self, record: &Record) -> Self {
-        match record.event {
-            Event::Stack { .. } | Event::StackDefinition { .. } => self,
-            _ => Self::Nothing,
-        }
-    }
-}
+use totals::Arrivals;
+pub use totals::Totals;
 
 /// The merged stream of one capture's files.
 #[derive(Debug)]
@@ -143,21 +116,6 @@ impl<'g, G: Gather> CutSlices<'g, G> {
     }
 }
 
-/// Totals of all that was read so far, apart from the records.
-#[derive(Debug, Default)]
-pub struct Totals {
-    /// Events by kind.
-    pub counts: EventCounts,
-    /// Raw times of the first and last event of any kind.
-    pub times: Option<(i64, i64)>,
-    /// Problems found.
-    pub problems: Problems,
-    /// Bytes of all files that were read.
-    pub bytes: u64,
-    /// Copies, which are left out of the records. Only a merge finds them.
-    pub copies: Copies,
-}
-
 /// How far a merge has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Tick<'a> {
@@ -165,33 +123,6 @@ pub struct Tick<'a> {
     pub totals: &'a Totals,
     /// Whether the merge waits until records of later times may go on.
     pub is_held: bool,
-}
-
-impl Totals {
-    pub(super) fn take(&mut self, batch: &mut Batch) {
-        self.counts.add(&batch.counts);
-        self.problems.append(std::mem::take(&mut batch.problems));
-        self.bytes += batch.bytes;
-        self.times = match (self.times, batch.times) {
-            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-            (a, b) => a.or(b),
-        };
-    }
-
-    /// The sum of both; neither is from a merge, so they have no copies.
-    pub(super) fn plus(mut self, later: Self) -> Self {
-        let Self { counts, times, problems, bytes, copies: _ } = later;
-        self.take(&mut Batch { counts, times, problems, bytes, ..Batch::default() });
-        self
-    }
-}
-
-/// Records that arrive later than they should.
-#[derive(Debug, Default)]
-struct Arrivals {
-    /// Everything up to this time went on before.
-    passed: Option<i64>,
-    late: u64,
 }
 
 impl<'f> Merge<'f> {

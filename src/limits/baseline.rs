@@ -7,7 +7,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::check::{Amount, GroupCheck};
+use super::amount::Amount;
+use super::group_check::GroupCheck;
 use crate::format::plain;
 use crate::model::Trace;
 use crate::paths;

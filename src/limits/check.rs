@@ -4,94 +4,15 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde::ser::Serializer;
 
+use super::amount::Amount;
 use super::baseline::{Accepted, Baseline};
+use super::group_check::{Check, GroupCheck, HolderOf};
 use super::rules::{Limit, Rule};
-use crate::query::{
-    Cancel, Cancelled, Fold, Group, Holder, Index, Mask, Measure, Measured, MeasuredRequest, SourceLine, Totals, totals,
-};
+use crate::query::{Cancel, Cancelled, Fold, Holder, Index, Mask, Measure, Measured, MeasuredRequest, Totals, totals};
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
 use crate::units::Interval;
-
-/// A number of bytes or blocks, or a rate in bytes per second.
-#[derive(Clone, Copy, Debug)]
-pub enum Amount {
-    /// A whole number.
-    Exact(i128),
-    /// A rate per second.
-    Rate(f64),
-}
-
-impl Amount {
-    fn as_f64(self) -> f64 {
-        match self {
-            Self::Exact(n) => n as f64,
-            Self::Rate(rate) => rate,
-        }
-    }
-
-    /// Returns whether this amount is larger than another.
-    pub fn is_above(self, most: Self) -> bool {
-        match (self, most) {
-            (Self::Exact(a), Self::Exact(b)) => a > b,
-            (a, b) => a.as_f64() > b.as_f64(),
-        }
-    }
-}
-
-impl PartialEq for Amount {
-    fn eq(&self, other: &Self) -> bool {
-        !self.is_above(*other) && !other.is_above(*self)
-    }
-}
-
-impl Serialize for Amount {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match *self {
-            Self::Exact(n) => match u64::try_from(n) {
-                Ok(n) => to.serialize_u64(n),
-                Err(_) => to.serialize_i64(i64::try_from(n).unwrap_or(if n < 0 { i64::MIN } else { i64::MAX })),
-            },
-            Self::Rate(rate) => to.serialize_f64(rate),
-        }
-    }
-}
-
-/// A measured value and its limit. The field names are those of the machine interface.
-#[derive(Clone, Debug, Serialize)]
-pub struct Check {
-    /// Name of the measure.
-    pub measure: &'static str,
-    /// Measured value.
-    pub value: Amount,
-    /// Largest value allowed.
-    pub limit: Amount,
-    /// Whether the value exceeds the limit.
-    pub broken: bool,
-    /// Whether the value exceeds the limit and a baseline accepts that.
-    pub accepted: bool,
-    /// For a broken limit, the function with the largest share, and its amount.
-    pub holder: Option<HolderOf>,
-    /// `measure` as an enum; not serialized.
-    #[serde(skip)]
-    pub(super) kind: Measure,
-}
-
-/// A function and its share of a group.
-#[derive(Clone, Debug, Serialize)]
-pub struct HolderOf {
-    /// Name, as frames are printed.
-    pub function: String,
-    /// Its source line with the largest share, if source lines are known.
-    pub source: Option<SourceLine>,
-    /// Its share, in the unit of the limit.
-    pub value: Amount,
-}
-
-/// A group with one of its checked limits.
-pub type GroupCheck = Group<Check>;
 
 /// Result of checking a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

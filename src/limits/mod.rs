@@ -9,15 +9,19 @@
 //! Cost: per rule the cost of a report; passes over the rows for growth and for blocks at exit; for broken limits the
 //! search for the responsible functions.
 
+mod amount;
 mod baseline;
 mod check;
+mod group_check;
 mod junit;
 mod rules;
 mod starter;
 mod text;
 
+pub use amount::Amount;
 pub use baseline::{Accepted, Baseline};
-pub use check::{Amount, Check, Checked, GroupCheck, HolderOf, Judge, Outcome};
+pub use check::{Checked, Judge, Outcome};
+pub use group_check::{Check, GroupCheck, HolderOf};
 pub use junit::{Suite, junit};
 pub use rules::{Limit, LimitRules, Rule};
 pub use starter::{StartedFrom, starter};

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::check::Amount;
+use super::amount::Amount;
 use crate::format;
 use crate::moment::Moment;
 use crate::query::{By, Measure, ReportFilter, SiteChoice};

@@ -1,6 +1,8 @@
 //! Text lines for broken limits.
 
-use super::check::{Amount, Check, Checked, GroupCheck, HolderOf};
+use super::amount::Amount;
+use super::check::Checked;
+use super::group_check::{Check, GroupCheck, HolderOf};
 use crate::format::{self, plain};
 use crate::query::{By, Measure};
 

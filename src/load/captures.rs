@@ -10,9 +10,6 @@
 use crate::etl::{SessionHeader, TraceFile};
 use crate::events::latest_time;
 use crate::format;
-use crate::utc::rfc3339;
-
-use super::Opened;
 
 /// Maximum gap between the end of one file and the start of the next in one capture, in seconds: the sessions of a
 /// recording are started and stopped one after the other.
@@ -108,17 +105,6 @@ fn why_apart(spans: &[Span<'_>], first: &[usize], other: &[usize]) -> String {
     let pairs = first.iter().flat_map(|&a| other.iter().map(move |&b| (spans[a], spans[b])));
     let closest = pairs.min_by_key(|(a, b)| (a.header.clock_conflict(b.header).is_some(), a.gap(b).0));
     closest.map_or_else(String::new, |(a, b)| b.why_not(&a))
-}
-
-impl Opened {
-    /// Describes the capture in words: its files, its start, and why it is separate from the first.
-    pub fn describe(&self) -> String {
-        let names: Vec<&str> = self.capture.files.iter().map(|file| file.name.as_str()).collect();
-        let start = self.capture.clock().start_time;
-        let from = rfc3339(start).filter(|_| start != 0).map_or_else(String::new, |start| format!(" (from {start})"));
-        let why = self.why_apart.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-        format!("{}{from}{why}", names.join(" + "))
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use super::Capture;
+use super::capture::Capture;
 use super::distinct::Distinct;
 use super::sample::{Sample, Tally};
 use crate::etl::{BufferInfo, BufferKind, ReadBuffer, TraceFile};

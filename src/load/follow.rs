@@ -11,9 +11,12 @@
 
 use std::time::{Duration, Instant};
 
+use super::input::Input;
 use super::lanes::Lanes;
+use super::plan::Plan;
 use super::replay::{About, Replay};
-use super::{Input, Plan, Stopped, Watch, load_planned};
+use super::watch::{Stopped, Watch};
+use super::whole::load_planned;
 use crate::etl::OpenError;
 use crate::events::{Merge, latest_time};
 use crate::model::{Clock, Trace};

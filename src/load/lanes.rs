@@ -9,7 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Capture, Input, losses_of};
+use super::capture::{Capture, losses_of};
+use super::input::Input;
 use crate::capture::{is_unfinished, lane_file};
 use crate::etl::{Growth, Lost, OpenError, Source, TraceFile, is_same_session};
 use crate::model::Loss;

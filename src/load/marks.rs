@@ -4,7 +4,7 @@
 //! merging adds (which may be at the end of the file) or from the manifest of an EventSource; these are found here, by
 //! a pass over all events before loading. Cost: a pass over the capture if a name was given; nothing for GUIDs.
 
-use super::Capture;
+use super::capture::Capture;
 use crate::etl::Guid;
 use crate::events::{MarkProviders, ProviderCensus, ProviderSeen, providers};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Capture;
+use super::capture::Capture;
 use crate::etl::TraceFile;
 use crate::events::{MarkProviders, process_names};
 use crate::format;

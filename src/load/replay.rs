@@ -5,8 +5,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Capture, Plan, Stopped, Watch, copied, describe_scope, no_memory_events, plan, playback};
-use crate::events::{Merge, Tick, Totals};
+use super::capture::Capture;
+use super::plan::{self, Plan, describe_scope};
+use super::watch::{Stopped, Watch};
+use super::{copied, playback};
+use crate::events::{EventCounts, Merge, Tick, Totals};
 use crate::model::{Builder, InputState, Loss, Trace};
 use crate::problem::ProblemKind;
 
@@ -66,6 +69,18 @@ impl About<'_> {
             complete,
         }
     }
+}
+
+/// The message for a capture without memory events.
+pub fn no_memory_events(counts: &EventCounts) -> &'static str {
+    if counts.heap_snapshot > 0 {
+        return "this trace holds heap snapshots (Microsoft-Windows-Heap-Snapshot), whose layout is not public, so that only WPA \
+                reads them; record a heap trace instead: `wpr -HeapTracingConfig game.exe enable`, start the program anew, \
+                `wpr -start Heap -start VirtualAllocation`, `wpr -stop game.etl`";
+    }
+    "this trace holds no heap or VirtualAlloc events; record with \
+     `wpr -start VirtualAllocation -start Heap` (heap tracing must be switched on for the program first) \
+     or attach a custom heap tracker"
 }
 
 /// A trace that is being built, and the state of its publishing.

@@ -8,6 +8,7 @@
 //!
 //! [`Quality`]: super::Quality
 
+mod admission;
 mod forget;
 mod heaps;
 mod limit;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::Trace;
 use crate::events::Lost;
 pub use crate::events::LostWhat;
 use crate::units::{Interval, Ticks};
@@ -41,17 +40,5 @@ impl Loss {
         let mut all: Vec<Self> = placed.iter().chain(reported).cloned().collect();
         all.sort_by_key(|loss| (loss.interval.from, loss.interval.to));
         all.into()
-    }
-}
-
-impl Trace {
-    /// The moment up to which nothing was lost. After it totals are only bounds: sums of allocations
-    /// and frees are lower bounds, and what is outstanding can be too high (a free is missing) or too
-    /// low (an allocation is missing). `None` if nothing was lost. A loss whose place no buffer shows
-    /// can have been at any time.
-    pub fn exact_until(&self) -> Option<Ticks> {
-        let placed = self.losses.iter().map(|loss| loss.interval.from).min();
-        let lost = self.quality.events_lost + self.quality.buffers_lost > 0;
-        placed.or(lost.then_some(self.span.from))
     }
 }

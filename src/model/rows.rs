@@ -6,6 +6,7 @@
 //! changes anything else of a sealed chunk copies that chunk.
 
 mod append;
+mod chunk_size;
 mod deaths;
 mod freed;
 mod writer;
@@ -13,22 +14,15 @@ mod writer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{RowList, SiteId};
+use super::{RowId, RowList, SiteId};
 use crate::units::{Ticks, Tid};
 
 pub(super) use append::{NewRows, is_plain};
+pub use chunk_size::CHUNK;
+use chunk_size::{CHUNK_BITS, split};
 pub(super) use deaths::DeathColumn;
 use freed::FreedColumn;
 pub(super) use writer::RowWriter;
-
-/// Index of a row.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct RowId(pub u32);
-
-/// Rows of one chunk: large enough to amortise its head, small enough to copy.
-const CHUNK_BITS: u32 = 16;
-/// Rows of a full chunk.
-pub const CHUNK: usize = 1 << CHUNK_BITS;
 
 /// Sizes from this one on are kept aside: commit ranges can exceed 4 GiB, blocks hardly ever do.
 const LARGE: u32 = u32::MAX;
@@ -456,8 +450,4 @@ impl<'a> Chunk<'a> {
     pub fn rows(self) -> impl Iterator<Item = (RowId, Row)> + 'a {
         (0..self.len()).map(move |at| (self.id(at), self.row(at)))
     }
-}
-
-fn split(id: RowId) -> (usize, usize) {
-    ((id.0 >> CHUNK_BITS) as usize, id.0 as usize & (CHUNK - 1))
 }

@@ -8,73 +8,20 @@
 
 mod known;
 mod settle;
+mod stacks;
 mod trie;
 
 use hashbrown::HashTable;
 
-use super::SiteId;
+use super::{NodeId, SiteId};
 use crate::events::{CallStack, Digest, Frames, StackPart};
 use crate::tables::{Hashing, KeyedMap};
 pub(super) use known::{KeyPlace, SiteUser, WholePlace};
 use known::{KnownSites, NOWHERE};
+pub use stacks::Stacks;
+pub(super) use stacks::map_bytes;
+use stacks::{INDEX_BITS, INDEX_MASK};
 use trie::Trie;
-
-/// A node of the trie: a frame and all frames around it. [`NodeId::ROOT`] is "no stack".
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct NodeId(pub u32);
-
-impl NodeId {
-    /// No frame at all.
-    pub const ROOT: Self = Self(0);
-}
-
-/// The interned stacks of a published trace.
-#[derive(Clone, Debug)]
-pub struct Stacks {
-    parent: Vec<NodeId>,
-    address: Vec<u64>,
-}
-
-impl Default for Stacks {
-    fn default() -> Self {
-        Self { parent: vec![NodeId::ROOT], address: vec![0] }
-    }
-}
-
-impl Stacks {
-    /// Number of nodes, the root included.
-    pub fn len(&self) -> usize {
-        self.parent.len()
-    }
-
-    /// Whether there are no stacks.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 1
-    }
-
-    /// The node of the frame that called `node`'s.
-    pub fn parent(&self, node: NodeId) -> NodeId {
-        self.parent[node.0 as usize]
-    }
-
-    /// Return address of `node`'s frame.
-    pub fn address(&self, node: NodeId) -> u64 {
-        self.address[node.0 as usize]
-    }
-
-    /// `node` and the nodes of its callers, innermost first, without the root.
-    pub fn chain(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-        let up = |&node: &NodeId| Some(self.parent(node));
-        std::iter::successors(Some(node), up).take_while(|&node| node != NodeId::ROOT)
-    }
-
-    /// Frames from the outermost to `node`'s.
-    pub fn path(&self, node: NodeId) -> Vec<NodeId> {
-        let mut path: Vec<_> = self.chain(node).collect();
-        path.reverse();
-        path
-    }
-}
 
 /// A stack that may not be known yet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -86,9 +33,6 @@ enum Target {
     Key(usize),
     Pair(usize),
 }
-
-const INDEX_BITS: u32 = 30;
-const INDEX_MASK: u32 = (1 << INDEX_BITS) - 1;
 
 impl StackRef {
     pub(super) const NONE: Self = Self(0);
@@ -140,12 +84,6 @@ struct Fresh {
 enum FreshStack {
     Node(NodeId),
     Frames(Box<[u64]>),
-}
-
-/// Bytes of a hash map with room for `capacity` entries of `entry` bytes: at most
-/// 7 of 8 slots are used, and each has a byte of its own.
-pub(super) fn map_bytes(capacity: usize, entry: u64) -> u64 {
-    capacity as u64 * 8 / 7 * (entry + 1)
 }
 
 /// A whole stack that was met before.

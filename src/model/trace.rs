@@ -8,29 +8,13 @@ use serde::Serialize;
 use super::mapped::{MappedModule, ModuleMap};
 use super::pid_lives::PidLives;
 use super::{
-    Activity, Counter, Cut, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, RowId, Rows, Scope, Stacks,
+    Activity, Counter, Cut, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, RowId, Rows, Scope, Site, SiteId,
+    Stacks,
 };
 use crate::events::{EventCounts, FileCopies};
 use crate::problem::Problem;
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
-
-/// Index of a site.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct SiteId(pub u32);
-
-/// Where memory was allocated, or freed: heap and stack, and for commits the process whose code it was.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Site {
-    /// Heap, and through it process and layer.
-    pub heap: HeapId,
-    /// Call stack, [`NodeId::ROOT`] if none was recorded.
-    pub stack: NodeId,
-    /// Process whose code it was: not the heap's process for commits made in another process.
-    pub caller: ProcessId,
-    /// Birth, or death, of the site's first row: the moment at which its frames are named.
-    pub first: Ticks,
-}
 
 /// The clock of a capture.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -247,6 +231,16 @@ impl Trace {
     /// Whether the rows of an earlier publication have the same numbers here, as all else has.
     pub fn keeps_rows(&self, earlier: &Self) -> bool {
         self.builder() == earlier.builder() && self.forgotten == earlier.forgotten
+    }
+
+    /// The moment up to which nothing was lost. After it totals are only bounds: sums of allocations
+    /// and frees are lower bounds, and what is outstanding can be too high (a free is missing) or too
+    /// low (an allocation is missing). `None` if nothing was lost. A loss whose place no buffer shows
+    /// can have been at any time.
+    pub fn exact_until(&self) -> Option<Ticks> {
+        let placed = self.losses.iter().map(|loss| loss.interval.from).min();
+        let lost = self.quality.events_lost + self.quality.buffers_lost > 0;
+        placed.or(lost.then_some(self.span.from))
     }
 
     /// Stacks and sites in the order of an outline; made when it is first asked for.

@@ -1,6 +1,7 @@
 //! Facts about this machine, which each operating system reports in its own way. Independent of traces. Besides
 //! `capture::windows`, the only place where `unsafe` may occur, each use with its reason.
 
+mod facts;
 #[cfg(windows)]
 mod windows;
 
@@ -10,7 +11,8 @@ pub use windows::{Interrupts, load_libraries_of_the_system_only};
 use std::io;
 use std::path::Path;
 use std::process::Child;
-use std::time::SystemTime;
+
+pub use facts::{DiskSpace, FileId};
 
 /// Physical memory of the machine in bytes; `None` if the system does not report it.
 pub fn physical_memory() -> Option<u64> {
@@ -32,15 +34,6 @@ pub fn memory_in_use() -> Option<u64> {
     None
 }
 
-/// Disk space on a volume.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DiskSpace {
-    /// Free space for this user in bytes.
-    pub free: u64,
-    /// Total size in bytes.
-    pub total: u64,
-}
-
 /// The disk space on the volume of an existing folder; `None` if the system does not report it.
 pub fn disk_space(folder: &Path) -> Option<DiskSpace> {
     #[cfg(windows)]
@@ -50,15 +43,6 @@ pub fn disk_space(folder: &Path) -> Option<DiskSpace> {
         let _ = folder;
         None
     }
-}
-
-/// The identity of a file, whatever its name: its volume, its number there, and its creation time, since the numbers of
-/// deleted files are reused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FileId {
-    volume: u64,
-    number: u64,
-    made: Option<SystemTime>,
 }
 
 /// The identity of the file at a path, through links; `None` if there is none, or the system does not report it.

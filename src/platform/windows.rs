@@ -30,7 +30,7 @@ use windows_sys::Win32::System::ProcessStatus::{K32GetProcessMemoryInfo, PROCESS
 use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
 use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
-use super::{DiskSpace, FileId};
+use super::facts::{DiskSpace, FileId};
 
 /// Restricts the search for libraries to the system folder from now on, permanently: libraries that are loaded by name
 /// do not come from the program's folder, the current folder, or one in `PATH`.

@@ -3,7 +3,9 @@
 //!
 //! Cost: a parallel pass over the rows born before the end; the events need not be sorted.
 
-use super::series::{Bins, Series, SeriesOf, draw};
+use super::bins::Bins;
+use super::series::{Series, draw};
+use super::series_of::SeriesOf;
 use super::summary::Summary;
 use super::{Cancel, Cancelled, Index, LifetimeClass, Totals};
 use crate::units::Ticks;

@@ -16,7 +16,9 @@
 
 mod activity;
 mod alive;
+mod bins;
 mod buckets;
+mod by;
 mod call_lines;
 mod call_tree;
 mod callers;
@@ -33,6 +35,7 @@ mod filter;
 mod findings;
 mod flame;
 mod fold;
+mod frame_name;
 mod functions;
 mod generations;
 mod grouping;
@@ -58,6 +61,7 @@ mod row_set;
 mod rows;
 mod scan;
 mod series;
+mod series_of;
 mod site_choice;
 mod site_names;
 mod source_lines;
@@ -79,6 +83,7 @@ pub use activity::{
     processor_entries, processor_series, sample_counts, sample_sums, sample_sums_where, sampled_stacks, sort_by_allocated,
 };
 pub use buckets::{LifetimeBounds, LifetimeBucket, SizeBucket};
+pub use by::By;
 pub use call_lines::CallLines;
 pub use call_tree::{CallLine, call_tree, call_tree_peaks, heaviest_path, node_name, sort_call_tree_by_peak};
 pub use callers::{Caller, CallerFinder, CallerFrame, Fold};
@@ -93,6 +98,7 @@ pub use earlier::{BEFORE_UNKNOWN, Earlier, LatestCommit};
 pub use filter::{Filter, Key, Mask, Path, layer_of};
 pub use findings::{Finding, FindingKind, findings, headlines};
 pub use flame::{FlameBox, FlameBoxes, FlameWeight, FlameWeights, find_way, flame_boxes};
+pub use frame_name::FrameName;
 pub use functions::{
     Amount, Butterfly, Forest, ForestSums, FunctionGroup, FunctionId, FunctionNodes, FunctionPlaces, FunctionSums, Functions,
     FunctionsRequest, ModuleName, Neighbour, NeighbourGroup, NodeKey, NodeSums, PathId, SampledFunction, freed_sums,
@@ -109,17 +115,18 @@ pub use meant::{check_process, check_thread};
 pub use measured::{Measured, MeasuredRequest};
 pub use moments::{RowSeen, SiteMoment, site_moments};
 pub use naming::{
-    FrameName, NO_STACK_KEY, SHARED, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, sampled_labels,
-    shared_label, stack_labels, thread_label,
+    NO_STACK_KEY, SHARED, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, sampled_labels, shared_label,
+    stack_labels, thread_label,
 };
 pub use numbers::{Bucket, ByClass, Numbers, UNKNOWN_CHANGE};
 pub use owners::owners;
 pub use recorded::Recorded;
-pub use report::{By, Group, GroupNumbers, Report, ReportFilter, ReportRequest, each_group, each_stack, named_report, report};
+pub use report::{Group, GroupNumbers, Report, ReportFilter, ReportRequest, each_group, each_stack, named_report, report};
 pub use row_groups::{RowGroup, RowGrouping, RowsAsked, SiteLabels, row_groups};
 pub use row_set::{Bounds, RowChoice, RowCondition, RowSet};
 pub use rows::{RowColumn, RowSort, RowTable, rows};
-pub use series::{Series, SeriesOf, series};
+pub use series::{Series, series};
+pub use series_of::SeriesOf;
 pub use site_choice::SiteChoice;
 pub use site_names::SiteNames;
 pub use source_lines::{SourceLine, source_lines};

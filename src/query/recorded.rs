@@ -6,7 +6,7 @@
 //! Levels count from the function in the image (0) inwards, including folded ones. Cost: a search for the module, and
 //! one in its names per query.
 
-use super::naming::FrameName;
+use super::frame_name::FrameName;
 use crate::model::{MappedModule, Method, Module, NodeId, ProcessId, Site, Trace};
 use crate::stack_rules::{FrameFacts, Role};
 use crate::symbols::{Frame, FrameKind, Names};

@@ -9,72 +9,14 @@ use std::sync::Arc;
 use super::grouping::keys::{Identity, Named, SiteGroups, SiteKeys};
 use super::grouping::{Grouped, Groups, RowKey};
 use super::source_lines::{LineSums, Lines};
-use super::{ByClass, Cancel, Cancelled, Fold, Functions, Index, Mask, SiteNames, SourceLine, Totals, totals};
+use super::{By, ByClass, Cancel, Cancelled, Fold, Functions, Index, Mask, SiteNames, SourceLine, Totals, totals};
 use crate::model::{SiteId, Trace};
 use crate::symbols::Names;
 use crate::units::Interval;
 pub use filter::ReportFilter;
+use group::LEVEL;
 pub use group::{Group, GroupNumbers};
 pub(super) use group::{describe, first};
-
-/// A part of a group's key. The layer is always part of the key.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum By {
-    /// Process instance.
-    Process,
-    /// Handle or name of the heap.
-    Heap,
-    /// Recorded addresses of the stack.
-    Stack,
-    /// Recorded addresses of the freeing stack. Blocks that were not freed are in the group of the empty stack,
-    /// together with those freed without a stack.
-    FreedStack,
-    /// Allocated C++ type.
-    Type,
-    /// Allocating thread; null also if no event reports it.
-    Thread,
-    /// Size, in powers of two.
-    Size,
-    /// Lifetime, in decades of seconds; unknown lifetimes are one group.
-    Lifetime,
-    /// Innermost function; null also if no stack was recorded.
-    Function,
-    /// Module of that function; null also if none is known.
-    Module,
-    /// Tag of the stack, according to the rules.
-    Tag,
-    /// Responsible caller.
-    Responsible,
-    /// Responsible module; for a frame outside all modules its address.
-    ResponsibleModule,
-    /// Owner: for commit according to its stack, for blocks their heap or tracker.
-    Owner,
-}
-
-impl By {
-    /// All keys.
-    pub const ALL: [Self; 14] = [
-        Self::Process,
-        Self::Heap,
-        Self::Stack,
-        Self::FreedStack,
-        Self::Type,
-        Self::Thread,
-        Self::Size,
-        Self::Lifetime,
-        Self::Function,
-        Self::Module,
-        Self::Tag,
-        Self::Responsible,
-        Self::ResponsibleModule,
-        Self::Owner,
-    ];
-
-    /// Returns whether any of the keys depends on the functions of stacks.
-    pub fn need_functions(by: &[Self]) -> bool {
-        by.iter().any(|by| matches!(by, Self::Function | Self::Module | Self::Tag | Self::Responsible | Self::ResponsibleModule))
-    }
-}
 
 /// A query for a report.
 #[derive(Clone, Debug)]
@@ -137,9 +79,6 @@ pub(super) fn list_of_sites(
 ) -> Result<GroupList, Cancelled> {
     AskedReport { index, request, mask, totals: Some(totals), names, cancel }.list()
 }
-
-/// Largest number of groups with equal numbers that are sorted by key at once.
-pub(super) const LEVEL: usize = 1 << 12;
 
 /// Calls `each` with the groups of [`named_report`] one by one, so that only some of them are in memory at a time. The
 /// order is the same, except that very many groups with equal numbers are sorted in separate runs. `mask` must have the

@@ -8,7 +8,9 @@
 
 use std::cmp::Reverse;
 
-use super::series::{Bins, SeriesOf, series};
+use super::bins::Bins;
+use super::series::series;
+use super::series_of::SeriesOf;
 use super::summary::Summary;
 use super::{Cancel, Cancelled, Index, Totals};
 use crate::units::{Interval, Ticks};

@@ -2,7 +2,7 @@
 //! allocations, as the flat list of its visible lines.
 //!
 //! An only child opens with its parent, so that deep stacks need one click. Single allocations are listed by one scan
-//! for all open leaves, at most [`MAX_ALLOCATIONS`] per leaf.
+//! for all open leaves, at most [`listing::MAX_ALLOCATIONS`] per leaf.
 //!
 //! Cost: one pass over the sums of the sites for the levels down to the types; for each heap with an open type one pass
 //! over its sites; then a few searches per open line, however much is below it. Names are made when a line is drawn.
@@ -11,10 +11,13 @@ mod chains;
 #[cfg(debug_assertions)]
 mod check;
 mod column;
+mod found;
 mod frames;
 mod lines;
 mod listing;
 mod peaks;
+mod question;
+mod request;
 mod search;
 mod section;
 mod trim;
@@ -30,64 +33,17 @@ pub use lines::{Tree, TreeRow};
 pub use peaks::{peaks, sort_by_peak, upper_peaks};
 pub use trim::Trimmed;
 
-use super::{ByClass, Cancel, Cancelled, Filter, Fold, LifetimeClass, Mask, Path, Totals, Words};
+use super::{ByClass, Cancel, Cancelled, Mask, Totals, Words};
 use crate::model::{SiteId, Trace};
-use crate::symbols::Names;
-use crate::tables::KeyedMap;
+use found::Found;
 use lines::{Leaf, NONE};
-use search::Found;
-
-/// Largest number of single allocations listed below one node.
-pub const MAX_ALLOCATIONS: usize = 100_000;
+use question::Question;
+pub use request::TreeRequest;
+use section::PIECE;
 
 /// A search opens no further nodes once there are this many frames: nobody can read that many, and a search that
 /// matches everything must not exhaust the memory.
 pub const MAX_FOUND_FRAMES: usize = 250_000;
-
-/// The contents of the table.
-#[derive(Clone, Debug, Default)]
-pub struct TreeRequest {
-    /// The rows to show.
-    pub filter: Filter,
-    /// Text of a search: only lines with it in their name, or in the name of a node above or below, in any case.
-    pub search: String,
-    /// Sort order.
-    pub sort: Sort,
-    /// Names of frames; frames without a name are shown by address.
-    pub names: Arc<Names>,
-    /// The frames that are folded away. With [`Fold::Foreign`] they form one line, below the frame that has their
-    /// bytes.
-    pub fold: Fold,
-    /// The sites in the order that folding gives them, if kept from an earlier request with the same names; computed if
-    /// absent.
-    pub trimmed: Option<Arc<Trimmed>>,
-    /// An additional selection of sites, for example those of one allocated type.
-    pub only: Option<Arc<Mask>>,
-    /// Nodes that the user opened (true) or closed (false).
-    pub toggled: Arc<KeyedMap<Path, bool>>,
-    /// Whether a frame with one child and no allocations of its own shares the child's line; likewise an impacting type
-    /// with its only lifetime class.
-    pub chains: bool,
-    /// The vocabulary for lifetime classes.
-    pub words: Words,
-    /// Positions of the lines above the frames, for lines that must keep them (see [`Tree::order`]).
-    pub held: Arc<KeyedMap<Path, u32>>,
-}
-
-/// The inputs that all steps of building a tree use.
-#[derive(Clone, Copy)]
-struct Question<'a> {
-    trace: &'a Trace,
-    totals: &'a Totals,
-    request: &'a TreeRequest,
-    /// The folded order of sites, if frames are folded.
-    trimmed: Option<&'a Trimmed>,
-    /// The sites and classes left by filter and search.
-    mask: &'a Mask,
-    /// The matches of the search; `None` without a search.
-    found: Option<&'a Found>,
-    cancel: &'a Cancel,
-}
 
 /// Builds the visible lines.
 pub fn tree(trace: &Trace, totals: &Totals, request: &TreeRequest, cancel: &Cancel) -> Result<Tree, Cancelled> {
@@ -174,9 +130,6 @@ fn join(tree: &mut Tree, upper: upper::Upper, parts: Vec<frames::Frames>) -> Vec
     leaves
 }
 
-/// Number of sites in one piece of work.
-const PIECE: usize = 1 << 14;
-
 /// Returns the sums of each heap over the sites and classes that `mask` includes: one parallel pass over the sites.
 pub fn by_heap(trace: &Trace, totals: &Totals, mask: &Mask, cancel: &Cancel) -> Result<Vec<ByClass>, Cancelled> {
     let none = || vec![ByClass::default(); trace.heaps.len()];
@@ -204,9 +157,4 @@ pub fn by_heap(trace: &Trace, totals: &Totals, mask: &Mask, cancel: &Cancel) -> 
         sums.iter_mut().zip(&part).for_each(|(a, b)| a.add(b));
     }
     Ok(sums)
-}
-
-/// Returns the classes of a mask's bits.
-fn classes(bits: u8) -> impl Iterator<Item = LifetimeClass> {
-    LifetimeClass::ALL.into_iter().filter(move |&class| bits >> class as u8 & 1 != 0)
 }

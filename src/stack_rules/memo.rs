@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::FrameText;
+use super::frame_pattern::FrameText;
 
 /// Number of tables; several, so that workers do not wait for each other.
 const PARTS: usize = 16;

@@ -13,6 +13,7 @@
 //! module can match ([`memo`]). Without rules nothing.
 
 mod file;
+mod frame_pattern;
 mod memo;
 mod origins;
 mod plain_name;
@@ -27,6 +28,8 @@ use serde::{Deserialize, Serialize};
 use crate::pattern::Pattern;
 use crate::tables::KeyedSet;
 pub use crate::toml_file::BadText as BadRules;
+use frame_pattern::FramePattern;
+pub(crate) use frame_pattern::FrameText;
 use memo::{Candidates, Memo};
 pub use origins::{OriginRule, WrittenOrigins};
 use origins::{Origins, Said};
@@ -304,57 +307,6 @@ fn check_name(name: &str) -> Result<(), Refusal> {
         _ if name.len() > MAX_NAME => Err(Refusal::LongName),
         _ if name.contains(char::is_control) => Err(Refusal::ControlCharacter),
         _ => Ok(()),
-    }
-}
-
-/// A frame as patterns see it, in lower case.
-#[derive(PartialEq, Eq, Hash, Debug)]
-pub(crate) struct FrameText {
-    /// The frame as it is printed.
-    whole: String,
-    /// Offset of the function, if the frame has a name.
-    function: Option<usize>,
-    /// Offset of the address digits, if the frame has no name.
-    digits: Option<usize>,
-}
-
-impl FrameText {
-    pub(crate) fn named(module: &str, function: &str) -> Self {
-        let mut whole = module.to_lowercase();
-        whole.push('!');
-        let begin = whole.len();
-        whole.push_str(&function.to_lowercase());
-        Self { whole, function: Some(begin), digits: None }
-    }
-
-    pub(crate) fn unnamed(module: &str, rva: u64) -> Self {
-        let begin = format!("{}!+0x", module.to_lowercase());
-        Self { whole: format!("{begin}{rva:x}"), function: None, digits: Some(begin.len()) }
-    }
-
-    /// Returns the part that all unnamed frames of its module share.
-    fn begin(&self) -> Option<&str> {
-        self.digits.map(|at| &self.whole[..at])
-    }
-}
-
-/// A frame pattern in lower case.
-#[derive(Clone, Debug)]
-struct FramePattern {
-    pattern: Pattern,
-    /// Whether the pattern includes the module.
-    has_module: bool,
-}
-
-impl FramePattern {
-    fn new(text: &str) -> Self {
-        Self { pattern: Pattern::new(&text.to_lowercase()), has_module: text.contains('!') }
-    }
-
-    fn fits(&self, frame: &FrameText) -> bool {
-        // A function name can contain `!`, too, such as `operator!=`.
-        let alone = frame.function.is_some_and(|begin| self.pattern.fits(&frame.whole[begin..]));
-        alone || (self.has_module && self.pattern.fits(&frame.whole))
     }
 }
 

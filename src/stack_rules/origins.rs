@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::FramePattern;
+use super::frame_pattern::FramePattern;
 use super::plain_name::plain_name;
 use crate::pattern::Pattern;
 

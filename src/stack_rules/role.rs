@@ -2,8 +2,9 @@
 
 use std::ops::BitOr;
 
+use super::StackRules;
+use super::frame_pattern::FrameText;
 use super::origins::{BuiltIn, FunctionOrigin, Said};
-use super::{FrameText, StackRules};
 
 /// A set of facts about one frame.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -162,7 +162,7 @@ pub(super) fn text(rules: &StackRules) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stack_rules::FrameText;
+    use crate::stack_rules::frame_pattern::FrameText;
 
     const FILE: &str = r#"<?xml version="1.0" encoding="utf-8"?>
 <!-- made up -->

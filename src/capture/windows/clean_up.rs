@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use super::processes;
 use super::refusal::Refusal;
+use super::window_recorder::RECORDER;
 use super::{session, tracing_flags};
 use crate::capture::properties::SESSION_PREFIX;
 use crate::capture::{CaptureError, Leftovers, Notes};
 
 /// Programs that record: the names of their sessions contain their process id.
-const RECORDERS: [&str; 2] = ["highwater.exe", super::RECORDER];
+const RECORDERS: [&str; 2] = ["highwater.exe", RECORDER];
 
 /// Finds the leftovers. Sessions of this process are not among them.
 pub(super) fn find(notes: Option<&Notes>) -> Result<Leftovers, CaptureError> {

@@ -17,6 +17,7 @@ mod pipe;
 mod plan;
 mod privilege;
 mod processes;
+mod random;
 mod record;
 mod refusal;
 mod remote;
@@ -33,6 +34,7 @@ mod tracing_flags;
 mod volumes;
 mod watch;
 mod wide;
+mod window_recorder;
 
 pub use clean_up::clean_up;
 pub(super) use folder::Directory;
@@ -42,18 +44,3 @@ pub use running::LocalRecording;
 pub use self_test::MachineFacts;
 pub use serve::{note_panic, serve};
 pub use volumes::volumes;
-
-/// The program that records for the window; it is in the same folder.
-const RECORDER: &str = "highwater-recorder.exe";
-
-/// Maximum time between the start of the recorder and its first message, on a slow machine.
-const START: std::time::Duration = std::time::Duration::from_secs(60);
-
-/// Unpredictable bytes, derived from the keys that the standard library makes for its hash tables.
-fn random_bytes() -> [u8; 16] {
-    use std::hash::{BuildHasher, RandomState};
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&RandomState::new().hash_one(0).to_le_bytes());
-    bytes[8..].copy_from_slice(&RandomState::new().hash_one(1).to_le_bytes());
-    bytes
-}

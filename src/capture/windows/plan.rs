@@ -9,7 +9,7 @@
 //! * User-mode providers: custom heap trackers with stacks, and the optional ones ([`providers`]). If one cannot be
 //!   enabled, only that one is missing.
 
-use super::random_bytes;
+use super::random::random_bytes;
 use super::refusal::Refusal;
 use super::session::{self, Session};
 use crate::capture::properties::{

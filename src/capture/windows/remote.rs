@@ -15,9 +15,11 @@ use std::time::Duration;
 
 use super::launch::Suspended;
 use super::privilege::own_sid;
+use super::random::random_bytes;
 use super::running::{LocalRecording, not_started};
 use super::volumes::volumes;
-use super::{RECORDER, START, clean_up, elevate, pipe, privilege, processes, random_bytes};
+use super::window_recorder::{RECORDER, START};
+use super::{clean_up, elevate, pipe, privilege, processes};
 use crate::capture::control::{Command, End, Errand, Listener, Orders, PipeName, Sid};
 use crate::capture::{
     Aftermath, CaptureError, DiskImages, Leftovers, Note, Notes, Program, Pulse, Recorder, Request, Running, Target, save,

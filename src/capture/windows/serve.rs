@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 
 use super::privilege::is_of_several;
 use super::running::LocalRecording;
-use super::{START, clean_up, pipe};
+use super::window_recorder::START;
+use super::{clean_up, pipe};
 use crate::capture::control::{Command, Errand, Message, Orders, lines};
 use crate::capture::{CaptureError, Folder, Request, Target};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::asked::{Loaded, known_part, needs_names, stopped};
 use super::super::outputs::unwritten;
 use super::super::{Failure, output, report_other_problems};
-use super::{CheckArgs, capture_name};
+use super::check_args::{CheckArgs, capture_name};
 use crate::limits::{StartedFrom, starter};
 use crate::paths::{self, Existing, Refusal};
 use crate::query::{By, Cancel, Fold, Measured, MeasuredRequest, ReportRequest, doubts, named_report, totals};

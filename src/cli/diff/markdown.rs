@@ -8,7 +8,7 @@
 use std::fmt::Write;
 
 use super::super::report::{key_cells, key_columns};
-use super::is_above;
+use super::growth::is_above;
 use crate::format;
 use crate::query::{By, Compared, Group};
 

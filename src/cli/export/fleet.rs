@@ -6,7 +6,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::ExportArgs;
+use super::export_args::ExportArgs;
 use crate::cli::asked::stopped;
 use crate::cli::progress::Progress;
 use crate::cli::text::plural;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::{interval, milliseconds};
+use super::asking::{BINS, interval, milliseconds};
 use crate::query::{
     Bounds, By, Cancel, Cancelled, CommonGroups, DiffSide, FlameWeight, FlameWeights, Fold, Forest, FunctionNodes,
     FunctionPlaces, Functions, GenerationsRequest, Index, Mask, RowChoice, RowCondition, RowSort, SeriesOf, Sort, Types,
@@ -122,10 +122,10 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
         let chosen = index.choosing(chosen);
         let sums = timed(&mut views, "rows of a size, totals", || totals(&chosen, interval, cancel))?;
         let of = SeriesOf::new(trace, 1, |_| Some(0));
-        timed(&mut views, "rows of a size, coarse graph", || coarse_series(&chosen, &sums, &of, super::BINS, cancel))?;
-        timed(&mut views, "rows of a size, first graph", || series(&chosen, &sums, &of, super::BINS, cancel))?;
+        timed(&mut views, "rows of a size, coarse graph", || coarse_series(&chosen, &sums, &of, BINS, cancel))?;
+        timed(&mut views, "rows of a size, first graph", || series(&chosen, &sums, &of, BINS, cancel))?;
         let next = totals(&chosen, Interval::new(interval.from, middle(interval)), cancel)?;
-        timed(&mut views, "rows of a size, graph", || series(&chosen, &next, &of, super::BINS, cancel))?;
+        timed(&mut views, "rows of a size, graph", || series(&chosen, &next, &of, BINS, cancel))?;
         timed(&mut views, "rows of a size, top-down", || {
             let sums = totals(&chosen, interval, cancel)?;
             let sums = top_down.sums(trace, &sums, &mask, layer);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{failure, in_place, told};
+use super::making::{failure, in_place, told};
 use crate::capture::control::Progress;
 use crate::capture::windows::{LocalRecording, clean_up};
 use crate::capture::{CaptureError, Request, Summary};

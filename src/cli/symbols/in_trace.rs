@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::listing::wait_in_sight;
-use super::lookup::{AddressAt, Function, LookupArgs, describe_frames, functions};
+use super::answer::{Function, describe_frames, functions};
+use super::lookup_args::{AddressAt, LookupArgs};
+use super::wait::wait_in_sight;
 use super::{named_path, sources, without_names};
 use crate::cli::asked::load_trace;
 use crate::cli::choices::Choices;

@@ -4,16 +4,19 @@
 //! A server is asked only if the user named it to the command: with `--symbols` or, for `fetch`, whose purpose is
 //! asking servers, in the environment.
 
+mod answer;
 pub(super) mod check;
 pub(super) mod fetch;
 mod in_trace;
 mod listing;
 pub(super) mod lookup;
+pub(super) mod lookup_args;
+mod wait;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use listing::wait_in_sight;
+use wait::wait_in_sight;
 
 use super::output;
 use super::text::plural;

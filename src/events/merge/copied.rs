@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::copies::is_stack;
+use super::call_stack::is_stack;
 use crate::events::Batch;
 
 /// Most files in all sets that are counted apart.

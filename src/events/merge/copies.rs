@@ -22,9 +22,10 @@ use std::sync::{Arc, LazyLock};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
+use super::call_stack::is_of_stack;
 use super::copied::Copied;
 use super::owed::OwedStack;
-use super::slice::{Place, Run};
+use super::run::{Place, Run, entry, file, item};
 use crate::events::{Batch, Entry, Event, Item, Record};
 use crate::units::{Layer, Pid};
 
@@ -294,19 +295,6 @@ pub(in crate::events) fn copies_among(streams: &[(u64, Arc<Batch>)]) -> Vec<bool
     before.iter().map(|place| kept.next_if(|kept| *kept == place).is_some()).collect()
 }
 
-fn entry(runs: &[Run], place: Place) -> &Entry {
-    &runs[place.run as usize].batch.entries[place.at as usize]
-}
-
-fn item(runs: &[Run], place: Place) -> Item<'_> {
-    let batch = &runs[place.run as usize].batch;
-    batch.item(&batch.entries[place.at as usize])
-}
-
-fn file(runs: &[Run], place: Place) -> u64 {
-    runs[place.run as usize].file
-}
-
 /// Whether two records of one time are equal.
 fn are_equal(runs: &[Run], a: Place, b: Place) -> bool {
     entry(runs, a).is_like(entry(runs, b))
@@ -334,15 +322,6 @@ fn say_the_same((a, of_a): (&Record, &Batch), (b, of_b): (&Record, &Batch)) -> b
         }
         _ => a == b,
     }
-}
-
-fn is_of_stack(item: Item<'_>) -> bool {
-    matches!(item, Item::Record(record) if is_stack(&record.event))
-}
-
-/// Whether an event is nothing but a stack.
-pub(super) fn is_stack(event: &Event) -> bool {
-    matches!(event, Event::Stack { .. } | Event::StackRef { .. } | Event::StackDefinition { .. })
 }
 
 /// A hash by which most records of one time differ.

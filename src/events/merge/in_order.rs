@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::slice::{Place, Run};
+use super::run::{Place, Run};
 use crate::events::Entry;
 
 /// Up to this many runs are merged by a look at each of them.

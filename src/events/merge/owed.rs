@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use super::CallStack;
-use super::slice::{Place, Run};
+use super::call_stack::CallStack;
+use super::run::{Place, Run};
 use crate::events::{Attached, Digest, Event, Record, StackPart};
 use crate::units::Tid;
 

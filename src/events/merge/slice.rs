@@ -10,14 +10,15 @@
 //! as much again while the entries of many streams are sorted, and the buffers that they are in.
 
 use std::any::Any;
-use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::call_stack::CallStack;
 use super::copied::Copied;
 use super::copies::CopyFinder;
 use super::owed::OwedStack;
-use super::{CallStack, in_order, ties};
+use super::run::{Place, Run};
+use super::{in_order, ties};
 use crate::events::{Attached, Batch, Entry, Event, FrameRange, Frames, Item};
 use crate::units::Tid;
 
@@ -42,39 +43,6 @@ impl Gather for () {
     fn visit(&mut self, _entry: &Entry, _batch: &Batch) {}
 
     fn finish(&mut self) {}
-}
-
-/// Where an entry of a slice is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
-    /// Raw time.
-    pub(super) time: i64,
-    /// Number of its run.
-    pub(super) run: u32,
-    /// Its number in the run's batch.
-    pub(super) at: u32,
-}
-
-impl Place {
-    /// Raw time of the entry.
-    pub fn time(self) -> i64 {
-        self.time
-    }
-}
-
-/// The entries of one stream between two moments.
-#[derive(Clone, Debug)]
-pub(super) struct Run {
-    /// Number of its file among all.
-    pub(super) file: u64,
-    pub(super) batch: Arc<Batch>,
-    pub(super) range: Range<usize>,
-}
-
-impl Run {
-    pub(super) fn entries(&self) -> &[Entry] {
-        &self.batch.entries[self.range.clone()]
-    }
 }
 
 /// Records of all streams between two moments.

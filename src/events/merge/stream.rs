@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::carried::Carried;
-use super::slice::Run;
-use super::{Arrivals, Totals};
+use super::run::Run;
+use super::totals::{Arrivals, Totals};
 use crate::events::Batch;
 use crate::events::ahead::Ahead;
 

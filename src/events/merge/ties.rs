@@ -4,7 +4,7 @@
 //! Cost: ties are small and common, and such blocks rare, so that one look at most of them is enough;
 //! see [`Turns`] for the others.
 
-use super::slice::{Place, Run};
+use super::run::{Place, Run, item};
 use super::turns::{Block, Touched, Turns};
 use crate::events::{Event, Item};
 use crate::units::Layer;
@@ -51,11 +51,6 @@ fn has_contest(runs: &[Run], places: &[Place]) -> bool {
         let Some(block) = allocated(item(runs, place)) else { return false };
         places.iter().any(|&other| other.run != place.run && freed(item(runs, other)) == Some(block))
     })
-}
-
-fn item(runs: &[Run], place: Place) -> Item<'_> {
-    let batch = &runs[place.run as usize].batch;
-    batch.item(&batch.entries[place.at as usize])
 }
 
 fn freed(item: Item<'_>) -> Option<Block> {

@@ -1,35 +1,24 @@
-//! Events behind the interval: what of them names what was there in it.
-//!
-//! They are written as if they stood at its end, in one processor's stream, so that their order stays.
-//! Only the start of a process that had pages before it keeps its time: it tells whose they are.
+//! State for the events behind the interval: which processes start there, and which parts of pages go there.
 //!
 //! A range of pages of which a part is freed later is several rows, as it was in the interval too. So where that
 //! happens after the interval, what goes first goes at its end.
 
-use std::io::{Seek, Write};
-
-use super::Pass;
-use super::before::describes;
-use super::output::Input;
-use super::stacks::{Stashed, owner_and_part};
-use crate::etl::RawEvent;
-use crate::etl::write::WriteError;
-use crate::events::{Batch, Event, PageRange, ProcessChange, Record, StackPart, decode_event, mem};
+use crate::events::StackPart;
 use crate::model::{HeapId, Row, Trace};
-use crate::tables::{self, KeyedSet};
-use crate::units::{Layer, Pid, PointerSize, Ticks, Tid};
+use crate::tables::KeyedSet;
+use crate::units::{Layer, Pid, Ticks};
 
 /// State for the events behind the interval.
 #[derive(Debug)]
 pub(super) struct After {
     /// Processes with pages in the interval that start after it, and when.
-    prepared: KeyedSet<(Pid, i64)>,
+    pub(super) prepared: KeyedSet<(Pid, i64)>,
     /// Parts of ranges of pages, by process, that are rows of their own because they go before the rest.
-    parts: Vec<(Pid, PagePart)>,
+    pub(super) parts: Vec<(Pid, PagePart)>,
     /// Raw time that events get.
-    time: i64,
+    pub(super) time: i64,
     /// Keys that were defined at this time.
-    defined: KeyedSet<(StackPart, u64)>,
+    pub(super) defined: KeyedSet<(StackPart, u64)>,
 }
 
 impl After {
@@ -53,11 +42,11 @@ impl After {
 
 /// A row of pages that is alive at the end of the interval.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct PagePart {
+pub(super) struct PagePart {
     heap: HeapId,
     birth: Ticks,
-    address: u64,
-    size: u64,
+    pub(super) address: u64,
+    pub(super) size: u64,
     death: Ticks,
 }
 
@@ -82,122 +71,4 @@ fn parts(trace: &Trace, to: Ticks) -> Vec<(Pid, PagePart)> {
         parts.extend(first.map(|part| (trace.process(trace.heap(part.heap).process).pid, *part)));
     }
     parts
-}
-
-impl<W: Write + Seek> Pass<'_, W> {
-    /// All has been read: pages of which parts go later are split.
-    pub(super) fn split_pages(&mut self) -> Result<(), WriteError> {
-        self.out.ends();
-        for (owner, PagePart { address, size, .. }) in std::mem::take(&mut self.after.parts) {
-            if self.request.processes.has(owner) {
-                let range = PageRange { base: address, size, owner, flags: mem::DECOMMIT };
-                let record = Record { time: self.after.time, pid: Pid::NONE, tid: Tid::NONE, event: Event::VirtualFree(range) };
-                self.out.record(0, record, &[], PointerSize::Eight)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// An event behind the interval.
-    pub(super) fn behind(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
-        self.out.ends();
-        let mut records = input.records().peekable();
-        if records.peek().is_none() && describes(input.raw.id) && !is_of_thread(&input.raw) {
-            return self.event_late(input);
-        }
-        for (record, frames) in records {
-            match record.event {
-                Event::Stack { .. } | Event::StackRef { .. } => self.stack_behind(input, record, frames)?,
-                Event::StackDefinition { part, key, .. } => {
-                    if self.stacks.define(part, key) {
-                        self.after.defined.insert((part, key));
-                        self.late(input, record, frames)?;
-                    }
-                    // Whatever names the key at the same tick means it, too.
-                    self.stacks.stash_definition(part, key, input.stashed());
-                }
-                Event::ThreadStart => self.stacks.forget_thread(record.pid, record.tid),
-                Event::Process(change, _) => {
-                    if change != ProcessChange::Rundown {
-                        self.stacks.forget_process(record.pid);
-                    }
-                    if change == ProcessChange::Start && self.after.prepared.remove(&(record.pid, record.time)) {
-                        self.known.after(record);
-                        return self.out.event(input);
-                    }
-                    self.name_behind(input, record)?;
-                }
-                _ if self.is_of_others(&record) => {}
-                _ => self.name_behind(input, record)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn name_behind(&mut self, input: &Input<'_>, record: Record) -> Result<(), WriteError> {
-        let is_whole = self.out.keeps_bytes() && input.batch.entries.len() == 1;
-        let before = is_whole.then(|| record.clone());
-        match self.known.after(record) {
-            Some(record) if before.as_ref() == Some(&record) => self.event_late(input),
-            Some(record) => self.late(input, record, &[]),
-            None => Ok(()),
-        }
-    }
-
-    /// A stack of an event that is written, or the user's part of what a thread did in the kernel.
-    fn stack_behind(&mut self, input: &Input<'_>, stack: Record, frames: &[u64]) -> Result<(), WriteError> {
-        let is_of_interval = owner_and_part(&stack).is_some_and(|(owner, _)| (self.from..self.to).contains(&owner));
-        let is_wanted = self.stacks.wants(&stack) || (is_of_interval && !self.stacks.is_left_out(&stack));
-        if !is_wanted {
-            return Ok(());
-        }
-        if let (Event::StackRef { key, .. }, Some((_, part))) = (&stack.event, owner_and_part(&stack))
-            && self.after.defined.contains(&(part, *key))
-        {
-            // What was defined at the time that events get here is not what it means.
-            self.after.time = self.after.time.saturating_add(1);
-            tables::empty(&mut self.after.defined);
-        }
-        let definition = self.stacks.keep_stack(&stack, frames);
-        self.late(input, stack, frames)?;
-        definition.map_or(Ok(()), |definition| self.define_behind(&definition))
-    }
-
-    /// Writes the definition, at the tick of a key, that the key means.
-    fn define_behind(&mut self, stashed: &Stashed) -> Result<(), WriteError> {
-        let mut batch = Batch::default();
-        let Some(raw) = RawEvent::parse(&stashed.bytes) else { return Ok(()) };
-        decode_event(&raw, &mut batch);
-        let input = Input { processor: stashed.processor, time: stashed.time, bytes: &stashed.bytes, raw, batch: &batch };
-        for (record, frames) in input.records() {
-            if let Event::StackDefinition { part, key, .. } = record.event {
-                self.stacks.define(part, key);
-                self.after.defined.insert((part, key));
-                self.stacks.stash_definition(part, key, stashed.clone());
-                self.late(&input, record, frames)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes a record as if it stood at the end of the interval.
-    fn late(&mut self, input: &Input<'_>, record: Record, frames: &[u64]) -> Result<(), WriteError> {
-        self.out.record(0, Record { time: self.after.time, ..record }, frames, input.raw.pointer)
-    }
-
-    /// Writes an event with all its bytes as if it stood at the end of the interval.
-    fn event_late(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
-        let mut bytes = input.bytes.to_vec();
-        let at = input.raw.time_at();
-        let Some(field) = at.and_then(|at| bytes.get_mut(at..at + 8)) else { return Ok(()) };
-        field.copy_from_slice(&self.after.time.to_le_bytes());
-        let Some(raw) = RawEvent::parse(&bytes) else { return Ok(()) };
-        self.out.event(&Input { processor: 0, time: self.after.time, bytes: &bytes, raw, batch: input.batch })
-    }
-}
-
-/// A thread that is there at the end may have begun after the interval.
-fn is_of_thread(raw: &RawEvent<'_>) -> bool {
-    const THREADS: u16 = 0x05;
-    crate::events::kernel_hook(raw.id).is_some_and(|hook| hook >> 8 == THREADS)
 }

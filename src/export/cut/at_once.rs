@@ -2,7 +2,7 @@
 
 use std::io::{Seek, Write};
 
-use super::Pass;
+use super::pass::Pass;
 use super::stream::Stream;
 use crate::etl::RawEvent;
 use crate::etl::write::WriteError;

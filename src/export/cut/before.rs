@@ -4,7 +4,7 @@ use std::io::{Seek, Write};
 
 use super::alive::AliveBlock;
 use super::output::Input;
-use super::{Pass, is_memory};
+use super::pass::{Pass, is_memory};
 use crate::etl::EventId;
 use crate::etl::write::WriteError;
 use crate::events::{Event, Record, class, hook, kernel_hook};

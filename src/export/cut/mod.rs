@@ -26,10 +26,13 @@ mod after;
 mod alive;
 mod at_once;
 mod before;
+mod behind;
 mod known;
 mod names;
 mod output;
 mod owners;
+mod pass;
+mod request;
 mod session;
 mod stacks;
 mod stream;
@@ -40,37 +43,17 @@ use std::io::{Seek, Write};
 
 use thiserror::Error;
 
+use crate::etl::RawEvent;
 use crate::etl::write::{WriteError, Writer};
-use crate::etl::{RawEvent, TraceFile};
 use crate::events::encode::RecordWriter;
-use crate::events::{Batch, Event, PageRange, ProcessChange, RawItem, RawReading, Record, decode_event};
-use crate::model::{Processes, Trace};
+use crate::events::{Batch, Event, RawItem, RawReading, Record, decode_event};
+use crate::model::Processes;
 use crate::problem::{Problem, ProblemKind, Problems};
-use crate::units::{Interval, Layer, Pid, PointerSize, Ticks, Tid};
-use acting::Acting;
-use after::After;
-use alive::Alive;
-use known::Known;
-use output::{Input, Output};
-use stacks::{KeptStacks, Stashed};
+use crate::units::{Pid, PointerSize, Tid};
+use output::Input;
+use pass::{Pass, is_memory};
+pub use request::Request;
 use stream::{Stream, streams_of};
-
-/// The part to cut out, and from which files.
-#[derive(Clone, Copy)]
-pub struct Request<'a> {
-    /// Files of one capture, ...
-    pub files: &'a [TraceFile],
-    /// ... the trace that they make, ...
-    pub trace: &'a Trace,
-    /// ... and its raw start.
-    pub trace_start: i64,
-    /// Which part.
-    pub interval: Interval,
-    /// Whose memory.
-    pub processes: &'a Processes,
-    /// Whether names are replaced.
-    pub anonymises: bool,
-}
 
 /// Counts of the events written and left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -119,44 +102,7 @@ pub fn cut<W: Write + Seek>(
     Pass::new(request, RecordWriter::new(writer)).run(streams, progress)
 }
 
-/// One pass over all events.
-struct Pass<'a, W> {
-    request: Request<'a>,
-    out: Output<W>,
-    /// Raw times of the interval's edges.
-    from: i64,
-    to: i64,
-    /// The latest time that was met.
-    now: i64,
-    /// Whether the interval has begun.
-    has_begun: bool,
-    alive: Alive<'a>,
-    stacks: KeptStacks,
-    acting: Acting,
-    known: Known,
-    after: After,
-}
-
-impl<'a, W: Write + Seek> Pass<'a, W> {
-    fn new(request: &Request<'a>, w: RecordWriter<W>) -> Self {
-        let Request { trace, trace_start, interval, processes, anonymises, .. } = *request;
-        let raw = |at: Ticks| trace_start.saturating_add(at.0);
-        let (from, to) = (raw(interval.from), raw(interval.to));
-        Self {
-            request: *request,
-            out: Output::new(w, anonymises),
-            from,
-            to,
-            now: i64::MIN,
-            has_begun: false,
-            alive: Alive::new(trace, trace_start, interval.from, processes),
-            stacks: KeptStacks::default(),
-            acting: Acting::default(),
-            known: Known::default(),
-            after: After::new(trace, trace_start, interval.to),
-        }
-    }
-
+impl<W: Write + Seek> Pass<'_, W> {
     fn run(mut self, mut streams: Vec<Stream<'_>>, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<Summary, CutError> {
         let total = self.request.files.iter().map(|file| file.bytes).sum();
         let (mut reading, mut batch) = (RawReading::default(), Batch::default());
@@ -289,81 +235,5 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
             }
         }
         self.out.event(input)
-    }
-
-    /// Whether a record is about memory of processes that are not wanted.
-    fn is_of_others(&self, record: &Record) -> bool {
-        let owner = match &record.event {
-            Event::VirtualAlloc(PageRange { owner, .. }) | Event::VirtualFree(PageRange { owner, .. }) => *owner,
-            Event::CommitRundown(region) => region.owner,
-            event if is_memory(event) => record.pid,
-            _ => return false,
-        };
-        owner.is_known() && !self.request.processes.has(owner)
-    }
-
-    /// Learns names and process lifetimes from a record that is written.
-    fn note(&mut self, record: &Record) {
-        match record.event {
-            Event::Process(ProcessChange::Start | ProcessChange::End, _) => self.stacks.forget_process(record.pid),
-            Event::ThreadStart => self.stacks.forget_thread(record.pid, record.tid),
-            _ => {}
-        }
-        self.acting.note(record);
-        self.known.note(record);
-    }
-
-    /// Events that turned out to be needed.
-    fn unstash(&mut self, stashed: impl IntoIterator<Item = Stashed>) -> Result<(), WriteError> {
-        let mut batch = Batch::default();
-        for Stashed { processor, time, bytes } in stashed {
-            let Some(raw) = RawEvent::parse(&bytes) else { continue };
-            decode_event(&raw, &mut batch);
-            let input = Input { processor, time, bytes: &bytes, raw, batch: &batch };
-            for (record, frames) in input.records() {
-                let definition = self.stacks.keep_stack(&record, frames);
-                self.unstash_definition(definition)?;
-            }
-            self.out.event(&input)?;
-        }
-        Ok(())
-    }
-
-    fn unstash_definition(&mut self, definition: Option<Stashed>) -> Result<(), WriteError> {
-        definition.map_or(Ok(()), |definition| self.unstash_one(&definition))
-    }
-
-    fn unstash_one(&mut self, Stashed { processor, time, bytes }: &Stashed) -> Result<(), WriteError> {
-        let Some(raw) = RawEvent::parse(bytes) else { return Ok(()) };
-        let mut batch = Batch::default();
-        decode_event(&raw, &mut batch);
-        self.out.event(&Input { processor: *processor, time: *time, bytes, raw, batch: &batch })
-    }
-}
-
-/// Whether an event is one of heaps, trackers or pages.
-fn is_memory(event: &Event) -> bool {
-    match event {
-        Event::HeapOpen { layer, .. }
-        | Event::HeapClose { layer, .. }
-        | Event::Alloc { layer, .. }
-        | Event::Free { layer, .. }
-        | Event::Realloc { layer, .. } => *layer != Layer::Commit,
-        Event::VirtualAlloc(_) | Event::VirtualFree(_) | Event::CommitRundown(_) => true,
-        Event::Stack { .. }
-        | Event::StackRef { .. }
-        | Event::StackDefinition { .. }
-        | Event::Process(..)
-        | Event::ThreadStart
-        | Event::ThreadRundown
-        | Event::ThreadName(_)
-        | Event::Image(..)
-        | Event::ImageFile(_)
-        | Event::ImageId(_)
-        | Event::Volume(_)
-        | Event::Counter(_)
-        | Event::Sample { .. }
-        | Event::Activity(_)
-        | Event::Lost(_) => false,
     }
 }

@@ -5,13 +5,13 @@
 //! was there before the trace. Some traces report all of this more than once.
 //!
 //! Memory: 64 bytes a method and its name, [`MAX_METHODS`] methods and [`MAX_TEXT`] bytes at most.
-//! Cost: a hash operation or two an event; for lookups see [`crate::model::mapped`].
+//! Cost: a hash operation or two an event; for lookups see [`crate::model::by_address`].
 
 use std::sync::Arc;
 
 use crate::events::{ManagedMethod, MethodChange};
 use crate::model::ProcessId;
-use crate::model::mapped::{ALWAYS, ByAddress, Mapped};
+use crate::model::by_address::{ALWAYS, ByAddress, Mapped};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks};
 

@@ -11,17 +11,14 @@
 //! Cost: a place in the list for a free without a stack; for one with a stack a hash operation and some
 //! bytes in the log. Nothing is kept by row until the first freeing stack of its chunk.
 
-use super::{Attach, Ended, Origin, Rooms, SiteKey, SiteTable};
-use crate::model::lives::{DeathSlot, EndedRow, Lives};
-use crate::model::stack::StackRef;
+use super::sites::SiteTable;
+use crate::model::lives::{DeathSlot, Ended, EndedRow};
+use crate::model::origin::Origin;
 use crate::model::{RowId, SiteId};
-use crate::units::{Layer, Pid, Ticks, Tid};
+use crate::units::Tid;
 
 /// Most frees that a stack may still find; when there are more, the older half is dropped.
 const RECENT: usize = 1 << 12;
-
-/// Most entries of the log before the matching is waited for.
-const LOG: usize = 1 << 16;
 
 /// Raw time, thread, and the row that was ended.
 pub(super) type RecentFree = (i64, Tid, Ended);
@@ -32,7 +29,7 @@ pub(in crate::model) struct Frees {
     /// Sites of frees.
     pub(in crate::model) sites: SiteTable,
     /// Sites by slot, until the rows are known.
-    log: Vec<(DeathSlot, SiteId)>,
+    pub(super) log: Vec<(DeathSlot, SiteId)>,
     /// The latest frees of blocks without a stack.
     recent: Vec<RecentFree>,
     /// Whether the trace has any freeing stack.
@@ -41,7 +38,7 @@ pub(in crate::model) struct Frees {
 
 impl Frees {
     #[inline(always)]
-    fn await_stack(&mut self, from: Origin, freed: Ended) {
+    pub(super) fn await_stack(&mut self, from: Origin, freed: Ended) {
         if self.recent.last().is_some_and(|(raw, ..)| *raw > from.raw) {
             return; // out of order: could not be found again
         }
@@ -85,77 +82,11 @@ impl Frees {
     }
 }
 
-impl Attach {
-    #[inline(always)]
-    pub(super) fn await_freeing_stack(&mut self, rooms: &mut Rooms<'_>, from: Origin, ended: Ended) {
-        if self.reads {
-            self.frees.await_stack(from, ended);
-            self.take_early(rooms, from);
-        }
-    }
-
-    /// Notes that process `pid` freed with this stack, as far as it is known by now.
-    #[inline(never)]
-    pub(super) fn tell_freed(&mut self, rooms: &mut Rooms<'_>, ended: Ended, stack: StackRef, pid: Pid, at: Ticks) {
-        if stack == StackRef::NONE {
-            return;
-        }
-        let Ended { heap, row } = ended;
-        let owner = rooms.world.heap(heap);
-        // Another process can free pages.
-        let caller = if owner.layer == Layer::Commit { rooms.world.processes.find(pid) } else { None };
-        let key = SiteKey { heap, stack, caller: caller.unwrap_or(owner.process) };
-        let at = if let EndedRow::Known(row) = row { rooms.lives.rows.death(row) } else { at };
-        let site = self.frees.sites.intern(key, at);
-        self.tell_freeing_site(rooms, row, site);
-    }
-
-    /// Notes the site of a free.
-    pub(super) fn tell_freeing_site(&mut self, rooms: &mut Rooms<'_>, row: EndedRow, site: SiteId) {
-        self.frees.any = true;
-        match row {
-            EndedRow::Known(row) => rooms.lives.rows.set_freed_at(row, site),
-            EndedRow::In(slot) => {
-                self.frees.log.push((slot, site));
-                if self.frees.log.len() >= LOG {
-                    rooms.lives.matcher.settle();
-                    self.settle_freed(rooms.lives);
-                }
-            }
-        }
-    }
-
-    /// Sets the known sites of frees in their rows, and the stacks of frees that ended none. To be
-    /// called after `lives::Matcher::settle`.
-    pub(in crate::model) fn settle_freed(&mut self, lives: &mut Lives) {
-        let Frees { log, sites, .. } = &mut self.frees;
-        let mut unmatched = Vec::new();
-        for (slot, site) in log.drain(..) {
-            match lives.matcher.ended_at(slot) {
-                Some(row) => lives.rows.set_freed_at(row, site),
-                None => unmatched.push((slot, sites.key(site).stack)),
-            }
-        }
-        lives.matcher.tell_unmatched(&unmatched);
-    }
-
-    /// Replaces slots, which are about to be released, by rows in all that waits for a stack, if the
-    /// free ended one. To be called after `lives::Matcher::settle`.
-    pub(in crate::model) fn leave_slots(&mut self, lives: &mut Lives) {
-        self.settle_freed(lives);
-        let Self { frees, pending, keyed, .. } = self;
-        for ended in frees.waiting().chain(pending.newly_freed()).chain(keyed.freed()) {
-            if let Some(row) = lives.ended_row(*ended) {
-                *ended = EndedRow::Known(row);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::HeapId;
+    use crate::units::{Pid, Ticks};
 
     #[test]
     fn many_frees_wait_as_they_do_one_by_one() {

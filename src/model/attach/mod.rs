@@ -21,14 +21,18 @@
 //! hash operation or a short search. All lists of waiting events are bounded.
 
 mod behind;
+mod by_frames;
+mod by_key;
 mod early;
 mod fragments;
 mod framed;
+mod freeing;
 mod frees;
 mod held;
 mod keyed;
 mod pending;
 mod pieces;
+mod sampled;
 mod samples;
 mod sites;
 mod stretch;

@@ -1,25 +1,11 @@
-//! Limits what is read: the scope, and the memory that may be used.
-//!
-//! A trace that outgrows its budget is cut: from one record on no event about memory is replayed,
-//! neither allocations nor frees, so that all up to that moment is as exact as if the recording had
-//! ended there, and no free is unmatched because its block was refused. Names of processes, images and
-//! heaps and the meaning of stack keys, which mostly come last, are still read.
-//!
-//! A trace that is followed forgets rows that ended before it is cut ([`WhenFull::Forget`]). It does so
-//! at three eighths of its budget already, because publications, and whoever looks at them, keep the
-//! rows as they were.
-//!
-//! Sizes are calculated from counts and capacities, not asked of the allocator, so the same files and
-//! the same budget give the same cut. Cost: a few additions for every [`EVERY`] records.
+//! Scope and budget of a load, and how much of the budget is used.
 
-use super::{Builder, Origin};
-use crate::events::{Event, Record};
 use crate::model::Cut;
-use crate::model::scope::{CutReason, Scope, WhenFull};
-use crate::units::{Layer, Pid, Ticks};
+use crate::model::scope::Scope;
+use crate::units::Ticks;
 
 /// Number of records between two checks of the memory in use.
-const EVERY: u32 = 64;
+pub(super) const EVERY: u32 = 64;
 
 /// Bytes a row that the sums of sites at checkpoints may take, which are prepared for queries as soon
 /// as the trace is there (`query::Index`).
@@ -30,46 +16,32 @@ pub const BLOCKS_A_ROW: usize = 4;
 /// Bytes of a row that tell who freed it, if frees have stacks.
 pub(super) const FREED_AT: u64 = 4;
 
-/// Bytes of a live block in the tables of the matching: 12.8 a place, 70 % full.
-const BLOCK: u64 = 19;
-/// Most bytes that a block may take, all that is kept for it included.
-const MOST_A_BLOCK: u64 = 1 << 10;
-/// Bytes of a heap with its tables, approximately.
-const HEAP: u64 = 448;
-/// Bytes of a process without its modules, approximately.
-const PROCESS: u64 = 256;
-/// Bytes of a committed range in the tables of pages, approximately.
-const RANGE: u64 = 96;
-
-/// Stacks of events before the cut may take an eighth more, or at least this.
-const MORE_STACKS: u64 = 1 << 18;
-
 /// Scope and budget of one load.
 #[derive(Debug)]
 pub(super) struct Limit {
-    scope: Scope,
-    reads_all: bool,
-    budget: u64,
+    pub(super) scope: Scope,
+    pub(super) reads_all: bool,
+    pub(super) budget: u64,
     /// Most rows, and places in the order of deaths, that can be numbered.
-    numbers: u64,
+    pub(super) numbers: u64,
     /// Bytes in use at which rows that ended are forgotten.
-    forget_at: u64,
+    pub(super) forget_at: u64,
     /// Rows that ended before this are gone.
     pub(super) forgotten: Option<Ticks>,
-    countdown: u32,
-    alive: Alive,
-    cut: Option<Cut>,
+    pub(super) countdown: u32,
+    pub(super) alive: Alive,
+    pub(super) cut: Option<Cut>,
 }
 
 /// Numbers of what was alive at the latest check.
 #[derive(Clone, Copy, Debug, Default)]
-struct Alive {
+pub(super) struct Alive {
     /// Blocks, the most at any check: their tables do not shrink.
-    blocks: u64,
+    pub(super) blocks: u64,
     /// Committed ranges.
-    ranges: u64,
+    pub(super) ranges: u64,
     /// All rows at that time, alive or not.
-    rows: usize,
+    pub(super) rows: usize,
 }
 
 impl Default for Limit {
@@ -100,200 +72,3 @@ impl Limit {
         self.cut.is_none_or(|cut| !cut.stacks_missing)
     }
 }
-
-impl Builder {
-    /// Reads only `scope`, and stops where about `budget` bytes are used.
-    #[must_use]
-    pub fn limited(mut self, scope: Scope, budget: u64) -> Self {
-        self.attach.reads = scope.stacks;
-        self.activity.samples.limit(budget / 8);
-        self.limit = Limit { reads_all: scope.is_all(), scope, budget, ..Limit::default() };
-        self
-    }
-
-    /// Sets what to do when the budget is used up.
-    #[must_use]
-    pub fn when_full(mut self, when_full: WhenFull) -> Self {
-        self.limit.forget_at = match when_full {
-            WhenFull::Forget => self.limit.budget / 8 * 3,
-            WhenFull::Cut => u64::MAX,
-        };
-        self
-    }
-
-    /// Where reading stopped for want of room, if it did.
-    pub fn cut(&self) -> Option<Cut> {
-        self.limit.cut
-    }
-
-    /// Adds no more rows from now on.
-    pub(super) fn cut_now(&mut self, reason: CutReason) {
-        self.limit.cut.get_or_insert(Cut { at: self.now, reason, stacks_missing: false });
-    }
-
-    /// Whether everything is replayed for now; to be asked once for each record.
-    #[inline(always)]
-    pub(super) fn admits_all(&mut self) -> bool {
-        self.limit.countdown -= 1;
-        if self.limit.countdown == 0 {
-            self.look_around();
-        }
-        self.limit.reads_all && self.limit.cut.is_none()
-    }
-
-    #[inline(never)]
-    fn look_around(&mut self) {
-        self.limit.countdown = EVERY;
-        self.tidy_now_and_then();
-        self.look_at_budget();
-    }
-
-    /// Whether `count` blocks can be replayed at once, because no check of the memory in use would cut
-    /// the trace or forget anything before the last of them.
-    pub(super) fn admits_stretch(&self, count: u32) -> bool {
-        // Lists that are full grow to twice their size.
-        let most = self.used(self.limit.alive) + self.attach.bytes() + u64::from(count) * MOST_A_BLOCK;
-        self.limit.reads_all
-            && self.limit.cut.is_none()
-            && most <= self.limit.budget.min(self.limit.forget_at)
-            && self.has_numbers_for(count, self.limit.alive)
-    }
-
-    /// Notes that `count` blocks were replayed at once.
-    pub(super) fn admitted(&mut self, count: u32) {
-        if count < self.limit.countdown {
-            self.limit.countdown -= count;
-            return;
-        }
-        let left = EVERY - (count - self.limit.countdown) % EVERY;
-        self.look_around();
-        self.limit.countdown = left;
-    }
-
-    /// Whether a record is replayed when not everything is.
-    #[inline(never)]
-    pub(super) fn admits(&mut self, from: Origin, record: &Record) -> bool {
-        match &record.event {
-            Event::Stack { .. } | Event::StackRef { .. } => self.limit.has_room_for_stacks(),
-            Event::StackDefinition { .. } => self.limit.scope.stacks && self.limit.has_room_for_stacks(),
-            Event::Counter(_) | Event::Sample { .. } => self.limit.cut.is_none(),
-            event => match place(record.pid, event) {
-                None => true,
-                Some((pid, layer)) if !self.limit.scope.has(pid, layer) => false,
-                Some(_) if self.limit.cut.is_none() => true,
-                Some(_) => {
-                    self.name_heap(from, event);
-                    false
-                }
-            },
-        }
-    }
-
-    /// Gives a tracker the name from an event after the cut.
-    fn name_heap(&mut self, from: Origin, event: &Event) {
-        let (Event::HeapOpen { layer, heap, name } | Event::HeapClose { layer, heap, name }) = event else { return };
-        self.world.name_heap_late(from.pid, *layer, *heap, name.as_deref());
-    }
-
-    fn look_at_budget(&mut self) {
-        let is_small = self.used(self.limit.alive) <= self.limit.budget.min(self.limit.forget_at);
-        if is_small && self.has_numbers(self.limit.alive) {
-            return;
-        }
-        let more = (self.limit.budget / 8).max(MORE_STACKS);
-        let is_over = self.used(self.limit.alive) > self.limit.budget.saturating_add(more);
-        if let Some(cut) = &mut self.limit.cut {
-            cut.stacks_missing |= is_over;
-            return;
-        }
-        // Only now it is known how many of the new blocks are still alive.
-        self.lives.matcher.settle();
-        self.limit.alive = self.alive_now();
-        let used = self.used(self.limit.alive);
-        if used > self.limit.forget_at {
-            match self.forget(used, self.limit.forget_at) {
-                true => self.limit.alive = self.alive_now(),
-                // Hardly anything has ended yet: tries again when there is more of it.
-                false => self.limit.forget_at = self.limit.forget_at.saturating_add(self.limit.budget / 8).min(self.limit.budget),
-            }
-        }
-        if self.used(self.limit.alive) > self.limit.budget {
-            self.cut_now(CutReason::Memory);
-        } else if !self.has_numbers(self.limit.alive) {
-            self.cut_now(CutReason::Numbers);
-        }
-    }
-
-    /// Whether rows and deaths can be numbered until the next check, if all rows since `alive` was
-    /// counted are still alive.
-    fn has_numbers(&self, alive: Alive) -> bool {
-        self.has_numbers_for(EVERY, alive)
-    }
-
-    /// Whether `count` more blocks can be numbered, likewise.
-    fn has_numbers_for(&self, count: u32, Alive { ranges, rows, .. }: Alive) -> bool {
-        // One event can end all ranges of pages, or begin one in each gap between them; it adds one gap
-        // at most. Any other event begins and ends one row.
-        let ranges = ranges + (self.lives.rows.len() - rows) as u64;
-        let needed = 2 * ranges + 8 * u64::from(count);
-        let numbered = self.lives.matcher.numbered().max(self.lives.rows.len() as u64);
-        numbered.saturating_add(needed) <= self.limit.numbers
-    }
-
-    /// Bytes in use now; to be called after all was matched. Where the trace is cut does not depend on
-    /// when this is called.
-    pub(super) fn bytes(&self) -> u64 {
-        self.used(self.alive_now())
-    }
-
-    fn alive_now(&self) -> Alive {
-        Alive {
-            blocks: self.limit.alive.blocks.max(self.lives.matcher.alive_count()),
-            ranges: self.lives.pages.ranges(),
-            rows: self.lives.rows.len(),
-        }
-    }
-
-    /// Most bytes in use, and those that queries will need, as if all rows since `alive` was counted
-    /// were still alive.
-    fn used(&self, Alive { blocks, ranges, rows }: Alive) -> u64 {
-        let begun = self.lives.rows.len() - rows;
-        // Not the size of the columns: when they are made depends on publications.
-        let freed = if self.attach.frees.any { self.lives.rows.len() as u64 * FREED_AT } else { 0 };
-        self.lives.rows.bytes(self.now)
-            + freed
-            + self.lives.rows.len() as u64 * (SUMS_A_ROW + BLOCKS_A_ROW) as u64
-            + self.lives.matcher.slots_bytes()
-            + blocks * BLOCK
-            + (ranges + begun as u64) * RANGE
-            + self.attach.bytes()
-            + self.world.heaps().len() as u64 * HEAP
-            + self.world.processes.list.len() as u64 * PROCESS
-            + self.world.told_bytes()
-            + self.counters.bytes()
-            + self.activity.bytes()
-            + self.lives.owners_bytes()
-    }
-
-    /// The end of what was read, if that is before the end of the files.
-    pub(super) fn end_of_read(&self, from: Ticks, to: Ticks) -> Ticks {
-        self.limit.cut.map_or(to, |cut| cut.at.max(from.next()).min(to))
-    }
-}
-
-/// Process and layer of the memory that an event is about; `None` for events of other kinds.
-fn place(pid: Pid, event: &Event) -> Option<(Pid, Layer)> {
-    match event {
-        Event::Alloc { layer, .. }
-        | Event::Free { layer, .. }
-        | Event::Realloc { layer, .. }
-        | Event::HeapOpen { layer, .. }
-        | Event::HeapClose { layer, .. } => Some((pid, *layer)),
-        Event::VirtualAlloc(range) | Event::VirtualFree(range) => Some((range.owner, Layer::Commit)),
-        Event::CommitRundown(region) => Some((region.owner, Layer::Commit)),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -4,7 +4,7 @@
 //! A block whose bucket is full stands in a later one, and all buckets that it went past count it.
 //! Memory: 12.8 bytes a place, at most 70 % full.
 
-use super::steps::SHARDS;
+use super::spread::Spread;
 use crate::model::RowId;
 
 /// Places in a bucket.
@@ -71,30 +71,6 @@ impl Bucket {
 
     fn blocks(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         self.places().map(|i| (self.addresses[i], self.rows[i]))
-    }
-}
-
-/// Spreads addresses over shards and buckets. Its factor is odd and not known beforehand, so that no
-/// file can be made whose addresses all meet in one place.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::model) struct Spread(u64);
-
-impl Spread {
-    pub(super) fn new() -> Self {
-        use std::hash::{BuildHasher, RandomState};
-        Self(RandomState::new().hash_one(0u8) | 1)
-    }
-
-    #[inline(always)]
-    pub(super) fn hash(self, address: u64) -> u64 {
-        (address ^ address >> 29).wrapping_mul(self.0)
-    }
-
-    /// The shard of the matching that knows of an address.
-    #[inline(always)]
-    pub(in crate::model) fn shard(self, address: u64) -> usize {
-        // Other bits than those that choose the bucket.
-        (self.hash(address) >> 24) as usize % SHARDS
     }
 }
 

@@ -11,9 +11,9 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 use super::deaths::{DeathLog, DeathSlot, SlotsView};
-use super::live_blocks::Spread;
 use super::shard::{BlockAct, BlockStep, Mismatches, ShardCell, Shared, StretchSteps, Work};
-use super::steps::{Numbering, SHARDS, SliceSteps};
+use super::spread::{SHARDS, Spread};
+use super::steps::{Numbering, SliceSteps};
 use crate::model::rows::DeathColumn;
 use crate::model::stack::StackRef;
 use crate::model::{HeapId, RowId, RowList};

@@ -11,6 +11,7 @@ mod matching;
 mod owners;
 mod pages;
 mod shard;
+mod spread;
 mod steps;
 mod unmatched;
 
@@ -29,12 +30,12 @@ use super::world::World;
 use super::{HeapId, ProcessId, RowId};
 pub(super) use deaths::DeathSlot;
 use latest::LatestBlocks;
-pub(super) use live_blocks::Spread;
 use matching::Matcher;
 use owners::BlockOwners;
 use pages::PageTable;
 pub(super) use pages::TouchedRange;
-pub(super) use steps::{BlockChange, Numbering, RankedBlock, SHARDS, SliceSteps, StretchStep};
+pub(super) use spread::{SHARDS, Spread};
+pub(super) use steps::{BlockChange, Numbering, RankedBlock, SliceSteps, StretchStep};
 use unmatched::UnmatchedFrees;
 
 /// The row that a free ended.

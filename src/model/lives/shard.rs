@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 
 use super::deaths::{DeathSlot, DeathSlots, Extra, SlotsView};
-use super::live_blocks::{LiveBlocks, Spread};
+use super::live_blocks::LiveBlocks;
+use super::spread::Spread;
 use super::steps::{BlockChange, Numbering, SliceSteps, StretchStep};
 use crate::model::rows::{CHUNK, DeathColumn};
 use crate::model::stack::StackRef;

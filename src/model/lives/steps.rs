@@ -5,13 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::deaths::DeathSlot;
-use super::live_blocks::Spread;
+use super::spread::{SHARDS, Spread};
 use crate::model::{HeapId, RowId};
 use crate::units::Ticks;
-
-pub(super) const SHARD_BITS: u32 = 2;
-/// Shards of the matching.
-pub(in crate::model) const SHARDS: usize = 1 << SHARD_BITS;
 
 /// A change of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use super::CHUNK;
+use super::chunk_size::CHUNK;
 use crate::units::Ticks;
 
 /// Lower half of a row that is alive.

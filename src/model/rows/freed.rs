@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::CHUNK;
+use super::chunk_size::CHUNK;
 use crate::model::SiteId;
 
 /// No site, among sites of frees.

@@ -8,7 +8,8 @@
 
 use hashbrown::HashTable;
 
-use super::{INDEX_MASK, NodeId, Stacks, map_bytes};
+use super::stacks::{INDEX_MASK, Stacks, map_bytes};
+use crate::model::NodeId;
 use crate::tables::Hashing;
 
 /// A trie that grows.

@@ -3,7 +3,8 @@
 //! Cost: a comparison and a store an allocation. If threads share a place, a block that leaves it goes
 //! to a list, in which the latest of a thread counts.
 
-use super::LOOK_BACK;
+/// Most steps, or blocks, that are searched for what happened before a realloc.
+pub(super) const LOOK_BACK: usize = 64;
 
 const PLACES_BITS: u32 = 6;
 

@@ -39,9 +39,6 @@ pub(super) use lists::{Aside, BareBlock, FramedBlock, KeyedBlock, ListEnds, List
 /// Least records of a stretch.
 const LEAST: usize = 4;
 
-/// Most steps, or blocks, that are searched for what happened before a realloc.
-const LOOK_BACK: usize = 64;
-
 /// Most samples that are searched for the owner of a stack.
 const LATEST_SAMPLES: usize = 64;
 

@@ -5,7 +5,8 @@
 //! allocated last and on what is alive at its old and new address. Here only the stretch can answer
 //! that; if it does not, the realloc is left to the replay.
 
-use super::{LOOK_BACK, SliceBlocks, StackOf};
+use super::latest::LOOK_BACK;
+use super::{SliceBlocks, StackOf};
 use crate::events::{Attached, Record};
 use crate::model::lives::{BlockChange, StretchStep};
 use crate::model::rows::is_plain;

@@ -7,7 +7,10 @@ use std::cmp::Reverse;
 
 use serde::Serialize;
 
-use super::{FrameLine, FrameRequest, MarkRequest, ProcessSamples, chain_label, frame_lanes, frame_sums, marks, process_samples};
+use super::{
+    FrameLine, FrameRequest, MarkRequest, ProcessSamples, SampleNumbers, chain_label, frame_lanes, frame_sums, marks,
+    process_samples,
+};
 use crate::events::PresentApi;
 use crate::model::{IntervalOrigin, Mark, PresentLane, ProcessId, Trace};
 use crate::query::{Cancel, Cancelled, GroupNumbers, Index, Mask};
@@ -299,25 +302,6 @@ pub struct ProcessorEntry {
     pub process_start_s: Option<f64>,
     #[serde(flatten)]
     pub samples: SampleNumbers,
-}
-
-/// A number of CPU samples, and the CPU time it represents.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-#[allow(missing_docs, reason = "the names are those of the machine interface")]
-pub struct SampleNumbers {
-    pub samples: u64,
-    pub seconds: f64,
-    /// Share of one CPU.
-    pub share: f64,
-}
-
-impl SampleNumbers {
-    /// Converts a number of samples of an interval to time and share.
-    pub fn of(trace: &Trace, interval: Interval, samples: u64) -> Self {
-        let seconds = samples as f64 * trace.activity.samples.interval / trace.clock.frequency as f64;
-        let length = interval.len() as f64 / trace.clock.frequency as f64;
-        Self { samples, seconds, share: if length > 0.0 { seconds / length } else { 0.0 } }
-    }
 }
 
 /// Returns whether a trace has CPU samples.

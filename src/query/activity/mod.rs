@@ -12,10 +12,11 @@ pub use frames::{
 };
 pub use listing::{
     ActivityEntries, ChainEntry, ChainFrames, FrameCounts, FrameEntry, LayerFrames, MarkEntries, MarkEntry, PerFrame,
-    ProcessorEntries, ProcessorEntry, SampleNumbers, api_name, chain_frames, has_samples, layers_of, mark_entries,
-    processor_entries, sort_by_allocated,
+    ProcessorEntries, ProcessorEntry, api_name, chain_frames, has_samples, layers_of, mark_entries, processor_entries,
+    sort_by_allocated,
 };
 pub use marks::{MarkRequest, MarkSpot, find_mark, mark_places, mark_spots, marks};
 pub use processors::{
-    ProcessSamples, process_samples, processor_series, sample_counts, sample_sums, sample_sums_where, sampled_stacks,
+    ProcessSamples, SampleNumbers, process_samples, processor_series, sample_counts, sample_sums, sample_sums_where,
+    sampled_stacks,
 };

@@ -4,13 +4,32 @@
 //! Cost: a look at each sample of the interval, in parallel for sums.
 
 use rayon::prelude::*;
+use serde::Serialize;
 
-use super::SampleNumbers;
 use crate::model::{NodeId, ProcessId, Samples, Site, SiteId, Trace};
 use crate::query::series::Series;
 use crate::query::{Cancel, Cancelled};
 use crate::tables::KeyedMap;
 use crate::units::Interval;
+
+/// A number of CPU samples, and the CPU time it represents.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[allow(missing_docs, reason = "the names are those of the machine interface")]
+pub struct SampleNumbers {
+    pub samples: u64,
+    pub seconds: f64,
+    /// Share of one CPU.
+    pub share: f64,
+}
+
+impl SampleNumbers {
+    /// Converts a number of samples of an interval to time and share.
+    pub fn of(trace: &Trace, interval: Interval, samples: u64) -> Self {
+        let seconds = samples as f64 * trace.activity.samples.interval / trace.clock.frequency as f64;
+        let length = interval.len() as f64 / trace.clock.frequency as f64;
+        Self { samples, seconds, share: if length > 0.0 { seconds / length } else { 0.0 } }
+    }
+}
 
 /// CPU samples of one process.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -1,8 +1,9 @@
 //! Blocks alive when their process ended. Commit is not counted: Windows reclaims it at exit.
 
 use super::claim::Claim;
+use super::kind::FindingKind;
+use super::question::Question;
 use super::source::Sources;
-use super::{FindingKind, Question};
 use crate::query::alive::exits;
 use crate::query::{Bucket, Cancelled};
 use crate::units::Interval;

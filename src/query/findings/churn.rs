@@ -1,8 +1,9 @@
 //! Places that allocate and free far more bytes than they ever hold.
 
 use super::claim::Claim;
+use super::kind::FindingKind;
+use super::question::Question;
 use super::source::Sources;
-use super::{FindingKind, Question};
 use crate::model::SiteId;
 use crate::query::{Bucket, LifetimeClass};
 

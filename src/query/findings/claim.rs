@@ -1,6 +1,6 @@
 //! The result of a detector, before it is ranked and described.
 
-use super::FindingKind;
+use super::kind::FindingKind;
 use super::source::Source;
 use crate::model::{HeapId, NodeId, ProcessId, SiteId};
 use crate::units::{Interval, Layer};

@@ -1,9 +1,10 @@
 //! Places in the code whose outstanding bytes climb through the interval.
 
 use super::claim::Claim;
+use super::kind::FindingKind;
+use super::question::Question;
 use super::shape::{climb, line};
 use super::source::{Source, Sources, envelope};
-use super::{FindingKind, Question};
 use crate::query::{Cancelled, SeriesOf, series};
 use crate::units::Interval;
 

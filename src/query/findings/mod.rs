@@ -12,9 +12,11 @@ mod at_exit;
 mod churn;
 mod claim;
 mod growth;
+mod kind;
 mod levels;
 mod peak;
 pub(super) mod place;
+mod question;
 mod shape;
 mod source;
 mod spikes;
@@ -22,52 +24,15 @@ mod step;
 mod unexplained;
 mod words;
 
-use super::alive::alive_at;
-use super::{Bucket, Cancel, Cancelled, Index, LifetimeClass, Mask, SourceLine, Totals, totals};
+use super::{Cancel, Cancelled, Index, Mask, SourceLine, totals};
 use crate::model::{HeapId, NodeId, ProcessId, SiteId};
 use crate::symbols::Names;
 use crate::tables::KeyedSet;
-use crate::units::{Interval, Layer, Ticks};
+use crate::units::{Interval, Layer};
 use claim::Claim;
+pub use kind::FindingKind;
+use question::Question;
 use source::Sources;
-
-/// Kind of a finding.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum FindingKind {
-    /// A place whose outstanding bytes climb through the interval.
-    Growth,
-    /// A lasting change of a source's level.
-    Step,
-    /// Similar transients of one place.
-    Spikes,
-    /// The peak of outstanding bytes of a layer of a process.
-    Peak,
-    /// Blocks alive when their process ended.
-    AtExit,
-    /// A place that allocates and frees far more bytes than it ever holds.
-    Churn,
-    /// Commit that no heap or tracker accounts for.
-    UnexplainedCommit,
-}
-
-impl FindingKind {
-    /// All kinds.
-    pub const ALL: [Self; 7] =
-        [Self::Growth, Self::Step, Self::Spikes, Self::Peak, Self::AtExit, Self::Churn, Self::UnexplainedCommit];
-
-    /// Returns the name in the machine interface.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Growth => "growth",
-            Self::Step => "step",
-            Self::Spikes => "spikes",
-            Self::Peak => "peak",
-            Self::AtExit => "at_exit",
-            Self::Churn => "churn",
-            Self::UnexplainedCommit => "unexplained_commit",
-        }
-    }
-}
 
 /// A finding.
 #[derive(Clone, PartialEq, Debug)]
@@ -109,52 +74,6 @@ pub struct Finding {
     pub text: String,
     /// Reasons to doubt the finding.
     pub doubts: Vec<String>,
-}
-
-/// The query that all detectors answer.
-struct Question<'a> {
-    index: &'a Index,
-    interval: Interval,
-    totals: &'a Totals,
-    mask: &'a Mask,
-    /// Whether all rows are included.
-    is_everything: bool,
-    names: &'a Names,
-    cancel: &'a Cancel,
-}
-
-/// Numbers of some sites in an interval.
-struct PlaceNumbers {
-    impacting: i64,
-    /// Rows allocated in the interval and still alive at its end.
-    stayed: u64,
-    /// Rows alive at the start of the interval and freed in it.
-    went: u64,
-}
-
-impl Question<'_> {
-    /// Computes the numbers of some sites in a part of the interval.
-    fn numbers(&self, sites: &[SiteId], interval: Interval) -> Result<PlaceNumbers, Cancelled> {
-        let totals = totals(self.index, interval, self.cancel)?;
-        let mut sum = super::ByClass::default();
-        sites.iter().for_each(|&site| sum.add(totals.of(site)));
-        let count = |class| sum.get(class).count;
-        let impacting = sum.numbers().impacting;
-        Ok(PlaceNumbers { impacting, stayed: count(LifetimeClass::Aifo), went: count(LifetimeClass::Aofi) })
-    }
-
-    /// Returns for each site the blocks alive at the moment of its heap; none if the heap has no moment.
-    fn held(&self, moments: &[Option<Ticks>]) -> Result<Vec<Bucket>, Cancelled> {
-        let wanted = |i: usize, heap: HeapId| moments[heap.0 as usize].filter(|_| self.mask.classes(SiteId(i as u32)) != 0);
-        let sites = self.index.trace().sites.iter().enumerate();
-        let of_site: Vec<Ticks> = sites.map(|(i, site)| wanted(i, site.heap).unwrap_or(Ticks::BEFORE_TRACE)).collect();
-        alive_at(self.index, &of_site, self.cancel)
-    }
-
-    fn seconds(&self, interval: Interval) -> f64 {
-        let clock = &self.index.trace().clock;
-        clock.seconds(interval.to) - clock.seconds(interval.from)
-    }
 }
 
 /// Largest number of findings returned.

@@ -1,8 +1,9 @@
 //! The peak of each layer of each process, and the place that held most of it.
 
 use super::claim::Claim;
+use super::kind::FindingKind;
+use super::question::Question;
 use super::source::{BINS, Source, Sources};
-use super::{FindingKind, Question};
 use crate::model::{ProcessId, SiteId};
 use crate::query::summits::{Summit, SumsOf, summits};
 use crate::query::{Bucket, Cancelled, SeriesOf};

@@ -1,9 +1,9 @@
 //! The sources that findings are searched in: heaps, trackers and the commit of processes, each with its places and its
 //! line over time.
 
-use super::Question;
 use super::levels::{Levels, NO_LINE};
 use super::place::Places;
+use super::question::Question;
 use crate::model::{HeapId, NodeId, ProcessId, SiteId};
 use crate::query::callers::CallerFinder;
 use crate::query::{Cancelled, Series, SeriesOf, series};

@@ -1,9 +1,10 @@
 //! Spikes: a source's level rises and soon falls back. Those of one place form one finding.
 
 use super::claim::Claim;
+use super::kind::FindingKind;
+use super::question::Question;
 use super::shape::{self, quantile};
 use super::source::{BINS, Source, Sources, envelope};
-use super::{FindingKind, Question};
 use crate::model::SiteId;
 use crate::query::{Bucket, Cancelled};
 use crate::tables::KeyedMap;

@@ -1,9 +1,10 @@
 //! Lasting changes of a source's level, up or down, and the place that caused them.
 
 use super::claim::Claim;
+use super::kind::FindingKind;
+use super::question::Question;
 use super::shape::{Jump, jump, level_change, quantile};
 use super::source::{Source, Sources};
-use super::{FindingKind, Question};
 use crate::query::{Cancelled, SeriesOf, series, totals};
 use crate::units::{Interval, Ticks};
 

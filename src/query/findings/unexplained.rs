@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 
 use super::claim::Claim;
+use super::kind::FindingKind;
 use super::peak::Top;
+use super::question::Question;
 use super::source::{Source, Sources};
-use super::{FindingKind, Question};
 use crate::model::{ProcessId, SiteId};
 use crate::query::Cancelled;
 use crate::query::owners::OwnerFinder;

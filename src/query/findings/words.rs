@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::claim::Claim;
-use super::{FindingKind, Question};
+use super::kind::FindingKind;
+use super::question::Question;
 use crate::format::{self, plain};
 use crate::model::Process;
 use crate::query::doubts::short;

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::checkpoints::Moment;
 use super::edges::{ChangeColumns, EdgeWalk, SumChanges};
-use super::lock;
+use super::lock::lock;
 use super::order::EventOrder;
 use super::table::{GRAIN, classes};
 use super::words::{Full, Word};

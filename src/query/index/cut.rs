@@ -12,7 +12,7 @@ use super::groups::Groups;
 use super::order::{EventOrder, EventPosition};
 use super::pyramid::{Pyramid, PyramidWriter};
 use crate::model::{RowId, SiteId, Trace};
-use crate::query::series::SeriesOf;
+use crate::query::series_of::SeriesOf;
 use crate::query::{Cancel, Cancelled, RowSet};
 use crate::units::Ticks;
 

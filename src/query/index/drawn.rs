@@ -12,11 +12,14 @@ use super::cut::{Cut, Stretch, cut, regroup};
 use super::feed::NOBODY;
 use super::groups::Groups;
 use super::lines::{Line, Source};
+use super::lock::lock;
+use super::options::IndexOptions;
 use super::order::EventOrder;
 use super::pyramid::{ENTRY, MOST_GROUPS, Pyramid};
-use super::{IndexOptions, lock};
+
 use crate::model::{Chunk, SiteId, Trace};
-use crate::query::series::{Bins, SeriesOf};
+use crate::query::bins::Bins;
+use crate::query::series_of::SeriesOf;
 use crate::query::{Cancel, Cancelled, RowSet};
 use crate::units::{Interval, Ticks};
 

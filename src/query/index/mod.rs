@@ -19,58 +19,32 @@ mod edges;
 mod feed;
 mod groups;
 mod lines;
+mod lock;
+mod options;
 mod order;
 mod pyramid;
 mod sweep;
 mod table;
 mod words;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rayon::prelude::*;
 
+use super::bins::Bins;
 use super::fold::{Visit, VisitedChunk};
-use super::series::{Bins, SeriesOf};
+use super::series_of::SeriesOf;
 use super::{Bucket, ByClass, Cancel, Cancelled, RowSet};
-use crate::model::{BLOCKS_A_ROW, SUMS_A_ROW, Trace};
+use crate::model::Trace;
 use crate::units::Interval;
 use carried::Carried;
 use drawn::Drawn;
 use edges::SumChanges;
 pub(super) use lines::Line;
+use lock::lock;
+pub use options::IndexOptions;
 use order::EventOrder;
 use table::SumTable;
-
-/// The amount of prepared data.
-#[derive(Clone, Copy, Debug)]
-pub struct IndexOptions {
-    /// Bytes for the sums at checkpoints, per row of the trace.
-    pub bytes_a_row: usize,
-    /// A fixed number of checkpoints, whatever they cost; for tests.
-    pub checkpoints: Option<usize>,
-    /// Events per block; by default enough to keep the entries of all heaps small.
-    pub block: Option<usize>,
-    /// Events per stretch of blocks; a stretch is shared by all publications; for tests.
-    pub stretch: Option<usize>,
-    /// Bytes per row of the trace for the heaps' entries in blocks, together with those of earlier filters of series;
-    /// the latest filter may use as much in addition.
-    pub block_bytes_a_row: usize,
-    /// Number of events above which summing up for a graph counts as slow.
-    pub slow: u64,
-}
-
-impl Default for IndexOptions {
-    fn default() -> Self {
-        Self {
-            bytes_a_row: SUMS_A_ROW,
-            checkpoints: None,
-            block: None,
-            stretch: None,
-            block_bytes_a_row: BLOCKS_A_ROW,
-            slow: 1 << 22,
-        }
-    }
-}
 
 /// Memory that sums at checkpoints may always use.
 const LEAST_TABLE: usize = 24 << 20;
@@ -250,11 +224,6 @@ impl Index {
         let scratch = lock(scratch).iter().map(SumChanges::heap_bytes).sum::<usize>();
         (table.heap_bytes(), ordered + drawn + scratch)
     }
-}
-
-/// Locks a list. Poisoning is ignored, since a panic elsewhere cannot leave these lists half-changed.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Totals.

@@ -11,7 +11,7 @@ use super::{Index, Ordered};
 use crate::model::{Row, RowId, SiteId, Trace};
 use crate::query::nest::Nest;
 use crate::query::peaks::ByClassLines;
-use crate::query::series::SeriesOf;
+use crate::query::series_of::SeriesOf;
 use crate::query::summary::{Sketch, Summary};
 use crate::query::{Cancel, Cancelled, LifetimeClass, RowSet};
 use crate::units::{Interval, Ticks};

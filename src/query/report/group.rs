@@ -4,13 +4,15 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
-use super::LEVEL;
 use crate::model::SiteId;
 use crate::query::grouping::RowKey;
 use crate::query::grouping::keys::Named;
 use crate::query::naming::{UNKNOWN_TYPE, allocated_type, stack_labels, stack_sources};
 use crate::query::numbers::known_or_null;
 use crate::query::{Bucket, By, ByClass, LifetimeBounds, LifetimeBucket, LifetimeClass, SizeBucket, SourceLine};
+
+/// Largest number of groups with equal numbers that are sorted by key at once.
+pub(super) const LEVEL: usize = 1 << 12;
 
 /// Numbers of some rows in an interval: bytes and counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

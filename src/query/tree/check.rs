@@ -1,8 +1,8 @@
 //! A check of every tree in debug builds: the lines below an open node, plus the node's own allocations, add up to the
 //! node.
 
-use super::Question;
 use super::lines::{Leaf, NONE, Tree};
+use super::question::Question;
 use crate::query::{Bucket, ByClass, Numbers};
 
 #[derive(Clone, Copy, Default)]

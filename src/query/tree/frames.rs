@@ -10,9 +10,9 @@
 
 use std::ops::Range;
 
-use super::Question;
 use super::column::sort_lines;
 use super::lines::{Line, frame_name};
+use super::question::Question;
 use super::section::{Section, gallop};
 use super::upper::OpenType;
 use crate::model::{NodeId, Outline, SiteId};

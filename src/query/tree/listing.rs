@@ -8,11 +8,15 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::lines::{Leaf, Listing, Tree, allocation_peak};
-use super::{Column, MAX_ALLOCATIONS, Question, Sort};
+use super::question::Question;
+use super::{Column, Sort};
 use crate::model::{Chunk, RowId, Rows};
 use crate::query::fold::{Visit, VisitedChunk};
 use crate::query::{Cancelled, LifetimeClass};
 use crate::units::{Interval, Ticks};
+
+/// Largest number of single allocations listed below one node.
+pub(super) const MAX_ALLOCATIONS: usize = 100_000;
 
 /// Adds the allocations of all open leaves to the tree, with one scan of the rows.
 pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) -> Result<(), Cancelled> {

@@ -7,26 +7,15 @@ use std::fmt::Write;
 
 use rayon::prelude::*;
 
-use super::Question;
+use super::found::{FRAME_LEVEL, Found};
 use super::lines::{Tree, label};
+use super::question::Question;
 use super::trim::Trimmed;
-use super::upper::FRAME_LEVEL;
 use crate::model::{HeapId, Outline, ProcessId, SiteId, Trace};
-use crate::query::naming::FrameName;
+use crate::query::frame_name::FrameName;
 use crate::query::{Cancel, Cancelled, Key, LifetimeClass, Mask, Recorded};
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
-
-/// The matches of a search.
-pub(super) struct Found {
-    /// For each heap the level of the uppermost matching node on the path to it.
-    heaps: Vec<Option<usize>>,
-    /// For each class the level of the uppermost match among its impacting type and type.
-    classes: [Option<usize>; 4],
-    /// For each site the depth of its outermost matching frame, the thread start being 1; 0 without one, or if the heap
-    /// matches.
-    frames: Vec<u32>,
-}
 
 impl Found {
     /// Searches for the question's text among the sites in its mask. Returns the matches and a mask restricted to them;
@@ -54,17 +43,6 @@ impl Found {
             }
         }
         Ok(Some((found, mask)))
-    }
-
-    /// Returns the level of the uppermost matching node on the path to sites of this heap and class. The level of
-    /// frames stands for everything below the types.
-    pub(super) fn level(&self, heap: HeapId, class: LifetimeClass) -> usize {
-        self.heaps[heap.0 as usize].or(self.classes[class as usize]).unwrap_or(FRAME_LEVEL)
-    }
-
-    /// Returns the depths of matching frames by site, if nothing above them matches.
-    pub(super) fn frames(&self, heap: HeapId, class: LifetimeClass) -> Option<&[u32]> {
-        (self.level(heap, class) >= FRAME_LEVEL).then_some(&self.frames)
     }
 
     /// Searches the frames of heaps that do not match themselves, process by process.

@@ -6,9 +6,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{PIECE, Question, classes};
+use super::question::Question;
 use crate::model::{HeapId, SiteId};
 use crate::query::{Bucket, Cancelled, LifetimeClass};
+
+/// Number of sites in one piece of work.
+pub(super) const PIECE: usize = 1 << 14;
 
 /// The sites of one heap that have rows of one class.
 #[derive(Default)]
@@ -121,4 +124,9 @@ pub(super) fn gallop(places: &[u32], place: u32) -> usize {
     }
     let to = (from + step).min(places.len());
     from + places[from..to].partition_point(|&p| p < place)
+}
+
+/// Returns the classes of a mask's bits.
+fn classes(bits: u8) -> impl Iterator<Item = LifetimeClass> {
+    LifetimeClass::ALL.into_iter().filter(move |&class| bits >> class as u8 & 1 != 0)
 }

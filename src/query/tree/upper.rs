@@ -1,8 +1,9 @@
 //! The levels from processes down to types. They group heaps and lifetime classes, of which there are few.
 
-use super::Question;
 use super::column::{magnitude, sort_lines};
+use super::found::FRAME_LEVEL;
 use super::lines::{Line, NONE, label};
+use super::question::Question;
 use crate::model::{HeapId, SiteId};
 use crate::query::{Bucket, ByClass, Cancelled, Key, LifetimeClass, Numbers};
 use crate::tables::KeyedMap;
@@ -13,9 +14,6 @@ const HEAP_LEVEL: usize = 2;
 
 /// Level of the types.
 const CLASS_LEVEL: usize = 4;
-
-/// Number of levels above the frames.
-pub(super) const FRAME_LEVEL: usize = 5;
 
 /// With at most this many processes, their heaps are visible initially.
 const MAX_OPEN_AT_FIRST: usize = 4;

@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::locator::{Download, Located, Locator, Wanted, file_name};
 use super::search::{Search, Sought};
-use super::{Download, Located, Locator, Wanted, file_name};
 use crate::pe::{self, Likeness};
 use crate::symbols::path::Place;
 use crate::symbols::trouble::{NotFound, Trouble};

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::Download;
+use super::locator::Download;
 use super::search::{Search, beginning, compressed, first_two};
 use super::servers::Absent;
 use crate::paths::absolute_path;

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::{Download, Locator};
+use super::locator::{Download, Locator};
 use crate::paths::{self, is_regular, open_regular, share_host};
 use crate::pe::{self, Build, Likeness};
 use crate::symbols::guard::Stop;

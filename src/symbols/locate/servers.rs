@@ -15,7 +15,7 @@ pub(super) struct Servers {
     answers: Arc<Mutex<Answers>>,
 }
 
-/// See [`super::ServerAnswers`].
+/// See [`super::locator::ServerAnswers`].
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     /// Servers that are of no use, and why.

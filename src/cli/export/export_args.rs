@@ -1,0 +1,102 @@
+//! Arguments of `highwater export`.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
+
+use super::tables_args::TablesArgs;
+use crate::cli::Failure;
+use crate::cli::asked::{Asked, needs_names};
+use crate::cli::outputs::Replace;
+use crate::cli::progress::Quiet;
+use crate::export::{Format, Value};
+use crate::query::{By, ReportRequest};
+
+#[derive(Args, Debug)]
+pub(in crate::cli) struct ExportArgs {
+    #[command(flatten)]
+    pub(in crate::cli) asked: Asked,
+
+    /// Output format
+    #[arg(long, value_enum)]
+    pub(super) format: Format,
+
+    /// The file that is written, `-` for the standard output; of parquet a folder
+    #[arg(short = 'o', long = "output", value_name = "OUT")]
+    pub(super) out: PathBuf,
+
+    /// Value per stack, for formats that store one [default: outstanding]
+    #[arg(long, value_enum)]
+    pub(super) value: Option<Value>,
+
+    /// Group csv and json by these keys; rows are always split by layer [default: process,heap]
+    #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',')]
+    pub(super) by: Vec<By>,
+
+    /// Only the first N groups of csv and json
+    #[arg(long, value_name = "N")]
+    pub(super) top: Option<usize>,
+
+    /// Leave the allocator's frames, and those that rules fold, out of stacks and functions
+    #[arg(long)]
+    pub(super) fold: bool,
+
+    #[command(flatten)]
+    pub(super) replace: Replace,
+
+    #[command(flatten)]
+    pub(super) tables: TablesArgs,
+
+    #[command(flatten)]
+    pub(super) quiet: Quiet,
+}
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()))
+    }
+}
+
+impl ValueEnum for Value {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()))
+    }
+}
+
+impl ExportArgs {
+    /// Checks the arguments as far as that is possible without reading the files.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let format = self.format.name();
+        let refuse = |option: &str, why: &str| Err(Failure::BadArguments(format!("{option} is not for {format}, {why}")));
+        let is_list = matches!(self.format, Format::Csv | Format::Json);
+        if self.value.is_some() && (is_list || self.format == Format::Parquet) {
+            return refuse("--value", "which holds all numbers");
+        }
+        let of_memory = self.asked.choices.layer.map(|_| "--layer").or(self.asked.choices.beyond_places());
+        if let Some(option) = of_memory.filter(|_| self.value == Some(Value::Samples)) {
+            return Err(Failure::BadArguments(format!("{option} is not for --value samples, which are no memory")));
+        }
+        if !self.by.is_empty() && !is_list {
+            return refuse("--by", "which holds stacks");
+        }
+        if self.top.is_some() && !is_list {
+            return refuse("--top", "which holds all stacks");
+        }
+        Ok(())
+    }
+
+    /// Whether the output depends on symbol names.
+    pub(super) fn shows_names(&self, request: &ReportRequest) -> bool {
+        let has_stacks = !matches!(self.format, Format::Csv | Format::Json);
+        has_stacks || needs_names(&request.filter, &request.by) || (self.fold && request.by.contains(&By::Module))
+    }
+}

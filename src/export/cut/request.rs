@@ -1,0 +1,22 @@
+//! The part that is cut out, and the files that it comes from.
+
+use crate::etl::TraceFile;
+use crate::model::{Processes, Trace};
+use crate::units::Interval;
+
+/// The part to cut out, and from which files.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// Files of one capture, ...
+    pub files: &'a [TraceFile],
+    /// ... the trace that they make, ...
+    pub trace: &'a Trace,
+    /// ... and its raw start.
+    pub trace_start: i64,
+    /// Which part.
+    pub interval: Interval,
+    /// Whose memory.
+    pub processes: &'a Processes,
+    /// Whether names are replaced.
+    pub anonymises: bool,
+}

@@ -1,0 +1,48 @@
+//! Reasons why an export was not written.
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::query::Cancelled;
+use crate::units::Layer;
+
+/// The reason why an export was not written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The system could not write.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A value that JSON cannot hold, or the system could not write.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// A format with one value per stack would add up layers, which contain each other.
+    #[error("{} memory would be added up, and one lies in the other; choose one of them with --layer", layer_names(.0))]
+    SeveralLayers(Vec<Layer>),
+    /// The work was cancelled.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl ExportError {
+    /// Whether the reader has closed the pipe, because it has seen enough.
+    pub fn is_broken_pipe(&self) -> bool {
+        let kind = match self {
+            Self::Io(error) => Some(error.kind()),
+            Self::Json(error) => error.io_error_kind(),
+            _ => None,
+        };
+        kind == Some(io::ErrorKind::BrokenPipe)
+    }
+}
+
+fn layer_names(layers: &[Layer]) -> String {
+    layers.iter().map(|layer| layer.name()).collect::<Vec<_>>().join(" and ")
+}
+
+impl From<Cancelled> for ExportError {
+    fn from(_: Cancelled) -> Self {
+        Self::Stopped
+    }
+}

@@ -1,0 +1,80 @@
+//! Notes which stacks freed, in the rows that ended or, until these are known, in the log.
+
+use super::frees::Frees;
+use super::sites::SiteKey;
+use super::{Attach, Rooms};
+use crate::model::SiteId;
+use crate::model::lives::{Ended, EndedRow, Lives};
+use crate::model::origin::Origin;
+use crate::model::stack::StackRef;
+use crate::units::{Layer, Pid, Ticks};
+
+/// Most entries of the log before the matching is waited for.
+const LOG: usize = 1 << 16;
+
+impl Attach {
+    #[inline(always)]
+    pub(super) fn await_freeing_stack(&mut self, rooms: &mut Rooms<'_>, from: Origin, ended: Ended) {
+        if self.reads {
+            self.frees.await_stack(from, ended);
+            self.take_early(rooms, from);
+        }
+    }
+
+    /// Notes that process `pid` freed with this stack, as far as it is known by now.
+    #[inline(never)]
+    pub(super) fn tell_freed(&mut self, rooms: &mut Rooms<'_>, ended: Ended, stack: StackRef, pid: Pid, at: Ticks) {
+        if stack == StackRef::NONE {
+            return;
+        }
+        let Ended { heap, row } = ended;
+        let owner = rooms.world.heap(heap);
+        // Another process can free pages.
+        let caller = if owner.layer == Layer::Commit { rooms.world.processes.find(pid) } else { None };
+        let key = SiteKey { heap, stack, caller: caller.unwrap_or(owner.process) };
+        let at = if let EndedRow::Known(row) = row { rooms.lives.rows.death(row) } else { at };
+        let site = self.frees.sites.intern(key, at);
+        self.tell_freeing_site(rooms, row, site);
+    }
+
+    /// Notes the site of a free.
+    pub(super) fn tell_freeing_site(&mut self, rooms: &mut Rooms<'_>, row: EndedRow, site: SiteId) {
+        self.frees.any = true;
+        match row {
+            EndedRow::Known(row) => rooms.lives.rows.set_freed_at(row, site),
+            EndedRow::In(slot) => {
+                self.frees.log.push((slot, site));
+                if self.frees.log.len() >= LOG {
+                    rooms.lives.matcher.settle();
+                    self.settle_freed(rooms.lives);
+                }
+            }
+        }
+    }
+
+    /// Sets the known sites of frees in their rows, and the stacks of frees that ended none. To be
+    /// called after `lives::Matcher::settle`.
+    pub(in crate::model) fn settle_freed(&mut self, lives: &mut Lives) {
+        let Frees { log, sites, .. } = &mut self.frees;
+        let mut unmatched = Vec::new();
+        for (slot, site) in log.drain(..) {
+            match lives.matcher.ended_at(slot) {
+                Some(row) => lives.rows.set_freed_at(row, site),
+                None => unmatched.push((slot, sites.key(site).stack)),
+            }
+        }
+        lives.matcher.tell_unmatched(&unmatched);
+    }
+
+    /// Replaces slots, which are about to be released, by rows in all that waits for a stack, if the
+    /// free ended one. To be called after `lives::Matcher::settle`.
+    pub(in crate::model) fn leave_slots(&mut self, lives: &mut Lives) {
+        self.settle_freed(lives);
+        let Self { frees, pending, keyed, .. } = self;
+        for ended in frees.waiting().chain(pending.newly_freed()).chain(keyed.freed()) {
+            if let Some(row) = lives.ended_row(*ended) {
+                *ended = EndedRow::Known(row);
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Options of an index.
+
+use crate::model::{BLOCKS_A_ROW, SUMS_A_ROW};
+
+/// The amount of prepared data.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexOptions {
+    /// Bytes for the sums at checkpoints, per row of the trace.
+    pub bytes_a_row: usize,
+    /// A fixed number of checkpoints, whatever they cost; for tests.
+    pub checkpoints: Option<usize>,
+    /// Events per block; by default enough to keep the entries of all heaps small.
+    pub block: Option<usize>,
+    /// Events per stretch of blocks; a stretch is shared by all publications; for tests.
+    pub stretch: Option<usize>,
+    /// Bytes per row of the trace for the heaps' entries in blocks, together with those of earlier filters of series;
+    /// the latest filter may use as much in addition.
+    pub block_bytes_a_row: usize,
+    /// Number of events above which summing up for a graph counts as slow.
+    pub slow: u64,
+}
+
+impl Default for IndexOptions {
+    fn default() -> Self {
+        Self {
+            bytes_a_row: SUMS_A_ROW,
+            checkpoints: None,
+            block: None,
+            stretch: None,
+            block_bytes_a_row: BLOCKS_A_ROW,
+            slow: 1 << 22,
+        }
+    }
+}
