@@ -29,6 +29,11 @@ fn select(window: &mut Window, from: f32, to: f32) {
     drag(window, from, to);
 }
 
+/// The value beside the name of a lane.
+fn lane_value(window: &Window, lane: &str) -> String {
+    value_of(window, lane).lines().next().unwrap_or_default().to_owned()
+}
+
 #[test]
 fn each_layer_of_a_process_has_a_lane_that_reads_its_value() {
     let mut window = demo();
@@ -36,12 +41,16 @@ fn each_layer_of_a_process_has_a_lane_that_reads_its_value() {
     for lane in [commit, "Lane TelemetryService.exe: Commit (VirtualAlloc)", "Lane MemoryTestApp.exe: PhysicsHeap"] {
         assert!(has(&window, lane), "{lane}");
     }
-    assert_eq!(value_of(&window, commit), "0 B", "at the end nothing is left");
+    assert_eq!(lane_value(&window, commit), "peak 36.00 MB", "without a pointer");
     let step = at(&window, 21.5);
     window.hover_at(step);
     window.step();
     window.step();
     assert!(value_of(&window, commit).starts_with("25.9"), "where the pointer is");
+    select(&mut window, 17.4, 19.4);
+    window.hover_at(egui::pos2(0.0, 0.0));
+    settle(&mut window);
+    assert_eq!(lane_value(&window, commit), "+10.00 MB selected");
     click(&mut window, "Source TelemetryService.exe (5120)");
     assert!(!has(&window, commit), "only what the filter leaves has lanes");
 }
@@ -53,7 +62,7 @@ fn a_lane_opens_to_its_heaps_its_types_and_its_functions() {
     click(&mut window, "Expand lane MemoryTestApp.exe: Windows NT heaps");
     let heap = "Lane MemoryTestApp.exe: Windows NT heap 0x1d0000 (default)";
     assert!(has(&window, heap));
-    assert_eq!(value_of(&window, heap), "130.00 KB");
+    assert_eq!(lane_value(&window, heap), "peak 130.00 KB");
     click(&mut window, "Collapse lane MemoryTestApp.exe: Windows NT heaps");
     assert!(!has(&window, heap));
     // Of a layer with one heap the functions are of interest.

@@ -58,6 +58,30 @@ fn the_marks_of_the_trace_stand_on_the_axis_and_one_that_lasts_is_selected_by_a_
     assert!(!has(&window, "Mark Level 1"), "they can be hidden");
 }
 
+/// The text beside an icon of the graph, after the pointer has rested on it.
+fn says(window: &mut Window, icon: &str) -> String {
+    let at = window.get_by_label(icon).rect().center();
+    // The cursor's own text was beside the pointer before.
+    for at in [at + eframe::egui::vec2(40.0, 120.0), at] {
+        window.hover_at(at);
+        (0..6).for_each(|_| window.step());
+    }
+    window.root().children_recursive().filter_map(|node| node.value()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn an_icon_on_the_graph_says_what_it_is_under_a_resting_pointer() {
+    let mut window = demo();
+    let mark = says(&mut window, "Mark Level 2");
+    assert!(mark.contains("Click to put the cursor there") && mark.contains("18.200000 s"), "{mark}");
+    let icons = window.query_all_by_label_contains("On the axis: ").filter_map(|node| node.accesskit_node().label());
+    let label = icons.into_iter().find(|label| label.contains("step of")).unwrap();
+    let finding = says(&mut window, &label);
+    assert!(finding.contains("Click to go there"), "{finding}");
+    let process = says(&mut window, "On the axis: MemoryTestApp.exe ended");
+    assert!(process.contains("MemoryTestApp.exe ended at "), "{process}");
+}
+
 #[test]
 fn the_menu_of_a_mark_selects_to_the_next_one() {
     let mut window = demo();

@@ -11,7 +11,8 @@ use crate::units::{Interval, Layer, Ticks};
 impl Document {
     /// Selects the finding's interval, with some room around it in the view, and filters to its heap.
     pub(in crate::app) fn go_to_finding(&mut self, finding: &Finding) {
-        let (interval, span) = (finding.interval, self.trace.span);
+        let (selection, span) = (self.interval_of(finding), self.trace.span);
+        let interval = if selection.is_empty() { finding.interval } else { selection };
         let room = (interval.len() / 4).max(span.len() / 50);
         let around =
             Interval { from: Ticks(interval.from.0.saturating_sub(room)), to: Ticks(interval.to.0.saturating_add(room)) };
@@ -19,14 +20,23 @@ impl Document {
         let source: Path = source_of(finding.process, finding.layer, finding.heap).into();
         let mut filters = Filters::default();
         filters.add(Chip::only(Predicate::Under(Arc::clone(&source))));
-        let selection = Some(match finding.kind {
-            // Only the allocations that were alive at the peak.
-            FindingKind::Peak => Interval { from: interval.to, to: interval.to },
-            _ => interval,
-        });
-        self.history.go_and_select(view, filters, selection);
+        self.history.go_and_select(view, filters, Some(selection));
         self.choose_lines();
         self.ask();
+    }
+
+    /// The interval to select for a finding: of a step with a second before and after it, in which the level is
+    /// known; of a peak its moment, so that only what was alive counts.
+    fn interval_of(&self, finding: &Finding) -> Interval {
+        let (Interval { from, to }, span) = (finding.interval, self.trace.span);
+        match finding.kind {
+            FindingKind::Peak => Interval { from: to, to },
+            FindingKind::Step => {
+                let room = self.trace.clock.frequency.min(span.len() as u64 / 20) as i64;
+                self.clamp(Interval { from: Ticks(from.0.saturating_sub(room)), to: Ticks(to.0.saturating_add(room)) })
+            }
+            _ => finding.interval,
+        }
     }
 }
 

@@ -9,17 +9,25 @@ use crate::model::NodeId;
 use crate::query::{ImpactingType, Key, LifetimeClass, Path, Recorded, Words, heap_label, layer_label};
 use crate::symbols::Names;
 
-/// Maximum length of a chip's text in characters.
-const LONGEST: usize = 64;
+/// Room in points that is left for the interval beside the chips.
+const INTERVAL: f32 = 250.0;
+
+/// Mean width of a letter in points.
+const LETTER: f32 = 6.5;
+
+/// Smallest number of letters of a chip's text.
+const LEAST: usize = 24;
 
 pub fn show(document: &Document, commands: &mut Commands, ui: &mut egui::Ui) {
-    for chip in document.filters().chips() {
+    let chips = document.filters().chips();
+    let most = ((ui.available_width() - INTERVAL) / chips.len().max(1) as f32 - 30.0) / LETTER;
+    for chip in chips {
         let words = words(document, chip);
         let frame = egui::Frame::new().fill(ui.visuals().widgets.inactive.weak_bg_fill).corner_radius(9).inner_margin(2);
         frame.show(ui, |ui| {
             ui.spacing_mut().item_spacing.x = 2.0;
             let color = if chip.is_excluded { ui.visuals().warn_fg_color } else { ui.visuals().strong_text_color() };
-            let text = RichText::new(shortened(&words)).color(color);
+            let text = RichText::new(shortened(&words, (most as usize).max(LEAST))).color(color);
             let hint = if chip.is_excluded { "Show only this instead" } else { "Leave this out instead" };
             if ui.add(Button::new(text).frame(false)).on_hover_text(format!("{words}\n{hint}")).clicked() {
                 commands.doc(DocCommand::TurnChip(chip.what.clone()));
@@ -33,13 +41,16 @@ pub fn show(document: &Document, commands: &mut Commands, ui: &mut egui::Ui) {
     }
 }
 
-/// Cuts the start of a long path, because its end says most.
-fn shortened(words: &str) -> String {
-    let count = words.chars().count();
-    match count > LONGEST {
-        true => format!("\u{2026}{}", words.chars().skip(count - LONGEST).collect::<String>()),
-        false => words.to_owned(),
+/// Cuts a long text in its middle: its start says whether it is left out and in which process, its end names the place.
+fn shortened(words: &str, most: usize) -> String {
+    let letters: Vec<char> = words.chars().collect();
+    if letters.len() <= most {
+        return words.to_owned();
     }
+    // The end says most.
+    let first = most / 3;
+    let last = letters.len() - (most - first - 1);
+    letters[..first].iter().chain(&['\u{2026}']).chain(&letters[last..]).collect()
 }
 
 fn words(document: &Document, chip: &Chip) -> String {
@@ -91,4 +102,19 @@ fn node(document: &Document, path: &Path) -> String {
     let is_told = |k: &&Key| !(has_heap && matches!(k, Key::Layer(_)) || has_class && matches!(k, Key::Impacting(_)));
     let parts: Vec<String> = path.iter().filter(is_told).map(word).collect();
     parts.join(" \u{203a} ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_chip_keeps_its_sign_and_its_place() {
+        let words = "without Game.exe \u{203a} Windows NT heaps \u{203a} Heap 0x1234 \u{203a} game.dll!Level::load";
+        let cut = shortened(words, 40);
+        assert_eq!(cut.chars().count(), 40);
+        assert!(cut.starts_with("without Game") && cut.ends_with("game.dll!Level::load"), "{cut}");
+        assert_eq!(shortened("without a.exe", 40), "without a.exe");
+        assert_eq!(shortened("a\u{203a}b\u{203a}c\u{203a}d", 4), "a\u{2026}\u{203a}d", "letters, not bytes");
+    }
 }

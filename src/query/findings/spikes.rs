@@ -25,7 +25,6 @@ struct Excursion {
     born_from: Ticks,
     rise: Ticks,
     top: Ticks,
-    fall: Ticks,
     /// Rows that die up to this moment may belong to it.
     dead_by: Ticks,
     height: f64,
@@ -52,21 +51,47 @@ pub(super) fn find(question: &Question<'_>, sources: &Sources) -> Result<Vec<Cla
     Ok(claims)
 }
 
+/// Blocks that were allocated for an excursion and freed soon after it.
+#[derive(Clone, Copy)]
+struct Blocks {
+    sum: Bucket,
+    /// From the first allocation to just after the last free.
+    interval: Interval,
+}
+
+impl Blocks {
+    /// No blocks yet.
+    fn none() -> Self {
+        Self { sum: Bucket::default(), interval: Interval { from: Ticks::NEVER, to: Ticks(i64::MIN) } }
+    }
+
+    fn add_row(&mut self, size: u64, birth: Ticks, death: Ticks) {
+        self.sum.add_row(size);
+        self.interval = Interval { from: self.interval.from.min(birth), to: self.interval.to.max(death.next()) };
+    }
+
+    fn plus(self, other: &Self) -> Self {
+        let (own, others) = (self.interval, other.interval);
+        let interval = Interval { from: own.from.min(others.from), to: own.to.max(others.to) };
+        Self { sum: self.sum.plus(other.sum), interval }
+    }
+}
+
 /// Index of an excursion, and the blocks of a place in it.
-type Member = (usize, Bucket);
+type Member = (usize, Blocks);
 
 /// Groups excursions by the place that causes them, the most frequent place first.
 fn groups(
     source: &Source,
     of_source: &[usize],
     excursions: &[Excursion],
-    made_by: &[KeyedMap<SiteId, Bucket>],
+    made_by: &[KeyedMap<SiteId, Blocks>],
 ) -> Vec<(usize, Vec<Member>)> {
     let places = &source.places;
-    let of = |n: usize, site: &SiteId| made_by[n].get(site).copied().unwrap_or_default();
+    let of = |n: usize, site: &SiteId| made_by[n].get(site).copied().unwrap_or_else(Blocks::none);
     let mut makers: Vec<(usize, u64)> = Vec::new();
     for &n in of_source {
-        let amounts: Vec<f64> = places.sites.iter().map(|site| of(n, site).size as f64).collect();
+        let amounts: Vec<f64> = places.sites.iter().map(|site| of(n, site).sum.size as f64).collect();
         // Most of the excursion must be temporary memory; otherwise something else happened.
         if amounts.iter().sum::<f64>() < 0.5 * excursions[n].height {
             continue;
@@ -85,11 +110,11 @@ fn groups(
     let mut free: Vec<usize> = of_source.to_vec();
     let mut groups = Vec::new();
     for (place, _) in makers {
-        let sum = |n: usize| places.under(place).iter().fold(Bucket::default(), |sum, site| sum.plus(of(n, site)));
+        let sum = |n: usize| places.under(place).iter().fold(Blocks::none(), |all, site| all.plus(&of(n, site)));
         // Another place may be active at the same time, so only this place's bytes count.
-        let members: Vec<Member> = free.iter().map(|&n| (n, sum(n))).filter(|(_, sum)| sum.size > 0).collect();
-        let usual = quantile(&members.iter().map(|member| member.1.size as f64).collect::<Vec<_>>(), 0.5);
-        let is_alike = |member: &Member| (0.5 * usual..=2.0 * usual).contains(&(member.1.size as f64));
+        let members: Vec<Member> = free.iter().map(|&n| (n, sum(n))).filter(|(_, blocks)| blocks.sum.size > 0).collect();
+        let usual = quantile(&members.iter().map(|member| member.1.sum.size as f64).collect::<Vec<_>>(), 0.5);
+        let is_alike = |member: &Member| (0.5 * usual..=2.0 * usual).contains(&(member.1.sum.size as f64));
         let members: Vec<Member> = members.into_iter().filter(is_alike).collect();
         free.retain(|n| members.iter().all(|member| member.0 != *n));
         groups.push((place, members));
@@ -97,7 +122,7 @@ fn groups(
     groups
 }
 
-/// Finds when a spike rises above half its height and when it falls below it.
+/// Finds when a spike rises above half its height, and where its top is.
 fn locate(source: usize, of: &Source, spike: &shape::Spike) -> Excursion {
     let tick = |bin: f64| Ticks(of.life.from.0.saturating_add((of.life.len() as f64 * bin / BINS as f64) as i64));
     let width = spike.to as f64 - spike.from as f64;
@@ -108,10 +133,8 @@ fn locate(source: usize, of: &Source, spike: &shape::Spike) -> Excursion {
     let rise = inside().find(|point| point.1 as f64 >= half).map_or(first, |point| point.0);
     let highest = inside().map(|point| point.1).max().unwrap_or(0);
     let top = inside().find(|point| point.1 == highest).map_or(rise, |point| point.0);
-    // A rise is two points at one moment, so the fall is searched after the upper one.
-    let fall = inside().skip_while(|point| point.1 != highest).find(|point| (point.1 as f64) < half).map_or(end, |point| point.0);
     let born_from = tick(spike.from as f64 - 1.0 - width);
-    Excursion { source, born_from, rise, top, fall, dead_by: tick(spike.to as f64 + 1.0 + width), height: spike.height }
+    Excursion { source, born_from, rise, top, dead_by: tick(spike.to as f64 + 1.0 + width), height: spike.height }
 }
 
 /// Returns for each excursion, by site, the rows that were allocated shortly before its top, were alive at it and were
@@ -120,7 +143,7 @@ fn rows_of(
     question: &Question<'_>,
     sources: &Sources,
     excursions: &[Excursion],
-) -> Result<Vec<KeyedMap<SiteId, Bucket>>, Cancelled> {
+) -> Result<Vec<KeyedMap<SiteId, Blocks>>, Cancelled> {
     if excursions.is_empty() {
         return Ok(Vec::new());
     }
@@ -131,7 +154,7 @@ fn rows_of(
         let start = excursions.partition_point(|excursion| excursion.source < i);
         of_heap[source.heap.0 as usize] = start..excursions.partition_point(|excursion| excursion.source <= i);
     }
-    let none = || vec![KeyedMap::<SiteId, Bucket>::default(); excursions.len()];
+    let none = || vec![KeyedMap::<SiteId, Blocks>::default(); excursions.len()];
     let parts = question.index.fold(question.cancel, none, |sums, visited| {
         let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
         visited.each(|at| {
@@ -140,13 +163,13 @@ fn rows_of(
             if range.is_empty() || question.mask.classes(site) == 0 {
                 return;
             }
-            let birth = chunk.birth(at);
+            let (birth, death) = (chunk.birth(at), chunk.death(at));
             let next = range.start + excursions[range.clone()].partition_point(|excursion| excursion.top < birth);
             if let Some(excursion) = excursions[..range.end].get(next)
                 && birth >= excursion.born_from
-                && (excursion.top.next()..=excursion.dead_by).contains(&chunk.death(at))
+                && (excursion.top.next()..=excursion.dead_by).contains(&death)
             {
-                sums[next].entry(site).or_default().add_row(chunk.size(at));
+                sums[next].entry(site).or_insert_with(Blocks::none).add_row(chunk.size(at), birth, death);
             }
         });
     })?;
@@ -154,8 +177,9 @@ fn rows_of(
     for part in parts {
         for (sums, more) in all.iter_mut().zip(part) {
             #[allow(clippy::iter_over_hash_type, reason = "sums do not depend on the order")]
-            for (site, bucket) in more {
-                sums.entry(site).or_default().add(bucket);
+            for (site, blocks) in more {
+                let sum = sums.entry(site).or_insert_with(Blocks::none);
+                *sum = sum.plus(&blocks);
             }
         }
     }
@@ -164,7 +188,7 @@ fn rows_of(
 
 fn claim(question: &Question<'_>, source: &Source, place: usize, members: &[Member], excursions: &[Excursion]) -> Option<Claim> {
     let (first, last) = (&excursions[members.first()?.0], &excursions[members.last()?.0]);
-    let height = quantile(&members.iter().map(|member| member.1.size as f64).collect::<Vec<_>>(), 0.5);
+    let height = quantile(&members.iter().map(|member| member.1.sum.size as f64).collect::<Vec<_>>(), 0.5);
     let clock = &question.index.trace().clock;
     let seconds = |from: Ticks, to: Ticks| clock.seconds(to) - clock.seconds(from);
     if members.len() == 1 {
@@ -176,10 +200,10 @@ fn claim(question: &Question<'_>, source: &Source, place: usize, members: &[Memb
     let period = (members.len() > 1).then(|| seconds(first.rise, last.rise) / (members.len() - 1) as f64);
     Some(Claim {
         bytes: height as u64,
-        count: members.iter().map(|member| member.1.count).sum(),
+        count: members.iter().map(|member| member.1.sum.count).sum(),
         period,
         repeats: Some(members.len() as u64),
-        interval: Interval { from: first.rise, to: last.fall.next() },
+        interval: members.iter().fold(Blocks::none(), |all, member| all.plus(&member.1)).interval,
         ..Claim::at(FindingKind::Spikes, source, place)
     })
 }

@@ -1,5 +1,7 @@
 //! The graph's place on the screen: where a moment and a size lie, and what is drawn behind and below the lines.
 
+use std::cell::Cell;
+
 use eframe::egui::{self, Color32, Pos2, Rect, Ui};
 use egui_plot::{PlotPoint, PlotTransform};
 
@@ -37,6 +39,8 @@ pub struct Canvas<'a> {
     pub findings: Vec<&'a Finding>,
     pub transform: PlotTransform,
     pub scales: Scales,
+    /// Whether the pointer is over an icon that has a tooltip of its own, in place of that of the cursor.
+    pub has_tooltip: Cell<bool>,
 }
 
 /// A line's points for drawing, and its data.
@@ -59,6 +63,11 @@ impl<'a> Canvas<'a> {
             }
             of => self.graph()?.line(of).map(|line| Drawn { points: &line.points, line: &line.line }),
         }
+    }
+
+    /// Takes note of an icon with a tooltip of its own.
+    pub fn note_icon(&self, icon: &egui::Response) {
+        self.has_tooltip.set(self.has_tooltip.get() || icon.contains_pointer());
     }
 
     /// Whether there is nothing to draw.

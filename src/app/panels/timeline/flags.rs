@@ -147,6 +147,7 @@ fn flag_of(canvas: &Canvas<'_>, strip: Rect, flag: &Flag, spots: &[&MarkSpot], x
     let right = galley.as_ref().map_or(xs.last().copied().unwrap_or(flag.left) + 3.0, |galley| flag.text + galley.size().x + 2.0);
     let rect = Rect::from_x_y_ranges(flag.left - 3.0..=right, strip.y_range());
     let response = ui.interact(rect, ui.scope_id().with(("mark", spots.first().map(|spot| spot.first))), Sense::click());
+    canvas.note_icon(&response);
     let label = if count == 1 { format!("Mark {words}") } else { words };
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, &label));
     let is_lit = response.hovered() || response.has_focus();

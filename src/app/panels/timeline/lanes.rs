@@ -20,7 +20,7 @@ use crate::app::state::overlay::Overlay;
 use crate::app::widgets::icons::shortened;
 use crate::app::widgets::{line, list};
 use crate::format;
-use crate::query::TypeKey;
+use crate::query::{Series, TypeKey};
 use crate::units::{Interval, Ticks};
 
 /// Minimum height in points of a lane, and of the parts of an expanded one.
@@ -209,18 +209,31 @@ impl Shown<'_> {
         if let Some((at, value)) = self.cursor.and_then(|at| Some((at, drawn.as_ref()?.value_at(at)?))) {
             painter.circle_filled(Pos2::new(self.canvas.x_of(at), y(value as f64)), 3.0, color);
         }
-        let value = match (self.cursor, &drawn) {
-            (Some(at), Some(drawn)) => drawn.value_at(at),
-            (None, Some(drawn)) => Some(drawn.line.last),
-            _ => None,
-        };
         LaneLabel {
             color,
-            value: value.map(format::bytes),
-            hint: drawn.as_ref().map(|drawn| format!("Peak in view: {}", format::bytes(drawn.line.peak))).unwrap_or_default(),
+            value: drawn.as_ref().and_then(|drawn| self.value(drawn)),
+            hint: drawn.as_ref().map(|drawn| hint(drawn.line)).unwrap_or_default(),
             scale: label.map(|round| (y(round), axes::bytes_mark(round))),
             peak_at: drawn.map(|drawn| drawn.line.peak_at),
         }
+    }
+
+    /// The text of the line's value: at the cursor; without one, of the selected interval, else the peak in the view.
+    fn value(&self, drawn: &Drawn<'_>) -> Option<String> {
+        if let Some(at) = self.cursor {
+            return drawn.value_at(at).map(format::bytes);
+        }
+        let document = self.canvas.document;
+        let numbers = match &self.lane.of {
+            LineOf::Layer(process, layer) => document.source_list.numbers.get(&(*process, *layer)).copied(),
+            LineOf::Heap(heap) => document.answers.numbers(*heap),
+            _ => None,
+        };
+        Some(match document.selection().zip(numbers) {
+            Some((selection, numbers)) if selection.is_empty() => format!("{} alive", format::bytes(numbers.at_end)),
+            Some((_, numbers)) => format!("{} selected", format::signed_bytes(numbers.change)),
+            None => format!("peak {}", format::bytes(drawn.line.peak)),
+        })
     }
 
     /// The line of the table's selected row, if it belongs to this lane.
@@ -240,7 +253,7 @@ impl Shown<'_> {
         let name = names::name_of(document, &self.lane.of);
         response.widget_info(|| {
             let info = egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Lane {name}"));
-            egui::WidgetInfo { current_text_value: Some(value.clone()), ..info }
+            egui::WidgetInfo { current_text_value: Some(format!("{value}\n{}", told.hint).trim().to_owned()), ..info }
         });
         if response.hovered() {
             let fill = ui.visuals().widgets.hovered.weak_bg_fill.gamma_multiply(0.4);
@@ -394,6 +407,11 @@ impl Drawn<'_> {
     fn value_at(&self, at: Ticks) -> Option<u64> {
         self.line.is_known_at(at).then(|| self.line.value_at(at))
     }
+}
+
+/// The peak of a line in the view, and its value at the end.
+fn hint(line: &Series) -> String {
+    format!("Peak in view: {}\nAt the end of the view: {}", format::bytes(line.peak), format::bytes(line.last))
 }
 
 /// Whether each line has its own scale.

@@ -30,7 +30,12 @@ fn own(canvas: &Canvas<'_>, ui: &Ui) {
     for (mark, number) in document.marks.iter().zip(1..).filter(|(mark, _)| document.view().contains(**mark)) {
         let x = canvas.x_of(*mark);
         painter.vline(x, frame.y_range(), Stroke::new(1.0, color));
-        painter.text(Pos2::new(x + 3.0, frame.top() + 1.0), Align2::LEFT_TOP, number, FontId::proportional(11.0), color);
+        let at = Pos2::new(x + 3.0, frame.top() + 1.0);
+        let rect = painter.text(at, Align2::LEFT_TOP, number, FontId::proportional(11.0), color);
+        let response = ui.interact(rect.expand(3.0), ui.scope_id().with(("own mark", number)), Sense::hover());
+        canvas.note_icon(&response);
+        let seconds = document.trace.clock.seconds(*mark);
+        response.on_hover_text(format!("Mark {number} of yours at {seconds:.6} s: generations begin and end here"));
     }
 }
 
@@ -48,7 +53,7 @@ fn landmark(canvas: &Canvas<'_>, finding: &Finding, rows: Option<&[Row]>, ui: &m
     let middle = Ticks(from.0 + (to.0.saturating_sub(from.0)) / 2);
     let (at, color) = match finding.kind {
         FindingKind::Step => (middle, theme::growth(ui.visuals())),
-        FindingKind::Spikes => (middle, ui.visuals().text_color()),
+        FindingKind::Spikes => (from, ui.visuals().text_color()),
         FindingKind::Peak => (to, ui.visuals().text_color()),
         _ => return,
     };
@@ -60,6 +65,7 @@ fn landmark(canvas: &Canvas<'_>, finding: &Finding, rows: Option<&[Row]>, ui: &m
         rect = rect.translate(vec2(0.0, row.rect.top() + 7.0 - rect.center().y));
     }
     let response = ui.interact(rect.expand(2.0), ui.scope_id().with(("landmark", finding.kind, at.0)), Sense::click());
+    canvas.note_icon(&response);
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("On the axis: {}", finding.text)));
     if response.hovered() || response.has_focus() {
         let painter = ui.painter().with_clip_rect(canvas.frame());
@@ -96,6 +102,8 @@ fn processes(canvas: &Canvas<'_>, ui: &mut Ui) {
             let verb = if is_start { "started" } else { "ended" };
             let text = format!("{} {verb}", process.label());
             let response = ui.interact(rect, ui.scope_id().with(("process", id, is_start)), Sense::hover());
+            canvas.note_icon(&response);
+            response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, format!("On the axis: {text}")));
             let color = ui.visuals().weak_text_color();
             let painter = ui.painter().with_clip_rect(canvas.frame().expand2(vec2(6.0, 0.0)));
             painter.vline(canvas.x_of(at), rect.y_range(), Stroke::new(1.5, color));

@@ -19,6 +19,8 @@ mod selection;
 mod together;
 mod wheel;
 
+use std::cell::Cell;
+
 use eframe::egui::{self, PointerButton, Ui};
 use egui_plot::{AxisHints, Plot, PlotBounds, PlotTransform};
 
@@ -51,7 +53,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let frame = picture::Frame::begin(ui, Subject::Graph);
     let (response, transform) = plot(document, lanes.as_ref(), scales, ui);
     let findings = context.views.iter().flat_map(|views| views.findings(document)).collect();
-    let canvas = Canvas { document, findings, transform, scales };
+    let canvas = Canvas { document, findings, transform, scales, has_tooltip: Cell::new(false) };
     ui.data_mut(|data| data.insert_temp(frame_id(), canvas.frame()));
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Canvas, true, NAME));
     let commands = &mut context.commands;
@@ -146,7 +148,7 @@ fn interact(
     }
     wheel::turn(canvas, ui, at, commands);
     cursor::paint(canvas, ui, cursor);
-    if !response.context_menu_opened() {
+    if !response.context_menu_opened() && !canvas.has_tooltip.get() {
         cursor::tell(canvas, ui, response, rows, pointer);
     }
 }
