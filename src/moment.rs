@@ -90,7 +90,7 @@ impl Moment {
                 let last = lane.frames() - 1;
                 // There is one more time than frames: the last present ends the last frame.
                 lane.times.get(*number).copied().ok_or_else(|| {
-                    format!("there is no frame {number}: those of {} are 0 to {last}", trace.process(lane.process).label())
+                    format!("there is no frame {number}: those of {} are 0 to {last}", trace.process_name(lane.process))
                 })
             }
         }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::events::{EventCounts, FileCopies};
 use crate::problem::Problem;
-use crate::tables::KeyedMap;
+use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
 
 /// The clock of a capture.
@@ -166,6 +166,16 @@ impl Trace {
         &self.processes[id.0 as usize]
     }
 
+    /// Name of a process, with its id where another process has the same name.
+    pub fn process_name(&self, id: ProcessId) -> String {
+        let process = self.process(id);
+        let namesakes = self.derived.namesakes.get_or_init(|| namesakes(&self.processes));
+        match namesakes.contains(&id) {
+            true => format!("{} ({})", process.name, process.pid),
+            false => process.label(),
+        }
+    }
+
     /// One site.
     pub fn site(&self, id: SiteId) -> &Site {
         &self.sites[id.0 as usize]
@@ -273,5 +283,15 @@ impl Lineage {
 pub(super) struct Derived {
     outline: OnceLock<Outline>,
     lives: OnceLock<PidLives>,
+    /// Processes whose name another process has, too.
+    namesakes: OnceLock<KeyedSet<ProcessId>>,
     modules: ModuleMap,
+}
+
+/// The named processes whose name a process of another id has, too.
+fn namesakes(processes: &[Arc<Process>]) -> KeyedSet<ProcessId> {
+    let mut ids: KeyedMap<&str, KeyedSet<Pid>> = KeyedMap::default();
+    let named = || (0..).map(ProcessId).zip(processes).filter(|(_, process)| !process.name.is_empty());
+    named().for_each(|(_, process)| _ = ids.entry(&*process.name).or_default().insert(process.pid));
+    named().filter(|(_, process)| ids[&*process.name].len() > 1).map(|(id, _)| id).collect()
 }

@@ -1,8 +1,12 @@
 //! The graph in the window: lanes, the selection as a thing, the same by keyboard.
 
-use crate::driver::{Window, click, demo, has, interval, press, settle, value_of};
+use crate::common::trace::{session, trace};
+use crate::driver::{Window, click, demo, has, has_containing, interval, press, settle, value_of, window_of};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
+use highwater::events::{Event, ProcessChange, ProcessInfo, Record};
+use highwater::load::Input;
+use highwater::units::{Layer, Pid, Tid};
 
 /// Length of the demo in seconds.
 const LENGTH: f32 = 36.06;
@@ -233,4 +237,25 @@ fn at_an_instant_everything_speaks_of_what_is_alive_then() {
     let at = |name: &str| texts.iter().position(|label| label == name);
     let (main, temporary) = (at("MemoryTestApp.exe!Main"), at("MemoryTestApp.exe!ManipulateTemporaryBuffer"));
     assert!(main.is_some() && temporary.is_some() && main < temporary, "the largest first: {texts:?}");
+}
+
+#[test]
+fn processes_of_one_name_carry_their_ids_wherever_there_are_two() {
+    let game = |pid: u32, name: &str| {
+        let told = |time: i64, event: Event| (Record { time, pid: Pid(pid), tid: Tid(2 * pid), event }, Vec::new());
+        let info = ProcessInfo { key: pid.into(), parent: 1, name: name.into(), command_line: name.into() };
+        let alloc = Event::Alloc { layer: Layer::Heap, heap: 0x10, address: 0x100, size: 4096 * u64::from(pid) };
+        [told(1_010, Event::Process(ProcessChange::Start, Box::new(info))), told(1_020 + i64::from(pid), alloc)]
+    };
+    let mut records: Vec<_> = [game(30, "game.exe"), game(40, "game.exe"), game(50, "tool.exe")].concat();
+    records.sort_by_key(|(record, _)| record.time);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("two.etl");
+    std::fs::write(&file, trace(session(false), &records)).unwrap();
+    let mut window = window_of(vec![Input::File(file)]);
+    for lane in ["game.exe (30)", "game.exe (40)", "tool.exe"] {
+        assert!(has(&window, &format!("Lane {lane}: Windows NT heap 0x10 (default)")), "{lane}");
+    }
+    click(&mut window, "Source game.exe (40): 0x10 (default)");
+    assert!(has_containing(&window, "Remove filter game.exe (40) "), "the filter, too");
 }

@@ -73,7 +73,7 @@ fn node(document: &Document, path: &Path) -> String {
     let names = document.names.as_ref().map_or(&none, |names| names.known());
     let words = document.reading.words;
     let word = |key: &Key| match *key {
-        Key::Process(id) => trace.process(id).label(),
+        Key::Process(id) => trace.process_name(id),
         Key::Layer(layer) => layer_label(layer).to_owned(),
         Key::Heap(heap) => heap_label(trace.heap(heap)),
         Key::Impacting(kind) => match (words, kind) {

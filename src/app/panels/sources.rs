@@ -278,7 +278,7 @@ impl Line<'_> {
     /// A name that includes the process, so that equal names of two processes differ.
     fn full_name(&self, name: &str, keys: &[Key]) -> String {
         match keys {
-            [Key::Process(process), _, ..] => format!("{}: {name}", self.document.trace.process(*process).label()),
+            [Key::Process(process), _, ..] => format!("{}: {name}", self.document.trace.process_name(*process)),
             _ => name.to_owned(),
         }
     }

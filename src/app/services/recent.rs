@@ -94,7 +94,7 @@ impl Picture {
     /// Draws a complete trace from the lines of all its rows.
     pub fn of(trace: &Trace, lines: &Overview) -> Option<Self> {
         let ((process, layer), line) = lines.largest_layer()?;
-        let mut of = format!("{}: {}", trace.process(process).label(), layer_label(layer));
+        let mut of = format!("{}: {}", trace.process_name(process), layer_label(layer));
         if let Some((end, _)) = of.char_indices().nth(LONGEST) {
             of.truncate(end);
         }

@@ -173,7 +173,7 @@ fn outstanding(trace: &Trace, overview: &Overview, process: ProcessId, at: Ticks
 /// The names under which the search finds a heap.
 fn names(trace: &Trace, heap: usize) -> [String; 3] {
     let heap = &trace.heaps[heap];
-    [trace.process(heap.process).label(), layer_label(heap.layer).to_owned(), heap_label(heap)]
+    [trace.process_name(heap.process), layer_label(heap.layer).to_owned(), heap_label(heap)]
 }
 
 /// Counters by owner; those of processes without allocations only if they are asked for.

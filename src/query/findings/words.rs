@@ -44,18 +44,7 @@ pub(super) fn sentence(question: &Question<'_>, claim: &Claim, function: Option<
             format!("{bytes} of commit hold no block of any heap or tracker{owners}{function}")
         }
     };
-    format!("{}: {what}", process(question, claim))
-}
-
-/// Returns the name of a process, with its id if another process has the same name.
-fn process(question: &Question<'_>, claim: &Claim) -> String {
-    let trace = question.index.trace();
-    let process = trace.process(claim.process);
-    let is_other = |other: &Arc<Process>| other.pid != process.pid && other.name == process.name;
-    match !process.name.is_empty() && trace.processes.iter().any(is_other) {
-        true => format!("{} ({})", process.label(), process.pid),
-        false => process.label(),
-    }
+    format!("{}: {what}", question.index.trace().process_name(claim.process))
 }
 
 /// Formats the source line that follows a function name.

@@ -216,7 +216,7 @@ pub fn described(document: &Document, mark: &Mark) -> String {
         parts.push(format!("for {}", format::duration(trace.clock.seconds(Ticks(during.len())))));
     }
     parts.push(trace.activity.marks.provider(mark).label());
-    parts.extend(mark.process.map(|process| trace.process(process).label()));
+    parts.extend(mark.process.map(|process| trace.process_name(process)));
     parts.join(" \u{b7} ")
 }
 

@@ -100,7 +100,7 @@ fn processes(canvas: &Canvas<'_>, ui: &mut Ui) {
         for (at, is_start) in [(process.start, true), (process.end, false)] {
             let Some((at, rect)) = at.and_then(|at| Some((at, place(canvas, at)?))) else { continue };
             let verb = if is_start { "started" } else { "ended" };
-            let text = format!("{} {verb}", process.label());
+            let text = format!("{} {verb}", document.trace.process_name(id));
             let response = ui.interact(rect, ui.scope_id().with(("process", id, is_start)), Sense::hover());
             canvas.note_icon(&response);
             response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, format!("On the axis: {text}")));

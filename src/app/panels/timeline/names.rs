@@ -15,7 +15,7 @@ pub fn name_of(document: &Document, of: &LineOf) -> String {
         LineOf::Layer(process, layer) => {
             let name = layer_name(document, (*process, *layer));
             if document.source_list.has_many_processes {
-                format!("{}: {name}", document.trace.process(*process).label())
+                format!("{}: {name}", document.trace.process_name(*process))
             } else {
                 name
             }
@@ -32,7 +32,7 @@ pub fn name_of(document: &Document, of: &LineOf) -> String {
 /// The name of a line in two lines for a lane's heading; the second one says to which process or layer it belongs.
 pub fn heading(document: &Document, of: &LineOf) -> (String, String) {
     match of {
-        LineOf::Layer(process, layer) => (layer_name(document, (*process, *layer)), document.trace.process(*process).label()),
+        LineOf::Layer(process, layer) => (layer_name(document, (*process, *layer)), document.trace.process_name(*process)),
         LineOf::Heap(heap) => (document.trace.heaps.get(heap.0 as usize).map(short_label).unwrap_or_default(), String::new()),
         // The function is more informative than its module.
         LineOf::Part(_, _, name) => (name.rsplit_once('!').map_or(&**name, |(_, function)| function).to_owned(), String::new()),
@@ -80,7 +80,7 @@ pub fn line_name(document: &Document, heap: usize) -> String {
     let Some(heap) = document.trace.heaps.get(heap) else { return String::new() };
     let name = heap_label(heap);
     match document.source_list.has_many_processes {
-        true => format!("{}: {name}", document.trace.process(heap.process).label()),
+        true => format!("{}: {name}", document.trace.process_name(heap.process)),
         false => name,
     }
 }

@@ -32,7 +32,7 @@ pub fn process(document: &Document, what: Overlay) -> Option<ProcessId> {
 
 /// The name of the process that a lane shows.
 pub fn whose(document: &Document, what: Overlay) -> String {
-    process(document, what).map(|process| document.trace.process(process).label()).unwrap_or_default()
+    process(document, what).map(|process| document.trace.process_name(process)).unwrap_or_default()
 }
 
 /// The full name of a lane, with its process.
@@ -160,7 +160,7 @@ pub fn read(canvas: &Canvas<'_>, what: Overlay, at: Ticks) -> Vec<String> {
             let at = |of: &GraphLine| {
                 of.line.is_known_at(at).then(|| format!("{} of a processor", percent_of_processor(of.line.value_at(at))))
             };
-            let whose = shown.process.map(|process| document.trace.process(process).label()).unwrap_or_default();
+            let whose = shown.process.map(|process| document.trace.process_name(process)).unwrap_or_default();
             let own = shown.own.as_ref().and_then(at).map(|own| format!("{own}  {whose}"));
             own.into_iter().chain(at(&shown.all).map(|all| format!("{all}  all processes"))).collect()
         }

@@ -126,7 +126,7 @@ fn rows(canvas: &Canvas<'_>, at: Ticks) -> Vec<Row> {
     for of in lines {
         let owner = names::owner(document, of).filter(|_| document.source_list.has_many_processes);
         if let Some(process) = owner.filter(|_| owner != last_owner) {
-            rows.push(Row::Owner(document.trace.process(process).label()));
+            rows.push(Row::Owner(document.trace.process_name(process)));
         }
         last_owner = owner;
         let value = values.iter().find(|(other, _)| *other == of).map(|(_, value)| *value);

@@ -192,12 +192,12 @@ fn name_of(trace: &Trace, functions: &Functions, labels: Option<&SiteLabels>, ke
     match key {
         NodeKey::Heap(heap) => {
             let heap = trace.heap(heap);
-            format!("{}, {}", trace.process(heap.process).label(), heap_label(heap))
+            format!("{}, {}", trace.process_name(heap.process), heap_label(heap))
         }
         NodeKey::Label(id) => labels.map_or_else(|| UNKNOWN_TYPE.to_owned(), |labels| labels.name(id).to_string()),
         NodeKey::Thread(process, thread) => match thread_label(trace, process, thread) {
-            thread if thread.is_empty() => format!("{}, unknown thread", trace.process(process).label()),
-            thread => format!("{}, thread {thread}", trace.process(process).label()),
+            thread if thread.is_empty() => format!("{}, unknown thread", trace.process_name(process)),
+            thread => format!("{}, thread {thread}", trace.process_name(process)),
         },
         NodeKey::Size(bucket) => AnyBucket::Size(bucket).words(),
         NodeKey::Lifetime(bucket) => AnyBucket::Lifetime(bucket).words(),

@@ -208,7 +208,7 @@ fn nameless(trace: &Arc<Trace>, choice: ProcessChoice, icicle: &Icicle) -> SeenF
 fn label(trace: &Trace, choice: ProcessChoice) -> String {
     match choice {
         ProcessChoice::All => "All processes".to_owned(),
-        ProcessChoice::One(Some(process)) => trace.process(process).label(),
+        ProcessChoice::One(Some(process)) => trace.process_name(process),
         ProcessChoice::One(None) => UNKNOWN.to_owned(),
     }
 }

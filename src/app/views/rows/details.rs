@@ -26,7 +26,7 @@ pub fn show(ui: &mut Ui, listed: &Listed, id: RowId, commands: &mut Commands) {
         };
         line("Bytes", format::count(row.size));
         line("Type", allocated_type(trace, &listed.names, site).unwrap_or("(unknown type)").to_owned());
-        line("Process", trace.process(trace.process_of(site)).label());
+        line("Process", trace.process_name(trace.process_of(site)));
         line("Handle", heap_label(trace.heap(site.heap)));
         line("Thread", thread_label(trace, site.caller, row.thread));
         line("Allocated", listed.time(row.birth));

@@ -122,7 +122,7 @@ impl FlatTable for Listed {
             3 => moment(row.birth),
             4 => moment(row.death),
             5 => self.lifetime(&row).map_or_else(|| Value::text("\u{2014}"), Value::Duration),
-            6 => Value::Text(format!("{}: {}", trace.process(trace.process_of(site)).label(), heap_label(trace.heap(site.heap)))),
+            6 => Value::Text(format!("{}: {}", trace.process_name(trace.process_of(site)), heap_label(trace.heap(site.heap)))),
             _ => Value::Text(thread_label(trace, site.caller, row.thread)),
         }
     }
