@@ -1,11 +1,12 @@
-//! Lists the events of one provider, or all that have a provider: time, processor, process, thread, event, bytes.
+//! Lists the events of one provider, or all that have a provider: time, processor, process, thread, provider, event, bytes.
 //!
 //! `cargo run --example list_events -- FILE.etl [PROVIDER]`
 //!
 //! The events of each processor are in the order of time; those of several processors are interleaved by buffer.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the output of a command")]
+#![allow(clippy::print_stderr, reason = "a command says what is wrong")]
 
 use std::error::Error;
+use std::io::{BufWriter, Write, stdout};
 use std::path::Path;
 
 use highwater_etl::{BufferInfo, EventId, Guid, Problems, ReadBuffer, TraceFile};
@@ -21,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut file = TraceFile::open(Path::new(&path))?;
     file.buffers.sort_by_key(BufferInfo::order);
     let mut problems = std::mem::take(&mut file.problems);
-    let mut memory = ReadBuffer::default();
+    let (mut memory, mut out) = (ReadBuffer::default(), BufWriter::new(stdout().lock()));
     for buffer in &file.buffers {
         file.read_buffer(buffer, &mut memory, &mut problems);
         for event in memory.events() {
@@ -31,12 +32,13 @@ fn main() -> Result<(), Box<dyn Error>> {
                 EventId::Hook(_) | EventId::Opaque => continue,
             };
             if wanted.is_none_or(|wanted| wanted == provider) {
-                let seconds = (event.time - file.header.start_ticks) as f64 / file.header.frequency as f64;
+                let seconds = event.time.saturating_sub(file.header.start_ticks) as f64 / file.header.frequency as f64;
                 let (processor, pid, tid, bytes) = (buffer.processor, event.pid, event.tid, event.payload.len());
-                println!("{seconds:.6}\t{processor}\t{pid}\t{tid}\t{provider}\t{what}\t{bytes}");
+                writeln!(out, "{seconds:.6}\t{processor}\t{pid}\t{tid}\t{provider}\t{what}\t{bytes}")?;
             }
         }
     }
+    out.flush()?;
     print_problems(&problems);
     Ok(())
 }
