@@ -19,8 +19,9 @@
 //!
 //! # Writing
 //!
-//! [`write::Writer`] takes events with any of these headers and writes a file as a session of Windows does: one open buffer a
-//! processor, compressed or not, the session header completed at the end. A file whose writer was dropped before
+//! [`write::Writer`] takes events with any of these headers but WPP messages and error frames, which it only copies from other
+//! files ([`write::Writer::write_bytes`]). It writes a file as a session of Windows does: one open buffer a processor,
+//! compressed or not, the session header completed at the end. A file whose writer was dropped before
 //! [`write::Writer::finish`] is readable too, like that of a session that crashed.
 //!
 //! # Example
@@ -76,7 +77,7 @@
 //!
 //! * **Hostile input.** No bytes make the crate panic, loop for ever, or use memory out of proportion. Nothing that a header
 //!   claims is believed for control flow: buffers are found by walking the file, and how they are compressed is what fits.
-//!   Compressed buffers may expand to at most 200 times their size; what claims more is left out ([`Expandable`]).
+//!   A compressed buffer may expand to 1 MiB or 200 times its size; what claims more is left out ([`Expandable`]).
 //! * **Bounded memory.** An open file keeps one [`BufferInfo`] a buffer. A [`ReadBuffer`] has at most one buffer of 16 MiB
 //!   ([`MAX_BUFFER`]) in both forms, or with [`TraceFile::read_part`] a part of one. A writer has one buffer a processor.
 //!   Nothing is allocated for an event.
