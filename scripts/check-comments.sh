@@ -5,7 +5,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 
-found=$(find src -name '*.rs' -print0 | xargs -0 awk '
+found=$(find src crates -name '*.rs' -print0 | xargs -0 awk '
     FNR == 1 { before = "" }
     {
         kind = match($0, /^[ \t]*\/\/[\/!]/) ? substr($0, RSTART + RLENGTH - 1, 1) : ""

@@ -7,4 +7,4 @@ set -euo pipefail
 need_cargo
 need_cargo_tool cargo-deny '^0.20' || { say "skipped: cargo-deny cannot be installed here"; exit 0; }
 cd "$root"
-cargo deny --locked check --hide-inclusion-graph licenses bans sources
+cargo deny --locked --workspace check --hide-inclusion-graph licenses bans sources

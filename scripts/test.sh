@@ -19,10 +19,12 @@ cd "$root"
 step "Formatting" cargo fmt --all --check
 step "Comments" scripts/check-comments.sh
 step "Layers of the window" scripts/check-layers.sh
-step "Lints" cargo clippy --locked --all-targets --features "$release_features" -- -D warnings
+step "Lints" cargo clippy --locked --workspace --all-targets --features "$release_features" -- -D warnings
 step "Dependencies" scripts/deny.sh
 step "Without the window" cargo check --locked --quiet --no-default-features --lib --bins
-step "Tests" cargo test --locked --features "$release_features"
+# What would be published builds from its own files and its own dependencies alone.
+step "The crate that others use" cargo publish --dry-run --quiet --locked --allow-dirty --package highwater-etl
+step "Tests" cargo test --locked --workspace --features "$release_features"
 step "Written traces, read by another program" scripts/check-writer.sh
 step "Exports, opened by other programs" scripts/check-exports.sh
 step "Many captures, asked by another engine" scripts/check-fleet.sh

@@ -1,6 +1,7 @@
 //! Formats and parses numbers for people, the same way in the window and in text reports. Also makes foreign texts safe
 //! to display.
 
+pub use crate::etl::text::{bytes, count};
 use crate::units::Ticks;
 
 /// Makes a foreign text safe to display in one line: replaces control characters, line breaks, characters that change
@@ -22,22 +23,6 @@ pub fn is_plain(c: char) -> bool {
 /// Describes a file whose whole content is in another one.
 pub fn repeats(original: &str, is_part: bool) -> String {
     format!("{} of {}", if is_part { "part" } else { "copy" }, plain(original))
-}
-
-/// Bytes in binary units: `40 B`, `130.00 KB`, `10.00 MB` (1 KB = 1,024 B).
-pub fn bytes(n: u64) -> String {
-    const UNITS: [&str; 6] = ["KB", "MB", "GB", "TB", "PB", "EB"];
-    if n < 1024 {
-        return format!("{n} B");
-    }
-    let mut value = n as f64 / 1024.0;
-    let mut unit = 0;
-    // A value that would be rounded to 1024.00 gets the next unit.
-    while value >= 1023.995 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    format!("{value:.2} {}", UNITS[unit])
 }
 
 /// Bytes rounded to about two digits, for estimates: `40 GB`, `1.2 GB`, `850 MB`.
@@ -80,19 +65,6 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     }
     let bytes = digits.parse().ok().and_then(|n: u64| n.checked_mul(1 << shift));
     bytes.ok_or_else(|| "that is larger than any block".to_owned())
-}
-
-/// A count with thousands separators: `1,200`.
-pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() * 4 / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// A change of a count, with its sign: `+1,200`, `−3`, `0`.
@@ -164,30 +136,10 @@ mod tests {
     }
 
     #[test]
-    fn sizes_read_as_binary_units() {
-        let cases = [
-            (0, "0 B"),
-            (1023, "1023 B"),
-            (1024, "1.00 KB"),
-            (133_120, "130.00 KB"),
-            (10 << 20, "10.00 MB"),
-            ((1 << 20) - 1, "1.00 MB"),
-            (u64::MAX, "16.00 EB"),
-        ];
-        for (n, text) in cases {
-            assert_eq!(bytes(n), text);
-        }
+    fn changes_have_a_sign() {
         assert_eq!(signed_bytes(-40), "\u{2212}40 B");
         assert_eq!(signed_bytes(i64::MIN + 1), "\u{2212}8.00 EB");
         assert_eq!(signed_bytes(i64::MIN), "unknown");
-    }
-
-    #[test]
-    fn counts_have_groups_of_three() {
-        assert_eq!(count(0), "0");
-        assert_eq!(count(999), "999");
-        assert_eq!(count(1200), "1,200");
-        assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!([-1200, 0, 7].map(signed_count), ["\u{2212}1,200", "0", "+7"]);
     }
 }

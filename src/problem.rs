@@ -1,23 +1,15 @@
-//! Problems in the data: each is a structured [`Problem`], collected during the work and shown to the user at the end.
-//! Inner layers print nothing.
-
-use std::collections::BTreeSet;
-use std::ops::Range;
+//! Problems in the data: those of trace files ([`FileProblem`]) and those that only this program can meet, in one list with
+//! one kind. Each is collected during the work and shown to the user at the end. Inner layers print nothing.
 
 use serde::Serialize;
 
+use crate::etl::{self, FileProblem};
+
 /// A problem in the input, and what was done about it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Problem {
-    /// The kind, for programs (`snake_case` in JSON).
-    pub kind: ProblemKind,
-    /// The file it was found in, as the user named it.
-    pub file: String,
-    /// Byte offset in the file, 0 for the whole file.
-    pub offset: u64,
-    /// One sentence for the user.
-    pub detail: String,
-}
+pub type Problem = etl::Problem<ProblemKind>;
+
+/// A collection of problems, with a limited number of details.
+pub type Problems = etl::Problems<ProblemKind>;
 
 /// The kinds of problems; their names are part of the machine interface and stable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
@@ -58,160 +50,19 @@ pub enum ProblemKind {
     LimitReached,
 }
 
-/// A collection of problems: keeps at most [`Problems::KEPT`] with their details, and counts all.
-#[derive(Clone, Debug, Default)]
-pub struct Problems {
-    list: Vec<Problem>,
-    total: u64,
-    stretches: Vec<Stretch>,
-    kinds: BTreeSet<ProblemKind>,
-}
-
-/// A part of a file with one kind of problem.
-#[derive(Clone, Debug)]
-struct Stretch {
-    first: Problem,
-    end: u64,
-    /// Number of problems that were joined.
-    parts: u64,
-}
-
-impl Problems {
-    /// Number of problems that are kept with their details; a damaged file can have millions.
-    pub const KEPT: usize = 1000;
-
-    /// Adds a problem.
-    pub fn add(&mut self, kind: ProblemKind, file: &str, offset: u64, detail: impl Into<String>) {
-        self.total += 1;
-        self.kinds.insert(kind);
-        if self.list.len() < Self::KEPT {
-            self.list.push(Problem { kind, file: file.to_owned(), offset, detail: detail.into() });
+impl From<FileProblem> for ProblemKind {
+    fn from(problem: FileProblem) -> Self {
+        match problem {
+            FileProblem::TruncatedBuffer => Self::TruncatedBuffer,
+            FileProblem::BrokenChain => Self::BrokenChain,
+            FileProblem::UnwrittenTail => Self::UnwrittenTail,
+            FileProblem::Overwritten => Self::Overwritten,
+            FileProblem::MissingBuffers => Self::MissingBuffers,
+            FileProblem::DamagedEvent => Self::DamagedEvent,
+            FileProblem::DamagedCompression => Self::DamagedCompression,
+            FileProblem::DamagedHeader => Self::DamagedHeader,
+            FileProblem::ClockMismatch => Self::ClockMismatch,
+            FileProblem::ReadFailed => Self::ReadFailed,
         }
-    }
-
-    /// Adds a problem with `range` of the file. It is joined with problems of the same kind directly before and behind
-    /// it, in whatever order they come, so that a whole run is reported as one problem.
-    pub fn add_stretch(&mut self, kind: ProblemKind, file: &str, range: Range<u64>, detail: impl Into<String>) {
-        let first = Problem { kind, file: file.to_owned(), offset: range.start, detail: detail.into() };
-        self.kinds.insert(kind);
-        self.join(Stretch { first, end: range.end, parts: 1 });
-    }
-
-    fn join(&mut self, new: Stretch) {
-        fn key(s: &Stretch) -> (&str, ProblemKind, u64) {
-            (&s.first.file, s.first.kind, s.first.offset)
-        }
-        fn touch(a: &Stretch, b: &Stretch) -> bool {
-            (&a.first.file, a.first.kind, a.end) == (&b.first.file, b.first.kind, b.first.offset)
-        }
-        let at = self.stretches.partition_point(|old| key(old) < key(&new));
-        let before = at > 0 && touch(&self.stretches[at - 1], &new);
-        let behind = at < self.stretches.len() && touch(&new, &self.stretches[at]);
-        let (end, parts) = (new.end, new.parts);
-        match (before, behind) {
-            (true, true) => {
-                let next = self.stretches.remove(at);
-                let joined = &mut self.stretches[at - 1];
-                (joined.end, joined.parts) = (next.end, joined.parts + parts + next.parts);
-            }
-            (true, false) => {
-                let joined = &mut self.stretches[at - 1];
-                (joined.end, joined.parts) = (end, joined.parts + parts);
-            }
-            (false, true) => {
-                let old = &mut self.stretches[at];
-                (old.first, old.parts) = (new.first, old.parts + parts);
-            }
-            (false, false) if self.stretches.len() < Self::KEPT => self.stretches.insert(at, new),
-            (false, false) => self.total += 1,
-        }
-    }
-
-    /// Adds all problems of `other`.
-    pub fn append(&mut self, mut other: Self) {
-        self.kinds.append(&mut other.kinds);
-        self.total += other.total;
-        let room = Self::KEPT - self.list.len();
-        self.list.extend(other.list.into_iter().take(room));
-        for stretch in other.stretches {
-            self.join(stretch);
-        }
-    }
-
-    /// The problems that were kept: first joined ones by file and offset, then the others in the order in which they
-    /// were found.
-    pub fn list(&self) -> Vec<Problem> {
-        let stretches = self.stretches.iter().map(|stretch| {
-            let mut problem = stretch.first.clone();
-            match stretch.parts - 1 {
-                0 => {}
-                1 => problem.detail += "; so it is with the one behind it",
-                n => problem.detail += &format!("; so it is with {n} more behind it"),
-            }
-            problem
-        });
-        stretches.chain(self.list.iter().cloned()).collect()
-    }
-
-    /// Whether there was any problem of this kind, including those that were not kept.
-    pub fn has(&self, kind: ProblemKind) -> bool {
-        self.kinds.contains(&kind)
-    }
-
-    /// Total number of problems.
-    pub fn total(&self) -> u64 {
-        self.total + self.stretches.len() as u64
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ProblemKind::{ReadFailed, TruncatedBuffer};
-
-    fn stretches(parts: &[(ProblemKind, &str, u64)]) -> Vec<(ProblemKind, String, u64, String)> {
-        let mut problems = Problems::default();
-        for &(kind, file, at) in parts {
-            let mut one = Problems::default();
-            one.add_stretch(kind, file, at..at + 10, format!("from {at}"));
-            problems.append(one);
-        }
-        let list: Vec<_> = problems.list().into_iter().map(|p| (p.kind, p.file, p.offset, p.detail)).collect();
-        assert_eq!(problems.total(), list.len() as u64);
-        list
-    }
-
-    #[test]
-    fn a_run_is_one_problem_in_whatever_order_its_parts_come() {
-        let run = [10, 20, 30, 40].map(|at| (TruncatedBuffer, "a", at));
-        let told = vec![(TruncatedBuffer, "a".to_owned(), 10, "from 10; so it is with 3 more behind it".to_owned())];
-        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [0, 2, 1, 3], [3, 0, 2, 1], [1, 3, 0, 2]] {
-            assert_eq!(stretches(&order.map(|i| run[i])), told, "{order:?}");
-        }
-    }
-
-    #[test]
-    fn gaps_other_kinds_and_other_files_are_told_apart() {
-        let told =
-            stretches(&[(TruncatedBuffer, "a", 10), (ReadFailed, "a", 20), (TruncatedBuffer, "b", 20), (ReadFailed, "a", 40)]);
-        let places: Vec<_> = told.iter().map(|(kind, file, at, _)| (*kind, file.as_str(), *at)).collect();
-        assert_eq!(
-            places,
-            [(TruncatedBuffer, "a", 10), (ReadFailed, "a", 20), (ReadFailed, "a", 40), (TruncatedBuffer, "b", 20)]
-        );
-    }
-
-    #[test]
-    fn what_is_not_kept_is_counted() {
-        let mut problems = Problems::default();
-        for i in 0..Problems::KEPT as u64 + 5 {
-            problems.add_stretch(ReadFailed, "a", 20 * i..20 * i + 10, "");
-            problems.add(ReadFailed, "a", i, "");
-        }
-        assert!(problems.has(ReadFailed) && !problems.has(TruncatedBuffer));
-        problems.add(TruncatedBuffer, "a", 0, "");
-        assert!(problems.has(TruncatedBuffer));
-        assert_eq!(problems.list().len(), 2 * Problems::KEPT);
-        assert_eq!(problems.total(), 2 * Problems::KEPT as u64 + 11);
     }
 }

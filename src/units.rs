@@ -1,6 +1,6 @@
 //! Types for ids and units, so that a tick is never added to a byte count and a process id is never used as an index.
 
-use std::fmt;
+pub use crate::etl::{Pid, PointerSize, Tid};
 
 /// A moment on the capture's clock, in clock ticks since the trace start.
 ///
@@ -55,74 +55,6 @@ impl Interval {
     /// Whether no event can happen inside.
     pub fn is_empty(&self) -> bool {
         self.to <= self.from
-    }
-}
-
-/// Process id as the trace gives it. Ids are reused: see `model::ProcessId`
-/// for one life of a process.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Pid(pub u32);
-
-/// Thread id as the trace gives it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Tid(pub u32);
-
-impl Pid {
-    /// The process of an event that does not name one.
-    pub const NONE: Self = Self(u32::MAX);
-
-    /// Whether the event named its process.
-    pub fn is_known(self) -> bool {
-        self != Self::NONE
-    }
-}
-
-impl Tid {
-    /// The thread of an event that does not name one.
-    pub const NONE: Self = Self(u32::MAX);
-
-    /// Whether the event named its thread.
-    pub fn is_known(self) -> bool {
-        self != Self::NONE
-    }
-}
-
-impl fmt::Display for Pid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl fmt::Display for Tid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// Size of a pointer in one event's payload; a 64-bit trace can hold 32-bit events.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum PointerSize {
-    /// 4 bytes.
-    Four,
-    /// 8 bytes.
-    Eight,
-}
-
-impl PointerSize {
-    /// Number of bytes.
-    pub fn bytes(self) -> usize {
-        match self {
-            Self::Four => 4,
-            Self::Eight => 8,
-        }
-    }
-
-    /// The first address that belongs to the kernel.
-    pub fn kernel_start(self) -> u64 {
-        match self {
-            Self::Four => 0x8000_0000,
-            Self::Eight => 0x8000_0000_0000_0000,
-        }
     }
 }
 

@@ -21,7 +21,7 @@ left_out_tests=(
 )
 
 check_tests() {
-    local file name targets=(--lib)
+    local file name targets=(--workspace --lib)
     for file in tests/*.rs tests/*/main.rs; do
         name=${file#tests/}
         name=${name%.rs}
@@ -34,9 +34,10 @@ check_tests() {
     run_tests "${targets[@]}" |& tee "$log" && return
     # Those that failed in a run in which Wine did have one more try.
     is_wines_fault "$log" || fail "Tests failed"
-    mapfile -t again < <(grep -oP '^    `\K--[^`]+' "$log" | tr ' ' '\n')
+    # Cargo names them as `-p highwater --test programs`.
+    mapfile -t again < <(grep -oP '^    `(-p \S+ )?\K--[^`]+' "$log" | sort -u | tr ' ' '\n')
     echo "Once more, since Wine failed: ${again[*]}"
-    run_tests "${again[@]}"
+    run_tests --workspace "${again[@]}"
 }
 
 # Property tests run once, to show that they can.

@@ -14,9 +14,12 @@ use cfb::{CompoundFile, OpenOptions};
 
 use super::expand::{Expansion, reader};
 use super::hub::HubReader;
-use super::{Budget, Contents, MAX_ENTRIES, MAX_TRACES, Member, Others, Progress, Reader, head_of, looks_like_etl, member_name};
-use crate::etl::{Format, OpenError, Source, u16_at, u32_at};
+use super::{
+    Budget, Contents, Format, MAX_ENTRIES, MAX_TRACES, Member, Others, Progress, Reader, head_of, looks_like_etl, member_name,
+};
+use crate::etl::{Source, u16_at, u32_at};
 use crate::format::plain;
+use crate::open_error::OpenError;
 use crate::problem::{ProblemKind, Problems};
 
 /// A trace in the compound file.

@@ -5,8 +5,9 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use super::Progress;
-use crate::etl::{OpenError, Source};
+use crate::etl::Source;
 use crate::format;
+use crate::open_error::OpenError;
 
 /// The limit of all expanded bytes: enough for any real recording, too little for an archive that was made to fill the disk.
 #[derive(Clone, Copy, Debug)]

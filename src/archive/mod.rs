@@ -18,10 +18,34 @@ mod zipped;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::etl::{Format, OpenError, SNIFF, Source, looks_like_etl};
+use crate::etl::{SNIFF, Source, looks_like_etl};
+use crate::open_error::OpenError;
 use crate::problem::Problems;
 pub use expand::Budget;
 use expand::Reader;
+
+/// The container of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Format {
+    /// A file of its own.
+    #[default]
+    Etl,
+    /// A zip archive.
+    Zip,
+    /// A session of Visual Studio's profiler.
+    Diagsession,
+}
+
+impl Format {
+    /// Name in the machine interface.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Etl => "etl",
+            Self::Zip => "zip",
+            Self::Diagsession => "diagsession",
+        }
+    }
+}
 
 /// The traces in a file.
 #[derive(Debug)]

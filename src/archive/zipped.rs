@@ -9,11 +9,12 @@ use zip::result::ZipError;
 
 use super::expand::{Expansion, reader};
 use super::{
-    Budget, Contents, MAX_ENTRIES, MAX_TRACES, Member, Others, Progress, Reader, head_of, is_etl_name, looks_like_etl,
+    Budget, Contents, Format, MAX_ENTRIES, MAX_TRACES, Member, Others, Progress, Reader, head_of, is_etl_name, looks_like_etl,
     member_name,
 };
-use crate::etl::{Format, OpenError, Source};
+use crate::etl::Source;
 use crate::format::plain;
+use crate::open_error::OpenError;
 use crate::problem::{ProblemKind, Problems};
 
 /// A trace in the archive.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::constants::*;
-use crate::etl::OpenError;
 use crate::etl::write::WriteError;
+use crate::open_error::OpenError;
 
 /// A reason why something was not recorded.
 #[derive(Debug, Error)]

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::CaptureError;
 use super::files;
-use crate::etl::{OpenError, SessionHeader, TraceFile, mode};
+use crate::etl::{SessionHeader, TraceFile, mode};
+use crate::open_error::OpenError;
 use crate::problem::{ProblemKind, Problems};
 
 /// One file of a lane.
@@ -41,7 +42,7 @@ impl Inputs {
         let mut first = begun.cloned();
         let mut refused = None;
         for (lane, number, path) in files::files(folder).map_err(CaptureError::file(folder))? {
-            match TraceFile::open(&path).and_then(|file| same_clock(first.as_ref(), file)) {
+            match TraceFile::open(&path).map_err(OpenError::from).and_then(|file| same_clock(first.as_ref(), file)) {
                 Ok(mut file) => {
                     inputs.problems.append(std::mem::take(&mut file.problems));
                     first.get_or_insert_with(|| file.header.clone());

@@ -1,7 +1,7 @@
 //! Failures of commands, and which of them files that cannot be opened are.
 
-use crate::etl::OpenError;
 use crate::load::{Capture, Input};
+use crate::open_error::OpenError;
 
 /// Why a command does not end with exit code 0.
 pub(super) enum Failure {

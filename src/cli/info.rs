@@ -128,7 +128,7 @@ fn file_info(capture: &Capture, file: &TraceFile, totals: &Totals) -> FileInfo {
         buffers: file.buffers.len(),
         compressed: header.is_compressed(),
         compression: file.compression,
-        format: file.format.name(),
+        format: file.container,
         logger: header.logger.clone(),
         os: format!("{major}.{minor}.{build}"),
         processors: header.processors,

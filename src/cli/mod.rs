@@ -41,7 +41,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use crate::etl::OpenError;
+use crate::etl;
 use crate::load::{Input, reading};
 use crate::platform;
 use crate::seconds;
@@ -149,7 +149,7 @@ fn refuse_missing(inputs: &[Input]) -> Result<(), Failure> {
     };
     match inputs.first() {
         Some(first) if platform::has_stderr() && inputs.iter().all(missing) => {
-            Err(Failure::Failed(OpenError::NotFound(first.name()).to_string()))
+            Err(Failure::Failed(etl::OpenError::NotFound(first.name()).to_string()))
         }
         _ => Ok(()),
     }

@@ -7,9 +7,10 @@ use super::captures::{Together, together};
 use super::copied;
 use super::input::Input;
 use crate::archive::{Contents, Member, Progress};
-use crate::etl::{Expandable, OpenError, TraceFile};
+use crate::etl::{Expandable, TraceFile};
 use crate::events::{self, Copies, Merge, RawLoss};
 use crate::model::{Clock, Loss};
+use crate::open_error::OpenError;
 use crate::problem::{ProblemKind, Problems};
 use crate::units::{Interval, Ticks};
 use crate::utc::rfc3339;
@@ -82,10 +83,10 @@ impl Capture {
             };
             match opened {
                 Ok(mut file) => {
-                    file.format = contents.format;
+                    file.container = contents.format.name();
                     self.files.push(file);
                 }
-                Err(error) => self.refuse(&name, error, first_error),
+                Err(error) => self.refuse(&name, error.into(), first_error),
             }
         }
     }

@@ -17,9 +17,9 @@ use super::plan::Plan;
 use super::replay::{About, Replay};
 use super::watch::{Stopped, Watch};
 use super::whole::load_planned;
-use crate::etl::OpenError;
 use crate::events::{Merge, latest_time};
 use crate::model::{Clock, Trace};
+use crate::open_error::OpenError;
 
 /// How late a record may reach its file, relative to the newest record in any file: twice the flush interval of sessions.
 pub const WINDOW: Duration = Duration::from_secs(2);

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::archive::{self, Contents, Progress};
-use crate::etl::{OpenError, Source};
+use crate::etl::Source;
+use crate::open_error::OpenError;
 use crate::paths::Reading;
 use crate::synth::demo;
 

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use super::capture::{Capture, losses_of};
 use super::input::Input;
 use crate::capture::{is_unfinished, lane_file};
-use crate::etl::{Growth, Lost, OpenError, Source, TraceFile, is_same_session};
+use crate::etl::{self, Growth, Lost, Source, TraceFile, is_same_session};
 use crate::model::Loss;
+use crate::open_error::OpenError;
 use crate::problem::ProblemKind;
 
 /// The result of one check of the files.
@@ -136,7 +137,7 @@ impl Lanes {
     /// Opens a file if its header is written.
     fn open(&mut self, place: u64, path: &Path) -> NamedFile {
         let name = path.display().to_string();
-        let opened = Source::open_file(path).and_then(|source| Growth::begin(source, name.clone()));
+        let opened = Source::open_file(path).and_then(|source| Growth::begin(source, name.clone())).map_err(OpenError::from);
         let checked = opened
             .and_then(|found| found.map(|(file, growth)| self.capture.check_clock(file).map(|file| (file, growth))).transpose());
         match checked {
@@ -148,7 +149,7 @@ impl Lanes {
             }
             Ok(None) => NamedFile::Awaited,
             // A ring can delete a file at that moment.
-            Err(OpenError::NotFound(_)) if place & LANE != 0 => NamedFile::Awaited,
+            Err(OpenError::File(etl::OpenError::NotFound(_))) if place & LANE != 0 => NamedFile::Awaited,
             Err(error) => {
                 self.capture.refuse(&name, error, &mut self.first_error);
                 NamedFile::Refused

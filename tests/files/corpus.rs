@@ -4,8 +4,7 @@
 use std::path::Path;
 
 use crate::common::{corpus, json};
-use highwater::etl::TraceFile;
-use highwater::problem::ProblemKind;
+use highwater::etl::{FileProblem, TraceFile};
 use serde_json::{Map, Value};
 
 fn read(path: &Path) -> Value {
@@ -49,7 +48,7 @@ fn no_real_file_lacks_buffers_and_each_that_is_cut_does() {
     assert!(traces.len() > 12);
     for path in traces {
         let whole = TraceFile::open(&path).unwrap();
-        assert!(!whole.problems.has(ProblemKind::MissingBuffers), "{path:?}: {:?}", whole.problems.list());
+        assert!(!whole.problems.has(FileProblem::MissingBuffers), "{path:?}: {:?}", whole.problems.list());
         let last = whole.buffers.last().unwrap().offset;
         if whole.buffers.len() < 3 {
             continue;
@@ -60,7 +59,7 @@ fn no_real_file_lacks_buffers_and_each_that_is_cut_does() {
         let cut = folder.path().join("cut.etl");
         std::fs::write(&cut, bytes).unwrap();
         let problems = TraceFile::open(&cut).unwrap().problems.list();
-        assert_eq!(problems.iter().map(|problem| problem.kind).collect::<Vec<_>>(), [ProblemKind::MissingBuffers], "{path:?}");
+        assert_eq!(problems.iter().map(|problem| problem.kind).collect::<Vec<_>>(), [FileProblem::MissingBuffers], "{path:?}");
         assert!(problems[0].detail.starts_with("1 of the "), "{}", problems[0].detail);
     }
 }

@@ -20,7 +20,8 @@ fn file(bytes: Vec<u8>) -> TraceFile {
 
 fn read(bytes: Vec<u8>) -> Trace {
     let mut file = file(bytes);
-    let problems = std::mem::take(&mut file.problems);
+    let mut problems = Problems::default();
+    problems.append(std::mem::take(&mut file.problems));
     let survey = survey(&file);
     let trace = load(&Capture { files: vec![file], problems }, &mut Unwatched).unwrap();
     assert_eq!(trace.counts, survey.counts);

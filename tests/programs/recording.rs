@@ -14,7 +14,7 @@ use crate::common::lanes::{Apart, Delivered, Machine, deliver, later, take_apart
 use crate::common::told::{difference, told};
 use highwater::capture::{CaptureError, Lane, Recording, Ring, Session, Storage, Summary, recover};
 use highwater::etl::write::Loss;
-use highwater::etl::{EventId, HeaderKind, TraceFile};
+use highwater::etl::{EventId, HeaderKind, Problems, TraceFile};
 use highwater::load::{Capture, Input, Plan, Unwatched, follow, load};
 use highwater::model::{Row, Trace};
 use highwater::platform::DiskSpace;
@@ -563,7 +563,7 @@ fn events_that_come_late_are_put_where_they_belong() {
     drop(writers);
     story.finish(recording);
     let file = TraceFile::open(&story.out()).unwrap();
-    let (mut scratch, mut problems) = Default::default();
+    let (mut scratch, mut problems) = (Default::default(), Problems::new());
     let mut last = vec![i64::MIN; file.header.processors as usize];
     for buffer in &file.buffers[1..] {
         file.read_buffer(buffer, &mut scratch, &mut problems);

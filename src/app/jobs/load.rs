@@ -10,9 +10,9 @@ use super::JobId;
 use super::apart::{Part, parts};
 use super::player::{Pace, Player, PlayerChange, SharedSpeed};
 use crate::app::base::failure::Failure;
-use crate::etl::OpenError;
 use crate::load::{self, Capture, Estimate, Input, MarkProviders, Plan, Scope, Watch, WhenFull, load_planned, reading};
 use crate::model::Trace;
+use crate::open_error::OpenError;
 use crate::panics;
 use crate::paths::Reading;
 
