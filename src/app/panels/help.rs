@@ -20,10 +20,7 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
     let window = egui::Window::new("Guide and glossary").id(egui::Id::unique("help")).open(&mut open);
     let window = window.collapsible(false).default_size(size).max_size(room).pivot(egui::Align2::CENTER_CENTER);
     window.default_pos(ctx.content_rect().center()).show(ctx, |ui| {
-        egui::Panel::left("help contents")
-            .resizable(false)
-            .exact_size(200.0)
-            .show(ui, |ui| contents(page, &mut context.commands, ui));
+        egui::Panel::left("help contents").resizable(false).exact_size(200.0).show(ui, |ui| contents(page, context.commands, ui));
         egui::CentralPanel::default().show(ui, |ui| {
             let part = match page {
                 Page::Guide(number) => help::guide().get(number),

@@ -30,9 +30,9 @@ fn menu_of(menu: Menu, context: &mut PanelContext<'_>, ui: &mut Ui) {
         }
         before = Some(is_submenu);
         if is_submenu {
-            submenu(title, entries, &mut context.commands, ui);
+            submenu(title, entries, context.commands, ui);
         } else {
-            entries.into_iter().for_each(|entry| item(entry, &mut context.commands, ui));
+            entries.into_iter().for_each(|entry| item(entry, context.commands, ui));
         }
     }
     if menu == Menu::View {

@@ -63,7 +63,7 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
 
 /// Runs the chosen command, closes the palette, or keeps the typed text.
 fn give(given: Option<Command>, is_closed: bool, next: Palette, context: &mut PanelContext<'_>) {
-    let commands: &mut Commands = &mut context.commands;
+    let commands: &mut Commands = context.commands;
     if let Some(command) = given {
         // The palette is closed first, because the command may open it again.
         commands.push(Command::ShowPalette(None));

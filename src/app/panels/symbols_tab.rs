@@ -37,7 +37,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
         return;
     };
     let selected = egui::Id::unique("selected module");
-    let mut list = Modules { names, commands: &mut context.commands, selected: ui.data(|data| data.get_temp(selected)) };
+    let mut list = Modules { names, commands: context.commands, selected: ui.data(|data| data.get_temp(selected)) };
     list.actions(ui);
     list::show(ui, "modules", &COLUMNS, names.modules.len(), &mut list);
     if let Some(row) = list.selected {

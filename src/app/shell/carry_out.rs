@@ -179,10 +179,10 @@ impl HighwaterApp {
             Setting::TextSize(_) => ctx.set_zoom_factor(f32::from(self.settings.text_size()) / 100.0),
             Setting::Column(..) | Setting::MemoryLimit(_) => {}
             Setting::Arrangement(arrangement) => {
-                self.front.document_mut().into_iter().for_each(|document| document.arrange(*arrangement))
+                self.front.document_mut().into_iter().for_each(|document| document.arrange(*arrangement));
             }
             Setting::AllFrames(shown) => {
-                self.front.document_mut().into_iter().for_each(|document| document.show_all_frames(*shown))
+                self.front.document_mut().into_iter().for_each(|document| document.show_all_frames(*shown));
             }
             Setting::Chains(_) | Setting::WpaWords(_) => {
                 let reading = self.settings.reading();

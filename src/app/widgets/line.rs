@@ -66,6 +66,18 @@ pub fn x_in(rect: Rect, span: Interval, t: Ticks) -> f32 {
     rect.left() + rect.width() * part as f32
 }
 
+/// A line over the whole trace that fills `rect`, with `peak` at its top. It has at most a few corners
+/// per point of width: more would not be visible.
+pub fn small_line(line: &Series, rect: Rect, span: Interval, peak: u64, color: Color32) -> Shape {
+    stroke(small_corners(line, rect, span, peak), 1.0, color)
+}
+
+/// The corners of a small line.
+pub fn small_corners(line: &Series, rect: Rect, span: Interval, peak: u64) -> Vec<Pos2> {
+    let y = |value: u64| rect.bottom() - rect.height() * (value as f32 / peak.max(1) as f32);
+    visible(line.points.iter().map(|(t, value)| Pos2::new(x_in(rect, span, *t), y(*value))))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,16 +98,4 @@ mod tests {
         let line: Vec<Pos2> = (0..50).map(|i| Pos2::new(i as f32 * 0.7, (i * i % 11) as f32)).collect();
         assert_eq!(visible(line.iter().copied()), line);
     }
-}
-
-/// A line over the whole trace that fills `rect`, with `peak` at its top. It has at most a few corners
-/// per point of width: more would not be visible.
-pub fn small_line(line: &Series, rect: Rect, span: Interval, peak: u64, color: Color32) -> Shape {
-    stroke(small_corners(line, rect, span, peak), 1.0, color)
-}
-
-/// The corners of a small line.
-pub fn small_corners(line: &Series, rect: Rect, span: Interval, peak: u64) -> Vec<Pos2> {
-    let y = |value: u64| rect.bottom() - rect.height() * (value as f32 / peak.max(1) as f32);
-    visible(line.points.iter().map(|(t, value)| Pos2::new(x_in(rect, span, *t), y(*value))))
 }

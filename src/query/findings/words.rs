@@ -1,12 +1,9 @@
 //! Texts of findings, and the reasons to doubt them.
 
-use std::sync::Arc;
-
 use super::claim::Claim;
 use super::kind::FindingKind;
 use super::question::Question;
 use crate::format::{self, plain};
-use crate::model::Process;
 use crate::query::doubts::short;
 use crate::query::{SourceLine, layer_label};
 use crate::units::{Layer, Ticks};

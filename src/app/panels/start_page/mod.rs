@@ -44,7 +44,7 @@ fn contents(context: &mut PanelContext<'_>, ui: &mut Ui) {
     ways_in(context, ui);
     ui.add_space(22.0);
     heading("What do you want to know?", ui);
-    questions(&mut context.commands, ui);
+    questions(context.commands, ui);
     recent::show(context, ui);
 }
 
