@@ -17,6 +17,7 @@ pub mod limits;
 pub mod load;
 pub mod model;
 pub mod moment;
+pub mod names;
 pub mod nearest;
 pub mod open_error;
 pub mod panics;

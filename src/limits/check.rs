@@ -9,8 +9,8 @@ use super::amount::Amount;
 use super::baseline::{Accepted, Baseline};
 use super::group_check::{Check, GroupCheck, HolderOf};
 use super::rules::{Limit, Rule};
+use crate::names::Names;
 use crate::query::{Cancel, Cancelled, Fold, Holder, Index, Mask, Measure, Measured, MeasuredRequest, Totals, totals};
-use crate::symbols::Names;
 use crate::tables::KeyedMap;
 use crate::units::Interval;
 

@@ -4,7 +4,7 @@
 
 use super::{ByClass, Cancel, Cancelled, Mask, Numbers, Recorded, Totals};
 use crate::model::{NodeId, Site, Trace};
-use crate::symbols::Names;
+use crate::names::Names;
 use crate::tables::KeyedMap;
 
 /// Numbers per source line of a function, for calls with the same callers.

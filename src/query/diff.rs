@@ -19,7 +19,7 @@ use super::{
     By, ByClass, Cancel, Cancelled, Fold, Functions, Group, GroupNumbers, Index, Mask, SiteNames, SourceLine, Totals, totals,
 };
 use crate::model::SiteId;
-use crate::symbols::Names;
+use crate::names::Names;
 use crate::tables::KeyedMap;
 use crate::units::Interval;
 

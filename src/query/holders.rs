@@ -11,7 +11,7 @@ use super::growth::slopes;
 use super::measured::Measured;
 use super::{Cancel, Cancelled, Index, SeriesOf, SourceLine, Totals, series};
 use crate::model::{NodeId, ProcessId, SiteId};
-use crate::symbols::{FrameKind, Names};
+use crate::names::{FrameKind, Names};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks};
 

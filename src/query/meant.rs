@@ -13,9 +13,9 @@ use rayon::prelude::*;
 use super::naming::{UNKNOWN_TYPE, allocated_type};
 use super::{Mask, ReportFilter};
 use crate::model::{SiteId, Trace};
+use crate::names::Names;
 use crate::nearest::no_such;
 use crate::pattern::Pattern;
-use crate::symbols::Names;
 use crate::units::Tid;
 
 impl ReportFilter {

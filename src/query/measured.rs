@@ -9,7 +9,7 @@ use super::alive::{alive_at, exits};
 use super::growth::slopes;
 use super::report::list_of_sites;
 use super::{Bucket, By, Cancel, Cancelled, Fold, Group, Index, Mask, ReportFilter, ReportRequest, Totals};
-use crate::symbols::Names;
+use crate::names::Names;
 use crate::units::{Interval, Ticks};
 
 /// A query for measured groups.

@@ -3,7 +3,7 @@
 use super::{FrameName, Recorded, SourceLine};
 use crate::format::plain;
 use crate::model::{Heap, NodeId, ProcessId, Site, Trace};
-use crate::symbols::{FrameKind, Names};
+use crate::names::{FrameKind, Names};
 use crate::units::{Layer, Ticks, Tid};
 
 /// Returns the frames of a site's stack, outermost first, as far as names are known. An inlined function is a frame of

@@ -1,6 +1,6 @@
 //! Owners of memory: the component that keeps it, whichever function allocated it. A grouping of sites, like types.
 //!
-//! The owner of commit follows from the stack (`assets/owners.toml`): from the innermost frame outwards, up to the
+//! The owner of commit follows from the stack (`stack_rules/owners.toml`): from the innermost frame outwards, up to the
 //! responsible caller, the first frame that a rule matches; if none does, the responsible module. Heaps and trackers
 //! own their blocks.
 //!
@@ -14,8 +14,8 @@ use super::site_names::SiteNames;
 use super::texts::Texts;
 use super::{Cancel, Cancelled, Recorded};
 use crate::model::{NodeId, Site, Trace};
+use crate::names::{FrameKind, Names};
 use crate::stack_rules::owner_rules;
-use crate::symbols::{FrameKind, Names};
 use crate::units::Layer;
 
 /// The owner of blocks in Windows heaps, and of the commit of these heaps.

@@ -8,8 +8,8 @@
 
 use super::frame_name::FrameName;
 use crate::model::{MappedModule, Method, Module, NodeId, ProcessId, Site, Trace};
+use crate::names::{Frame, FrameKind, Names};
 use crate::stack_rules::{FrameFacts, Role};
-use crate::symbols::{Frame, FrameKind, Names};
 use crate::units::Ticks;
 
 /// A frame in the stack of a site.

@@ -11,7 +11,7 @@ use super::grouping::{Grouped, Groups, RowKey};
 use super::source_lines::{LineSums, Lines};
 use super::{By, ByClass, Cancel, Cancelled, Fold, Functions, Index, Mask, SiteNames, SourceLine, Totals, totals};
 use crate::model::{SiteId, Trace};
-use crate::symbols::Names;
+use crate::names::Names;
 use crate::units::Interval;
 pub use filter::ReportFilter;
 use group::LEVEL;

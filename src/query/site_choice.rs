@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use super::naming::{UNKNOWN_TYPE, allocated_type};
 use super::{Cancel, Cancelled, Mask, Recorded};
 use crate::model::{Module, Site, Trace};
+use crate::names::Names;
 use crate::pattern::Pattern;
-use crate::symbols::Names;
 use crate::tables::KeyedMap;
 
 /// Conditions on the names of types and frames.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::callers::{CallerFinder, CallerFrame};
 use super::{Cancel, Cancelled, Mask, Recorded, Totals};
 use crate::model::{NodeId, ProcessId, SiteId, Trace};
-use crate::symbols::{FrameKind, Names};
+use crate::names::{FrameKind, Names};
 use crate::tables::KeyedMap;
 
 /// A line of a source file, printed as `file:line` with the file as the compiler recorded it.

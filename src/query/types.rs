@@ -14,7 +14,7 @@ use super::peaks::line_peaks;
 use super::tree::sort_lines;
 use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Numbers, SeriesOf, Sort, Totals};
 use crate::model::{SiteId, Trace};
-use crate::symbols::Names;
+use crate::names::Names;
 use crate::tables::KeyedMap;
 use crate::units::Layer;
 

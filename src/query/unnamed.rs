@@ -12,8 +12,8 @@ use super::callers::CallerFinder;
 use super::{Cancel, Cancelled, Index, Mask, totals};
 use crate::format;
 use crate::model::{NodeId, ProcessId, Site, Trace};
+use crate::names::{FrameKind, ModuleKey, Names};
 use crate::stack_rules::is_of_windows;
-use crate::symbols::{FrameKind, ModuleKey, Names};
 use crate::tables::KeyedMap;
 use crate::units::Interval;
 

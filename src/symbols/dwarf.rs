@@ -13,8 +13,8 @@ use addr2line::{Context, Frame as FrameFound};
 use super::PdbError;
 use super::demangle::demangle;
 use super::guard::{self, Stop, Work};
-use super::names::{Frame, ModuleNames, NamesBuilder};
 use super::resolver::{Request, Resolved};
+use crate::names::{Frame, ModuleNames, NamesBuilder};
 use crate::paths::open_regular;
 use crate::pe::{self, DebugSection, DebugSections};
 use crate::tables::KeyedSet;
@@ -67,7 +67,7 @@ fn resolve_here(
         context,
         base: sections.image_base,
         failures: 0,
-        done: request.known.iter().flat_map(|known| known.addresses.iter().map(|&(rva, _)| rva)).collect(),
+        done: request.known.iter().flat_map(|known| known.tables().addresses.iter().map(|&(rva, _)| rva)).collect(),
         builder: request.known.as_deref().map_or_else(NamesBuilder::default, NamesBuilder::with),
     };
     if !request.first.is_empty() {

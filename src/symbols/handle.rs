@@ -197,7 +197,7 @@ impl Symbols {
         let embedded = self.shared.locator().embedded().to_vec();
         let table = self.shared.lock();
         let modules = table.entries.iter().filter_map(|entry| {
-            let names = Arc::clone(table.names.modules.get(&entry.report.key)?);
+            let names = Arc::clone(table.names.by_key(&entry.report.key)?);
             Some(NamedModule { names, key: entry.report.pdb, file: entry.report.file.clone() })
         });
         BuildSources { modules: modules.collect(), embedded }

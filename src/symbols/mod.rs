@@ -19,11 +19,8 @@ mod guard;
 mod handle;
 #[cfg(feature = "symsrv")]
 mod http;
-mod identity;
-mod known;
 mod locate;
 mod module_report;
-mod names;
 mod path;
 mod resolver;
 mod saved;
@@ -44,11 +41,8 @@ pub use demangle::demangle;
 pub use error::PdbError;
 pub use guard::Stop;
 pub use handle::{Options, Seek, Symbols};
-pub use identity::{ModuleKey, PdbKey};
-pub use known::Names;
 pub use locate::{Download, Located, Locator, ServerAnswers, Wanted};
 pub use module_report::{ModuleNote, ModuleReport, ModuleState};
-pub use names::{Frame, ModuleNames};
 pub use path::{Place, SymbolPath};
 pub use resolver::{PdbFacts, Request, Resolved, facts, identify, resolve, resolve_watched};
 pub use source::PdbFile;
@@ -56,7 +50,8 @@ pub use source_origin::{BuildSources, SourceOrigin, SourceUrl, source_origin};
 pub use source_store::SourceStore;
 pub use sources::{Embedded, Sources};
 pub use trouble::{NotFound, PlaceTrouble, Trouble};
-pub use wanted::{CodeAddress, FrameKind, lookup_address};
+
+pub use crate::names::{CodeAddress, Frame, FrameKind, ModuleKey, ModuleNames, Names, PdbKey, lookup_address};
 
 /// The folder for files that the program can make or fetch again. The environment can name another one, for tests and
 /// portable use.

@@ -17,12 +17,12 @@ use pdb_addr2line::{Context, ModuleProvider, TypeFormatter, TypeFormatterFlags};
 
 use super::demangle::{demangle, undecorate_x86};
 use super::guard::{self, Stop, Work};
-use super::names::{Frame, ModuleNames, NamesBuilder};
 use super::scopes;
 use super::source::{BoundedFile, PdbFile};
 use super::types::TypeNames;
 use super::{PdbError, PdbKey};
 use crate::etl::Guid;
+use crate::names::{Frame, ModuleNames, NamesBuilder};
 use crate::panics;
 use crate::tables::KeyedSet;
 
@@ -267,7 +267,7 @@ fn resolve_here(
         context: streams.context()?,
         is_x86: streams.is_x86(),
         failures: 0,
-        done: request.known.iter().flat_map(|known| known.addresses.iter().map(|&(rva, _)| rva)).collect(),
+        done: request.known.iter().flat_map(|known| known.tables().addresses.iter().map(|&(rva, _)| rva)).collect(),
         builder: request.known.as_deref().map_or_else(NamesBuilder::default, NamesBuilder::with),
     };
     if !request.first.is_empty() {

@@ -7,8 +7,8 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use super::names::{ModuleNames, NO_TEXT, RawFrame};
 use super::{PdbKey, depot};
+use crate::names::{ModuleNames, NameTables, RawFrame};
 use crate::paths::{self, open_regular};
 
 const MAGIC: &[u8; 8] = b"HWNAMES1";
@@ -76,7 +76,7 @@ impl SavedNames {
 }
 
 fn encode(saved: &Saved) -> Vec<u8> {
-    let names = &saved.names;
+    let names = saved.names.tables();
     let mut out = MAGIC.to_vec();
     let mut number = |n: u32| out.extend_from_slice(&n.to_le_bytes());
     let lengths = [names.addresses.len(), names.frames.len(), names.sites.len(), names.ends.len(), names.text.len()];
@@ -130,7 +130,7 @@ fn decode(bytes: &[u8]) -> Option<Saved> {
     }
     let [addresses, frames, sites, ends, text] = reader.numbers::<5>(1)?.next()?;
     let pair = |[a, b]: [u32; 2]| (a, b);
-    let mut names = ModuleNames {
+    let mut names = NameTables {
         addresses: reader.numbers(addresses as usize)?.map(pair).collect(),
         sites: reader.numbers(sites as usize)?.map(pair).collect(),
         frames: reader.numbers(frames as usize)?.map(|[function, file, line]| RawFrame { function, file, line }).collect(),
@@ -140,29 +140,17 @@ fn decode(bytes: &[u8]) -> Option<Saved> {
     let [fastlink, source, file] = reader.numbers(1)?.next()?;
     let file_bytes = u64::from_le_bytes(reader.take(8)?.try_into().ok()?);
     names.text = reader.text(text)?;
-    let saved = Saved { source: reader.text(source)?, file: reader.text(file)?, file_bytes, fastlink: fastlink != 0, names };
-    (reader.0.is_empty() && is_sound(&saved.names)).then_some(saved)
-}
-
-/// Whether every index is valid: the checksum protects against faults of the disk, not against whoever wrote the file.
-fn is_sound(names: &ModuleNames) -> bool {
-    let is_string = |text: u32| (text as usize) < names.ends.len();
-    let by_rva = |list: &[(u32, u32)]| list.windows(2).all(|w| w[0].0 < w[1].0);
-    by_rva(&names.addresses)
-        && by_rva(&names.sites)
-        && names.addresses.windows(2).all(|w| w[0].1 <= w[1].1)
-        && names.addresses.last().is_none_or(|&(_, end)| end as usize <= names.frames.len())
-        && names.sites.iter().all(|&(_, text)| is_string(text))
-        && names.frames.iter().all(|f| is_string(f.function) && (f.file == NO_TEXT || is_string(f.file)))
-        && names.ends.windows(2).all(|w| w[0] <= w[1])
-        && names.ends.iter().all(|&end| names.text.is_char_boundary(end as usize))
+    let (source, file) = (reader.text(source)?, reader.text(file)?);
+    // The checksum protects against faults of the disk, not against whoever wrote the file.
+    let names = ModuleNames::from_tables(names)?;
+    reader.0.is_empty().then_some(Saved { names, source, file, file_bytes, fastlink: fastlink != 0 })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::names::{Frame, NamesBuilder};
     use super::*;
     use crate::etl::Guid;
+    use crate::names::{Frame, NamesBuilder};
 
     fn some() -> Saved {
         let mut builder = NamesBuilder::default();

@@ -14,8 +14,8 @@ use rayon::prelude::*;
 
 use super::{Cancel, Cancelled, Recorded};
 use crate::model::{Module, NodeId, ProcessId, Site, Trace};
+use crate::names::{FrameKind, Names};
 use crate::stack_rules::Role;
-use crate::symbols::{FrameKind, Names};
 use crate::tables::KeyedMap;
 use crate::units::Interval;
 use rule::{Division, Frames, divide};

@@ -26,7 +26,7 @@ mod words;
 
 use super::{Cancel, Cancelled, Index, Mask, SourceLine, totals};
 use crate::model::{HeapId, NodeId, ProcessId, SiteId};
-use crate::symbols::Names;
+use crate::names::Names;
 use crate::tables::KeyedSet;
 use crate::units::{Interval, Layer};
 use claim::Claim;

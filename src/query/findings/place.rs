@@ -6,10 +6,10 @@
 use std::ops::Range;
 
 use crate::model::{NodeId, Site, SiteId, Trace};
+use crate::names::{FrameKind, Names};
 use crate::query::callers::{CallerFinder, CallerFrame};
 use crate::query::{Recorded, SourceLine};
 use crate::stack_rules::Role;
-use crate::symbols::{FrameKind, Names};
 
 /// A place with its printed frames.
 pub(in crate::query) struct Named {

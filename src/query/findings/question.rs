@@ -1,9 +1,9 @@
 //! The query that all detectors answer.
 
 use crate::model::{HeapId, SiteId};
+use crate::names::Names;
 use crate::query::alive::alive_at;
 use crate::query::{Bucket, ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Totals, totals};
-use crate::symbols::Names;
 use crate::units::{Interval, Ticks};
 
 /// The query that all detectors answer.

@@ -5,9 +5,9 @@ use super::levels::{Levels, NO_LINE};
 use super::place::Places;
 use super::question::Question;
 use crate::model::{HeapId, NodeId, ProcessId, SiteId};
+use crate::names::FrameKind;
 use crate::query::callers::CallerFinder;
 use crate::query::{Cancelled, Series, SeriesOf, series};
-use crate::symbols::FrameKind;
 use crate::units::{Interval, Layer, Ticks};
 
 /// A heap, a tracker, or the commit of a process.

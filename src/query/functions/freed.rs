@@ -7,9 +7,9 @@
 
 use super::Functions;
 use crate::model::{HeapId, NodeId, ProcessId, Site, Trace};
+use crate::names::Names;
 use crate::query::scan::{SiteSums, WorkerSums};
 use crate::query::{ByClass, Cancel, Cancelled, Fold, Index, LifetimeClass, Mask};
-use crate::symbols::Names;
 use crate::units::{Interval, Layer, Ticks};
 
 impl Functions {

@@ -7,8 +7,8 @@ use std::collections::BinaryHeap;
 use super::paths::Functions;
 use super::sums::FunctionSums;
 use crate::model::{NodeId, ProcessId, Site, SiteId, Trace};
+use crate::names::{FrameKind, Names};
 use crate::query::{Cancel, Cancelled, Mask, Recorded, SourceLine, Totals};
-use crate::symbols::{FrameKind, Names};
 use crate::tables::KeyedMap;
 use crate::units::Layer;
 

@@ -13,8 +13,8 @@ use super::peaks::function_peaks;
 use super::sums::{FunctionSums, function_sums};
 use super::table::FunctionId;
 use crate::model::{ProcessId, Trace};
+use crate::names::Names;
 use crate::query::{Cancel, Cancelled, GroupNumbers, Index, Mask, SourceLine, Totals};
-use crate::symbols::Names;
 use crate::tables::KeyedSet;
 use crate::units::Layer;
 

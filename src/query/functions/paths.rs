@@ -19,11 +19,11 @@ use super::table::{FunctionId, FunctionTable, ModuleName};
 use super::trie::Trie;
 use crate::model::preorder::Preorder;
 use crate::model::{HeapId, NodeId, ProcessId, Site, SiteId, Trace};
+use crate::names::{FrameKind, Names};
 use crate::nearest::no_such;
 use crate::query::callers::{Caller, CallerFrame, callers};
 use crate::query::{Cancel, Cancelled, Fold, FrameName, Recorded};
 use crate::stack_rules::StackRules;
-use crate::symbols::{FrameKind, Names};
 use crate::tables::KeyedMap;
 use crate::units::Ticks;
 

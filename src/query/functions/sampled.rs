@@ -10,8 +10,8 @@
 
 use super::{Forest, FunctionId, Functions, NodeSums, PathId};
 use crate::model::{NodeId, ProcessId, Site, SiteId, Trace};
+use crate::names::{FrameKind, Names};
 use crate::query::{Cancel, Cancelled, Fold};
-use crate::symbols::{FrameKind, Names};
 use crate::tables::KeyedMap;
 
 impl Functions {

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::model::{Module, NodeId, Site, SiteId, Trace};
+use crate::names::Names;
 use crate::query::functions::innermost;
 use crate::query::naming::{NO_STACK_KEY, UNKNOWN_TYPE, allocated_type};
 use crate::query::source_lines::Lines;
 use crate::query::{By, Cancel, Cancelled, Fold, FrameName, FunctionId, Functions, Mask, ModuleName, Recorded, SiteNames};
-use crate::symbols::Names;
 use crate::tables::KeyedMap;
 use crate::units::Layer;
 

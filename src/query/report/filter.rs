@@ -1,8 +1,8 @@
 //! The filter of a report.
 
 use crate::model::{HeapId, ProcessId, Trace};
+use crate::names::Names;
 use crate::query::{Cancel, Cancelled, Mask, SiteChoice};
-use crate::symbols::Names;
 use crate::units::Layer;
 
 /// Selects the rows of a report; a row must match all given conditions.

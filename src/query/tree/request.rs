@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{Sort, Trimmed};
+use crate::names::Names;
 use crate::query::{Filter, Fold, Mask, Path, Words};
-use crate::symbols::Names;
 use crate::tables::KeyedMap;
 
 /// The contents of the table.

@@ -12,9 +12,9 @@ use super::lines::{Tree, label};
 use super::question::Question;
 use super::trim::Trimmed;
 use crate::model::{HeapId, Outline, ProcessId, SiteId, Trace};
+use crate::names::Names;
 use crate::query::frame_name::FrameName;
 use crate::query::{Cancel, Cancelled, Key, LifetimeClass, Mask, Recorded};
-use crate::symbols::Names;
 use crate::tables::KeyedMap;
 
 impl Found {

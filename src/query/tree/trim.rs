@@ -5,9 +5,9 @@
 use rayon::prelude::*;
 
 use crate::model::{HeapId, SiteId, Trace};
+use crate::names::{FrameKind, Names};
 use crate::query::callers::callers;
 use crate::query::{Cancel, Cancelled, Fold};
-use crate::symbols::{FrameKind, Names};
 
 /// The sites in the order of the frames that are left. It depends only on a trace, names and the kind of folding.
 ///

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::names::ModuleNames;
 use crate::symbols::guard::Stop;
-use crate::symbols::names::ModuleNames;
 use crate::symbols::wanted::ModuleAddresses;
 use crate::symbols::{ModuleKey, ModuleReport, ModuleState, Names};
 use crate::tables::KeyedMap;
@@ -83,7 +83,7 @@ impl NameTable {
             match self.index.get(&asked.key) {
                 Some(&index) => {
                     is_there[index] = true;
-                    let known = self.names.modules.get(&asked.key).cloned();
+                    let known = self.names.by_key(&asked.key).cloned();
                     self.entries[index].ask(asked, known);
                 }
                 None => {
@@ -118,17 +118,8 @@ impl NameTable {
     /// Publishes new names of a module, or removes them.
     pub(super) fn publish(&mut self, index: usize, names: Option<Arc<ModuleNames>>) {
         let entry = &mut self.entries[index];
-        let all = Arc::make_mut(&mut self.names);
-        match names {
-            Some(names) => {
-                entry.report.named = names.named();
-                all.modules.insert(entry.report.key.clone(), names);
-            }
-            None => {
-                entry.report.named = 0;
-                all.modules.remove(&entry.report.key);
-            }
-        }
+        entry.report.named = names.as_deref().map_or(0, ModuleNames::named);
+        Arc::make_mut(&mut self.names).set(&entry.report.key, names);
         self.version += 1;
     }
 }

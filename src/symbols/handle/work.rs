@@ -8,11 +8,11 @@ use super::table::{Entry, NameTable};
 use super::{Seek, Shared};
 
 use crate::model::Trace;
+use crate::names::ModuleNames;
 use crate::panics;
 use crate::symbols::dwarf;
 use crate::symbols::guard::Stop;
 use crate::symbols::locate::{Located, Locator, file_name};
-use crate::symbols::names::ModuleNames;
 use crate::symbols::resolver::{self, Request, Resolved};
 use crate::symbols::saved::Saved;
 use crate::symbols::wanted::{self, ModuleAddresses};

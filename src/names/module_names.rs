@@ -1,5 +1,5 @@
 //! The names that are known of the addresses of one module: sorted arrays that share their strings. So lookups are
-//! binary searches, and the saved form (see `super::saved`) is the same as in memory.
+//! binary searches, and the form in which `symbols` saves them is the same as in memory.
 //!
 //! Cost: 8 bytes per address, 12 per frame, and each string once.
 
@@ -17,73 +17,107 @@ pub struct Frame<'a> {
 }
 
 /// The number of no string.
-pub(super) const NO_TEXT: u32 = u32::MAX;
+pub const NO_TEXT: u32 = u32::MAX;
 
 /// A frame with its strings by number; line 0 stands for no line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct RawFrame {
-    pub(super) function: u32,
-    pub(super) file: u32,
-    pub(super) line: u32,
+pub struct RawFrame {
+    /// Number of the function's name.
+    pub function: u32,
+    /// Number of the source file's path, or [`NO_TEXT`].
+    pub file: u32,
+    /// Line in it, or 0.
+    pub line: u32,
 }
 
 /// Names of the addresses of one module that were asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ModuleNames {
+pub struct ModuleNames(NameTables);
+
+/// The arrays of [`ModuleNames`], for saving them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NameTables {
     /// RVAs, each with the end of its frames in `frames`; sorted by RVA.
-    pub(super) addresses: Vec<(u32, u32)>,
+    pub addresses: Vec<(u32, u32)>,
     /// Frames by address, the innermost first.
-    pub(super) frames: Vec<RawFrame>,
+    pub frames: Vec<RawFrame>,
     /// Return RVAs of calls that allocate, each with the type that it allocates; sorted by RVA.
-    pub(super) sites: Vec<(u32, u32)>,
+    pub sites: Vec<(u32, u32)>,
     /// The end of each string in `text`.
-    pub(super) ends: Vec<u32>,
-    pub(super) text: String,
+    pub ends: Vec<u32>,
+    /// All strings, one behind the other.
+    pub text: String,
+}
+
+impl NameTables {
+    /// Whether every index is valid.
+    fn is_sound(&self) -> bool {
+        let is_string = |text: u32| (text as usize) < self.ends.len();
+        let by_rva = |list: &[(u32, u32)]| list.windows(2).all(|w| w[0].0 < w[1].0);
+        by_rva(&self.addresses)
+            && by_rva(&self.sites)
+            && self.addresses.windows(2).all(|w| w[0].1 <= w[1].1)
+            && self.addresses.last().is_none_or(|&(_, end)| end as usize <= self.frames.len())
+            && self.sites.iter().all(|&(_, text)| is_string(text))
+            && self.frames.iter().all(|f| is_string(f.function) && (f.file == NO_TEXT || is_string(f.file)))
+            && self.ends.windows(2).all(|w| w[0] <= w[1])
+            && self.ends.iter().all(|&end| self.text.is_char_boundary(end as usize))
+    }
 }
 
 impl ModuleNames {
+    /// Names from saved arrays; `None` if an index in them is not valid.
+    pub fn from_tables(tables: NameTables) -> Option<Self> {
+        tables.is_sound().then_some(Self(tables))
+    }
+
+    /// The arrays, for saving them.
+    pub fn tables(&self) -> &NameTables {
+        &self.0
+    }
+
     /// Frames of an address, innermost first: the last is the function in the image,
     /// those before it are inlined. Empty if nothing is known; `None` if it was not
     /// asked for.
     pub fn frames(&self, rva: u32) -> Option<impl DoubleEndedIterator<Item = Frame<'_>> + ExactSizeIterator> {
-        let i = self.addresses.binary_search_by_key(&rva, |&(rva, _)| rva).ok()?;
-        Some(self.frames[self.range(i)].iter().map(|raw| self.frame(raw)))
+        let i = self.0.addresses.binary_search_by_key(&rva, |&(rva, _)| rva).ok()?;
+        Some(self.0.frames[self.range(i)].iter().map(|raw| self.frame(raw)))
     }
 
     /// The type allocated by the call that returns to `rva`.
     pub fn allocated_type(&self, rva: u32) -> Option<&str> {
-        let i = self.sites.binary_search_by_key(&rva, |&(rva, _)| rva).ok()?;
-        Some(self.string(self.sites[i].1))
+        let i = self.0.sites.binary_search_by_key(&rva, |&(rva, _)| rva).ok()?;
+        Some(self.string(self.0.sites[i].1))
     }
 
     /// Whether this address was asked for.
     pub fn contains(&self, rva: u32) -> bool {
-        self.addresses.binary_search_by_key(&rva, |&(rva, _)| rva).is_ok()
+        self.0.addresses.binary_search_by_key(&rva, |&(rva, _)| rva).is_ok()
     }
 
     /// Number of addresses that were asked for.
     pub fn len(&self) -> usize {
-        self.addresses.len()
+        self.0.addresses.len()
     }
 
     /// Whether a function, source file or type has this name.
-    pub(super) fn has_text(&self, text: &str) -> bool {
-        (0..self.ends.len() as u32).any(|index| self.string(index) == text)
+    pub fn has_text(&self, text: &str) -> bool {
+        (0..self.0.ends.len() as u32).any(|index| self.string(index) == text)
     }
 
     /// Whether nothing was asked for.
     pub fn is_empty(&self) -> bool {
-        self.addresses.is_empty()
+        self.0.addresses.is_empty()
     }
 
     /// Number of addresses that have a function.
     pub fn named(&self) -> usize {
-        (0..self.addresses.len()).filter(|&i| !self.range(i).is_empty()).count()
+        (0..self.0.addresses.len()).filter(|&i| !self.range(i).is_empty()).count()
     }
 
     fn range(&self, i: usize) -> std::ops::Range<usize> {
-        let start = i.checked_sub(1).map_or(0, |before| self.addresses[before].1);
-        start as usize..self.addresses[i].1 as usize
+        let start = i.checked_sub(1).map_or(0, |before| self.0.addresses[before].1);
+        start as usize..self.0.addresses[i].1 as usize
     }
 
     fn frame(&self, raw: &RawFrame) -> Frame<'_> {
@@ -93,14 +127,14 @@ impl ModuleNames {
 
     fn string(&self, index: u32) -> &str {
         let i = index as usize;
-        let start = i.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.text[start as usize..self.ends[i] as usize]
+        let start = i.checked_sub(1).map_or(0, |before| self.0.ends[before]);
+        &self.0.text[start as usize..self.0.ends[i] as usize]
     }
 }
 
 /// Collects names; each address and site may be added once, in any order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct NamesBuilder {
+pub struct NamesBuilder {
     addresses: Vec<(u32, std::ops::Range<u32>)>,
     frames: Vec<RawFrame>,
     sites: Vec<(u32, u32)>,
@@ -110,19 +144,19 @@ pub(super) struct NamesBuilder {
 
 impl NamesBuilder {
     /// A builder that begins with the names that are known.
-    pub(super) fn with(known: &ModuleNames) -> Self {
+    pub fn with(known: &ModuleNames) -> Self {
         let mut builder = Self::default();
-        for (i, &(rva, _)) in known.addresses.iter().enumerate() {
-            builder.add(rva, known.frames[known.range(i)].iter().map(|raw| known.frame(raw)));
+        for (i, &(rva, _)) in known.0.addresses.iter().enumerate() {
+            builder.add(rva, known.0.frames[known.range(i)].iter().map(|raw| known.frame(raw)));
         }
-        for &(rva, name) in &known.sites {
+        for &(rva, name) in &known.0.sites {
             builder.add_site(rva, known.string(name));
         }
         builder
     }
 
     /// Adds the frames of an address, innermost first.
-    pub(super) fn add<'a>(&mut self, rva: u32, frames: impl IntoIterator<Item = Frame<'a>>) {
+    pub fn add<'a>(&mut self, rva: u32, frames: impl IntoIterator<Item = Frame<'a>>) {
         let start = self.frames.len() as u32;
         for frame in frames {
             let function = self.string(frame.function);
@@ -133,7 +167,7 @@ impl NamesBuilder {
     }
 
     /// Adds the type allocated by the call that returns to `rva`.
-    pub(super) fn add_site(&mut self, rva: u32, name: &str) {
+    pub fn add_site(&mut self, rva: u32, name: &str) {
         let name = self.string(name);
         self.sites.push((rva, name));
     }
@@ -149,11 +183,11 @@ impl NamesBuilder {
     }
 
     /// The names that were added, in order.
-    pub(super) fn finish(&self) -> ModuleNames {
+    pub fn finish(&self) -> ModuleNames {
         let mut order: Vec<_> = self.addresses.iter().collect();
         order.sort_by_key(|(rva, _)| *rva);
         order.dedup_by_key(|(rva, _)| *rva);
-        let mut names = ModuleNames { sites: self.sites.clone(), ..ModuleNames::default() };
+        let mut names = NameTables { sites: self.sites.clone(), ..NameTables::default() };
         for (rva, range) in order {
             names.frames.extend_from_slice(&self.frames[range.start as usize..range.end as usize]);
             names.addresses.push((*rva, names.frames.len() as u32));
@@ -164,7 +198,7 @@ impl NamesBuilder {
             names.text.push_str(string);
             names.ends.push(names.text.len() as u32);
         }
-        names
+        ModuleNames(names)
     }
 }
 

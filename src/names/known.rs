@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::names::{Frame, ModuleNames};
-use super::{CodeAddress, FrameKind, ModuleKey, lookup_address};
+use super::{CodeAddress, Frame, FrameKind, ModuleKey, ModuleNames, lookup_address};
 use crate::model::{Module, Trace};
 use crate::stack_rules::StackRules;
 use crate::tables::KeyedMap;
@@ -12,7 +11,7 @@ use crate::tables::KeyedMap;
 /// depends on this one value.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    pub(super) modules: KeyedMap<ModuleKey, Arc<ModuleNames>>,
+    modules: KeyedMap<ModuleKey, Arc<ModuleNames>>,
     rules: Arc<StackRules>,
 }
 
@@ -65,5 +64,17 @@ impl Names {
     /// The names that are known of one module.
     pub fn of(&self, module: &Module) -> Option<&Arc<ModuleNames>> {
         if self.modules.is_empty() { None } else { self.modules.get(&ModuleKey::of(module)) }
+    }
+    /// The names that are known of the module with this key.
+    pub fn by_key(&self, key: &ModuleKey) -> Option<&Arc<ModuleNames>> {
+        self.modules.get(key)
+    }
+
+    /// Sets the names of a module, or removes them.
+    pub fn set(&mut self, key: &ModuleKey, names: Option<Arc<ModuleNames>>) {
+        match names {
+            Some(names) => self.modules.insert(key.clone(), names),
+            None => self.modules.remove(key),
+        };
     }
 }
