@@ -5,8 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use clap::builder::PossibleValue;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use super::activity::frames::FramesArgs;
 use super::activity::marks::MarksArgs;
@@ -29,8 +28,6 @@ use super::symbols::{check, fetch};
 use super::synth::SynthArgs;
 use crate::load::Input;
 use crate::nearest::nearest;
-use crate::query::By;
-use crate::units::Layer;
 
 /// Where did the memory go? Analyses Windows memory traces (ETW, .etl).
 #[derive(Parser, Debug)]
@@ -254,41 +251,6 @@ impl Files {
     }
 }
 
-impl ValueEnum for Layer {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.name()))
-    }
-}
-
-impl ValueEnum for By {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(match self {
-            Self::Process => "process",
-            Self::Heap => "heap",
-            Self::Stack => "stack",
-            Self::FreedStack => "freed_stack",
-            Self::Type => "type",
-            Self::Thread => "thread",
-            Self::Function => "function",
-            Self::Module => "module",
-            Self::Size => "size",
-            Self::Lifetime => "lifetime",
-            Self::Tag => "tag",
-            Self::Responsible => "responsible",
-            Self::ResponsibleModule => "responsible_module",
-            Self::Owner => "owner",
-        }))
-    }
-}
-
 /// The message for a first argument that looks like a mistyped command: a plain word, unlike a path, pattern or
 /// option, that is neither a command nor an existing file.
 pub(super) fn mistyped(word: &OsStr) -> Option<String> {
@@ -319,6 +281,7 @@ pub(super) fn one_line(error: &clap::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::By;
 
     fn parse(words: &[&str]) -> Result<CommandLine, clap::Error> {
         CommandLine::try_parse_from([&["highwater"], words].concat())

@@ -12,6 +12,7 @@ use super::each::{Each, Told};
 use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
 use super::progress::Progress;
+use super::words::one_key;
 use super::{Failure, memory, open, output, report_problems, symbols, wildcards};
 use crate::load::{Capture, Input, load_planned};
 use crate::model::{Clock, SiteId, Trace};
@@ -86,7 +87,7 @@ const REVERSED: &str = "--from is later than --to; swap them";
 #[derive(Args, Debug)]
 pub(super) struct GroupsAsked {
     /// Group by these keys; rows are always split by layer
-    #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',', default_value = "process,heap")]
+    #[arg(long, value_name = "KEYS", value_parser = one_key(), value_delimiter = ',', default_value = "process,heap")]
     pub(super) by: Vec<By>,
 
     /// Only the first N groups

@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::ranges::{Bytes, Freed, Range};
 use super::seconds::Seconds;
+use super::words::one_of;
 use crate::model::Trace;
 use crate::moment::Moment;
 use crate::query::{ReportFilter, RowChoice, RowCondition, SiteChoice, check_thread};
@@ -17,7 +18,7 @@ pub(super) struct Choices {
     pub(super) process: Option<String>,
 
     /// Only this layer of memory
-    #[arg(long, value_enum, ignore_case = true)]
+    #[arg(long, value_parser = one_of(&Layer::ALL, Layer::name), ignore_case = true)]
     pub(super) layer: Option<Layer>,
 
     /// Only this heap or tracker

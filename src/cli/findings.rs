@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use clap::Args;
-use clap::ValueEnum;
-use clap::builder::PossibleValue;
 use serde::Serialize;
 
 use super::asked::{Asked, IntervalInSeconds, Loaded, decides, stopped};
 use super::outputs::{BaselineArgs, Replace};
+use super::words::one_of;
 use super::{Failure, report_problems, text};
 use crate::format::{self, plain};
 use crate::limits::{Accepted, Baseline};
@@ -32,7 +31,7 @@ pub(super) struct FindingsArgs {
     pub(super) top: Option<usize>,
 
     /// Only findings of these kinds
-    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
+    #[arg(long, value_name = "KINDS", value_parser = one_of(&FindingKind::ALL, FindingKind::name), value_delimiter = ',')]
     kind: Vec<FindingKind>,
 
     #[command(flatten)]
@@ -40,16 +39,6 @@ pub(super) struct FindingsArgs {
 
     #[command(flatten)]
     replace: Replace,
-}
-
-impl ValueEnum for FindingKind {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.name()))
-    }
 }
 
 /// The JSON answer; its field names are the machine interface.

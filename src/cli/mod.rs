@@ -34,6 +34,7 @@ mod symbols;
 pub mod synth;
 mod text;
 mod wildcards;
+mod words;
 
 use std::ffi::OsString;
 use std::io;

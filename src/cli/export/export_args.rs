@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::tables_args::TablesArgs;
 use crate::cli::Failure;
 use crate::cli::asked::{Asked, needs_names};
 use crate::cli::outputs::Replace;
 use crate::cli::progress::Quiet;
+use crate::cli::words::{one_key, one_of};
 use crate::export::{Format, Value};
 use crate::query::{By, ReportRequest};
 
@@ -19,7 +19,7 @@ pub(in crate::cli) struct ExportArgs {
     pub(in crate::cli) asked: Asked,
 
     /// Output format
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = one_of(&Format::ALL, Format::name))]
     pub(super) format: Format,
 
     /// The file that is written, `-` for the standard output; of parquet a folder
@@ -27,11 +27,11 @@ pub(in crate::cli) struct ExportArgs {
     pub(super) out: PathBuf,
 
     /// Value per stack, for formats that store one [default: outstanding]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = one_of(&Value::ALL, Value::name))]
     pub(super) value: Option<Value>,
 
     /// Group csv and json by these keys; rows are always split by layer [default: process,heap]
-    #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',')]
+    #[arg(long, value_name = "KEYS", value_parser = one_key(), value_delimiter = ',')]
     pub(super) by: Vec<By>,
 
     /// Only the first N groups of csv and json
@@ -50,26 +50,6 @@ pub(in crate::cli) struct ExportArgs {
 
     #[command(flatten)]
     pub(super) quiet: Quiet,
-}
-
-impl ValueEnum for Format {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.name()))
-    }
-}
-
-impl ValueEnum for Value {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.name()))
-    }
 }
 
 impl ExportArgs {
