@@ -123,15 +123,23 @@ mod tests {
     use rayon::prelude::*;
 
     use super::*;
-    use crate::synth::Random;
+
+    /// Numbers that look random (splitmix64).
+    fn scattered(seed: u64) -> impl Iterator<Item = u64> {
+        (seed..).map(|n| {
+            let n = n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            let n = (n ^ (n >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            n ^ (n >> 31)
+        })
+    }
 
     #[test]
     fn workers_add_up_what_one_would_however_many_sites_share_a_place() {
         for sites in [1, 7, 1000, MOST_KEPT, 5 * MOST_KEPT + 3] {
             let rows = |worker: u64| {
-                let mut random = Random::new(worker);
-                std::iter::repeat_with(move || (random.below(sites as u64) as u32, random.index(4), random.below(1 << 62)))
-                    .take(40_000)
+                let row = move |n: u64| ((n % sites as u64) as u32, (n >> 32) as usize % 4, n >> 2);
+                scattered(worker << 32).map(row).take(40_000)
             };
             let all = SiteSums::<4>::new(sites);
             (0..8).into_par_iter().for_each(|worker| {
