@@ -26,7 +26,7 @@ mod machine;
 mod memory;
 mod merge;
 mod names;
-pub(crate) mod program_name;
+pub mod program_name;
 mod provider_census;
 mod provider_names;
 mod raw_queue;

@@ -6,7 +6,7 @@
 //! program that the command line starts.
 
 /// Old versions of Windows keep at least this many bytes of a name.
-pub(crate) const CUT: usize = 14;
+pub const CUT: usize = 14;
 
 /// Most ways to read a command line that are tried.
 const MOST_WAYS: usize = 64;
@@ -22,7 +22,7 @@ pub(crate) fn of_image<'a>(told: &str, path: &'a str) -> Option<&'a str> {
 }
 
 /// The name of the program that a command line starts, if an event may give it as `told`.
-pub(crate) fn of_command_line(told: &str, line: &str) -> Option<String> {
+pub fn of_command_line(told: &str, line: &str) -> Option<String> {
     let name = programs(line).find_map(|program| {
         let name = file_name(program);
         let with_extension = Some(format!("{name}.exe")).filter(|name| may_be(name, told));
@@ -34,7 +34,7 @@ pub(crate) fn of_command_line(told: &str, line: &str) -> Option<String> {
 }
 
 /// The last part of a path.
-pub(crate) fn file_name(path: &str) -> &str {
+pub fn file_name(path: &str) -> &str {
     path.rsplit(['\\', '/']).next().unwrap_or_default()
 }
 
