@@ -2,7 +2,7 @@
 //! built-in list and a team's additions), which frames are folded away, and names (tags) for stacks that contain a
 //! frame.
 //!
-//! Rules are immutable and shared. The names of frames carry them (see `symbols::Names`), so a change of rules is a new
+//! Rules are immutable and shared. The names of frames carry them (see `names::Names`), so a change of rules is a new
 //! state of the names. Fold rules apply wherever the allocator's frames are folded. The first tag rule, from the top,
 //! that matches any frame of a stack names the stack.
 //!
@@ -160,11 +160,11 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The rules that name the owners of commit (`assets/owners.toml`).
+/// The rules that name the owners of commit (`owners.toml`).
 pub fn owner_rules() -> &'static StackRules {
     static RULES: LazyLock<StackRules> = LazyLock::new(|| {
         // The file is embedded in the program, and a test parses it.
-        StackRules::parse(include_str!("../../assets/owners.toml")).unwrap_or_default()
+        StackRules::parse(include_str!("owners.toml")).unwrap_or_default()
     });
     &RULES
 }

@@ -1,6 +1,6 @@
 //! Rules that classify functions, modules and source folders as allocator, library or the user's own code.
 //!
-//! The built-in list is `assets/allocators.toml`. Its functions are compared exactly, including case, since a game's
+//! The built-in list is `allocators.toml`. Its functions are compared exactly, including case, since a game's
 //! `Malloc` is not the C run-time's `malloc`; a user's patterns match like those of all stack rules.
 
 use std::collections::HashSet;
@@ -208,7 +208,7 @@ pub(super) enum FunctionOrigin {
 }
 
 /// The text of the built-in list.
-const TEXT: &str = include_str!("../../assets/allocators.toml");
+const TEXT: &str = include_str!("allocators.toml");
 
 /// The format of the built-in list: tables of origins only.
 #[derive(Default, Deserialize)]
