@@ -21,10 +21,8 @@ pub mod names;
 pub mod nearest;
 pub mod open_error;
 pub mod panics;
-pub mod paths;
 pub mod pattern;
 pub mod pe;
-pub mod platform;
 pub mod problem;
 pub mod query;
 pub mod seconds;
@@ -37,3 +35,4 @@ pub mod units;
 pub mod utc;
 
 pub use highwater_etl as etl;
+pub use highwater_files::{paths, platform};
