@@ -10,29 +10,16 @@ pub mod archive;
 pub mod capture;
 pub mod cli;
 pub mod editor;
-pub mod events;
 pub mod export;
-pub mod format;
-pub mod limits;
 pub mod load;
-pub mod model;
-pub mod moment;
-pub mod names;
-pub mod nearest;
 pub mod open_error;
 pub mod panics;
-pub mod pattern;
-pub mod pe;
-pub mod problem;
-pub mod query;
-pub mod seconds;
-pub mod stack_rules;
 pub mod symbols;
 pub mod synth;
-pub mod tables;
-pub mod toml_file;
-pub mod units;
-pub mod utc;
 
+pub use highwater_engine::{
+    events, format, limits, model, moment, names, nearest, pattern, pe, problem, query, seconds, stack_rules, tables, toml_file,
+    units, utc,
+};
 pub use highwater_etl as etl;
 pub use highwater_files::{paths, platform};

@@ -27,6 +27,7 @@ pub struct Clock {
 
 impl Clock {
     /// Seconds since the trace start.
+    #[inline]
     pub fn seconds(&self, t: Ticks) -> f64 {
         t.0 as f64 / self.frequency as f64
     }
@@ -157,11 +158,13 @@ pub struct Trace {
 
 impl Trace {
     /// One heap.
+    #[inline]
     pub fn heap(&self, id: HeapId) -> &Heap {
         &self.heaps[id.0 as usize]
     }
 
     /// One process.
+    #[inline]
     pub fn process(&self, id: ProcessId) -> &Process {
         &self.processes[id.0 as usize]
     }
@@ -177,21 +180,25 @@ impl Trace {
     }
 
     /// One site.
+    #[inline]
     pub fn site(&self, id: SiteId) -> &Site {
         &self.sites[id.0 as usize]
     }
 
     /// Site at which a row was freed, if that was recorded.
+    #[inline]
     pub fn freed_at(&self, row: RowId) -> Option<&Site> {
         self.rows.freed_at(row).map(|site| &self.free_sites[site.0 as usize])
     }
 
     /// Process of a site's memory.
+    #[inline]
     pub fn process_of(&self, site: &Site) -> ProcessId {
         self.heap(site.heap).process
     }
 
     /// Layer of a site's memory.
+    #[inline]
     pub fn layer_of(&self, site: &Site) -> Layer {
         self.heap(site.heap).layer
     }
@@ -199,6 +206,7 @@ impl Trace {
     /// The module that is mapped at `address` in `process` at time `at`: the
     /// process's own, else the kernel's, which are mapped everywhere. If nothing is
     /// mapped there then, a module that was there at another time.
+    #[inline]
     pub fn module_at(&self, process: ProcessId, address: u64, at: Ticks) -> Option<&Module> {
         self.mapped_at(process, address, at).module
     }

@@ -15,6 +15,7 @@ pub struct Bucket {
 
 impl Bucket {
     /// Adds one row.
+    #[inline]
     pub fn add_row(&mut self, size: u64) {
         self.add(Self { count: 1, size });
     }
@@ -28,12 +29,14 @@ impl Bucket {
     }
 
     /// Adds another bucket.
+    #[inline]
     pub fn add(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
         self.size = self.size.saturating_add(other.size);
     }
 
     /// Returns the sum of both.
+    #[inline]
     pub fn plus(mut self, other: Self) -> Self {
         self.add(other);
         self
@@ -51,16 +54,19 @@ impl ByClass {
     }
 
     /// Returns the bucket of a class.
+    #[inline]
     pub fn get(&self, class: LifetimeClass) -> Bucket {
         self.0[class as usize]
     }
 
     /// Returns the bucket of a class, mutably.
+    #[inline]
     pub fn get_mut(&mut self, class: LifetimeClass) -> &mut Bucket {
         &mut self.0[class as usize]
     }
 
     /// Adds all buckets of `other`.
+    #[inline]
     pub fn add(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| a.add(*b));
     }
@@ -77,6 +83,7 @@ impl ByClass {
     }
 
     /// Returns whether there are no rows.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|bucket| bucket.count == 0)
     }

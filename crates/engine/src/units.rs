@@ -16,12 +16,14 @@ impl Ticks {
     pub const NEVER: Self = Self(i64::MAX);
 
     /// Converts a raw clock value. Values too far away to be subtracted are clamped to the nearest ordinary moment.
+    #[inline]
     pub fn from_raw(raw: i64, trace_start: i64) -> Self {
         // One less than the end, so that "one tick after the last event" exists.
         Self(raw.saturating_sub(trace_start).clamp(i64::MIN + 1, i64::MAX - 2))
     }
 
     /// The next tick.
+    #[inline]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
@@ -38,21 +40,25 @@ pub struct Interval {
 
 impl Interval {
     /// The interval `[from, to)`; the edges are swapped if they are the wrong way round.
+    #[inline]
     pub fn new(a: Ticks, b: Ticks) -> Self {
         Self { from: a.min(b), to: a.max(b) }
     }
 
     /// Whether an event at `t` happens inside.
+    #[inline]
     pub fn contains(&self, t: Ticks) -> bool {
         self.from <= t && t < self.to
     }
 
     /// Length in ticks, saturating.
+    #[inline]
     pub fn len(&self) -> i64 {
         self.to.0.saturating_sub(self.from.0)
     }
 
     /// Whether no event can happen inside.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.to <= self.from
     }

@@ -67,6 +67,7 @@ use crate::etl::{EventId, Guid, RawEvent};
 use crate::units::{Layer, Pid, Tid};
 
 /// Whether an event is about an image, whatever header carries it.
+#[inline]
 pub fn is_image(id: EventId) -> bool {
     matches!(kernel_hook(id), Some(hook::IMAGE_LOAD | hook::IMAGE_UNLOAD..=hook::IMAGE_RUNDOWN_END))
 }

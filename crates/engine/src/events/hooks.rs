@@ -147,6 +147,7 @@ const GROUPS: [(Guid, u16); 7] = [
 
 /// The kernel hook of an event, whatever header carries it; `None` for events of
 /// other providers.
+#[inline]
 pub fn kernel_hook(id: EventId) -> Option<u16> {
     let hook = match id {
         EventId::Hook(hook) => hook,

@@ -29,6 +29,7 @@ impl SizeBucket {
     }
 
     /// Returns its index among all buckets.
+    #[inline]
     pub fn index(self) -> usize {
         self.0.into()
     }
@@ -74,6 +75,7 @@ impl LifetimeBucket {
     }
 
     /// Returns its index among all buckets.
+    #[inline]
     pub fn index(self) -> usize {
         self.0.into()
     }

@@ -163,11 +163,13 @@ impl Mask {
     }
 
     /// Returns the selected classes of a site.
+    #[inline]
     pub fn classes(&self, site: SiteId) -> u8 {
         self.0[site.0 as usize]
     }
 
     /// Returns whether rows of this site and class are selected.
+    #[inline]
     pub fn has(&self, site: SiteId, class: LifetimeClass) -> bool {
         self.classes(site) >> class as u8 & 1 != 0
     }

@@ -24,6 +24,7 @@ const LONGEST: usize = 1 << 11;
 
 impl RowList {
     /// Number of rows.
+    #[inline]
     pub fn len(&self) -> usize {
         self.len as usize
     }
@@ -39,6 +40,7 @@ impl RowList {
     }
 
     /// The row at a place. Panics if there is no such place, as indexing does.
+    #[inline]
     pub fn get(&self, at: u32) -> RowId {
         let block = self.block_at(at);
         self.blocks[block][(at - self.starts[block]) as usize]

@@ -209,11 +209,13 @@ impl Default for Rows {
 
 impl Rows {
     /// Number of rows.
+    #[inline]
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
     /// Whether there are none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -240,6 +242,7 @@ impl Rows {
     }
 
     /// One row. Panics if there is no such row, as indexing does.
+    #[inline]
     pub fn get(&self, id: RowId) -> Row {
         let (chunk, at) = split(id);
         self.chunk(chunk).row(at)
@@ -268,6 +271,7 @@ impl Rows {
 
     /// Site of one row's free, in [`Trace::free_sites`](super::Trace::free_sites); `None` if it was not
     /// freed, or its free has no stack.
+    #[inline]
     pub fn freed_at(&self, id: RowId) -> Option<SiteId> {
         let (chunk, at) = split(id);
         self.chunk(chunk).freed_at(at)
@@ -281,11 +285,13 @@ impl Rows {
     }
 
     /// Chunks in order, for scans on several workers; all but the last have [`CHUNK`] rows.
+    #[inline]
     pub fn chunks(&self) -> impl ExactSizeIterator<Item = Chunk<'_>> {
         (0..self.chunks.len()).map(|i| self.chunk(i))
     }
 
     /// One chunk. Panics if there is no such chunk.
+    #[inline]
     pub fn chunk(&self, index: usize) -> Chunk<'_> {
         let first = RowId((index << CHUNK_BITS) as u32);
         Chunk { rows: self, columns: &self.chunks[index], sites: &self.sites[index], freed: self.freed.get(index), first }
@@ -327,16 +333,19 @@ pub struct Chunk<'a> {
 
 impl<'a> Chunk<'a> {
     /// Id of the first row.
+    #[inline]
     pub fn first(&self) -> RowId {
         self.first
     }
 
     /// Number of rows; never 0.
+    #[inline]
     pub fn len(&self) -> usize {
         self.columns.len()
     }
 
     /// Whether there are none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -419,21 +428,25 @@ impl<'a> Chunk<'a> {
     }
 
     /// All sites of the chunk.
+    #[inline]
     pub fn sites(&self) -> &'a [SiteId] {
         self.sites
     }
 
     /// Address by place.
+    #[inline]
     pub fn address(&self, at: usize) -> u64 {
         self.columns.address(at)
     }
 
     /// Allocating thread by place.
+    #[inline]
     pub fn thread(&self, at: usize) -> Tid {
         self.columns.thread(at, &self.rows.threads)
     }
 
     /// Whole row by place.
+    #[inline]
     pub fn row(&self, at: usize) -> Row {
         Row {
             address: self.address(at),
@@ -447,6 +460,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// All rows with their ids, in order.
+    #[inline]
     pub fn rows(self) -> impl Iterator<Item = (RowId, Row)> + 'a {
         (0..self.len()).map(move |at| (self.id(at), self.row(at)))
     }

@@ -17,6 +17,7 @@ impl Default for Stacks {
 
 impl Stacks {
     /// Number of nodes, the root included.
+    #[inline]
     pub fn len(&self) -> usize {
         self.parent.len()
     }
@@ -27,16 +28,19 @@ impl Stacks {
     }
 
     /// The node of the frame that called `node`'s.
+    #[inline]
     pub fn parent(&self, node: NodeId) -> NodeId {
         self.parent[node.0 as usize]
     }
 
     /// Return address of `node`'s frame.
+    #[inline]
     pub fn address(&self, node: NodeId) -> u64 {
         self.address[node.0 as usize]
     }
 
     /// `node` and the nodes of its callers, innermost first, without the root.
+    #[inline]
     pub fn chain(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         let up = |&node: &NodeId| Some(self.parent(node));
         std::iter::successors(Some(node), up).take_while(|&node| node != NodeId::ROOT)

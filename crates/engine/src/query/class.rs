@@ -43,6 +43,7 @@ impl LifetimeClass {
 
     /// Returns the class of a lifetime in an interval; `None` if it does not overlap: dead before it or born after it.
     /// A block that dies at the left edge was alive there and counts; one that dies at the right edge dies outside.
+    #[inline]
     pub fn of(birth: Ticks, death: Ticks, interval: Interval) -> Option<Self> {
         if death < interval.from || birth >= interval.to {
             return None;
@@ -56,6 +57,7 @@ impl LifetimeClass {
     }
 
     /// Returns the effect of the class between the edges.
+    #[inline]
     pub fn impacting(self) -> ImpactingType {
         match self {
             Self::Aifi => ImpactingType::Transient,

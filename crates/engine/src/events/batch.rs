@@ -74,6 +74,7 @@ impl Batch {
     }
 
     /// All items, with the stacks that are attached to them.
+    #[inline]
     pub fn items(&self) -> impl Iterator<Item = (Item<'_>, Attached)> {
         self.entries.iter().map(|entry| (self.item(entry), entry.stack()))
     }
