@@ -392,7 +392,7 @@ fn findings(context: &PanelContext<'_>) -> Vec<Entry> {
         let command = Command::Document(DocCommand::GoToFinding(Box::new(finding.clone())));
         let also = match finding.kind {
             FindingKind::Growth | FindingKind::AtExit => "leak growth",
-            FindingKind::Peak => "high-water maximum",
+            FindingKind::Peak => "peak high-water maximum",
             FindingKind::Churn => "temporary churn",
             FindingKind::Step | FindingKind::Spikes | FindingKind::UnexplainedCommit => "",
         };
