@@ -161,7 +161,7 @@ fn a_low_window_has_a_line_in_place_of_cards() {
     assert_eq!(button(&window), None, "cards");
     window.set_size(egui::vec2(1024.0, 560.0));
     settle(&mut window);
-    let first = window.query_all_by_label_contains("Finding MemoryTestApp.exe").count();
+    let first = window.query_all_by_label_contains("Finding TelemetryService.exe").count();
     assert_eq!(first, 1, "the first finding is in the line");
     let button = button(&window).unwrap();
     click(&mut window, &button);
