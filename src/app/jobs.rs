@@ -60,12 +60,12 @@ impl Queries {
         let inbox = Arc::new(Inbox::default());
         let theirs = Arc::clone(&inbox);
         std::thread::spawn(move || {
-            let mut kept = QueryCache::default();
+            let mut cache = QueryCache::default();
             while woken.recv().is_ok() {
                 while let Some((request, cancel)) = theirs.take() {
                     let start = Instant::now();
-                    if let Err(caught) = panics::catch(|| answer(&request, &cancel, &mut kept, &send, &ctx)) {
-                        kept = QueryCache::default();
+                    if let Err(caught) = panics::catch(|| answer(&request, &cancel, &mut cache, &send, &ctx)) {
+                        cache = QueryCache::default();
                         let _ = send.send(request.query.answer(Part::Failed(caught)));
                     }
                     *lock(&theirs.last) = Some((Instant::now(), start.elapsed()));

@@ -39,6 +39,32 @@ fn the_palette_gives_commands_by_some_letters() {
 }
 
 #[test]
+fn the_palette_knows_the_words_of_questions_and_lists_first_what_can_be_run() {
+    let mut window = window_of(Vec::new());
+    palette(&mut window, "o");
+    let first = &listed(&window)[0];
+    assert!(!window.get_by_label(&format!("Command {first}")).accesskit_node().is_disabled(), "{first}");
+    press(&mut window, Modifiers::NONE, Key::Escape);
+
+    let mut window = window_of(vec![Input::Demo]);
+    palette(&mut window, "leak");
+    let leak = listed(&window);
+    assert!(leak[0].starts_with("Go to: ") && leak[0].contains("steady growth"), "{leak:?}");
+    assert!(leak.contains(&"Tabs: Generations".to_owned()) && leak.contains(&"Tabs: Findings".to_owned()), "{leak:?}");
+    press(&mut window, Modifiers::NONE, Key::Enter);
+    assert!(has_containing(&window, "Remove filter "), "one action leads there");
+    palette(&mut window, "who allocated");
+    assert_eq!(listed(&window)[..2], ["Tabs: Stacks", "Tabs: Functions"]);
+    press(&mut window, Modifiers::NONE, Key::Escape);
+    palette(&mut window, "peak");
+    assert!(
+        listed(&window)[..2].iter().all(|words| words.contains(": peak of ") || words == "Columns: Peak"),
+        "{:?}",
+        listed(&window)
+    );
+}
+
+#[test]
 fn what_is_impossible_says_why_and_stays() {
     let mut window = window_of(Vec::new());
     palette(&mut window, "zoom to sel");

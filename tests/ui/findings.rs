@@ -2,7 +2,8 @@
 
 use crate::common::highwater;
 use crate::driver::{Window, click, demo, has_containing, settle, window_set};
-use egui_kittest::kittest::Queryable;
+use eframe::egui;
+use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
 use highwater::load::Input;
 
@@ -148,4 +149,21 @@ fn a_file_that_is_none_of_accepted_findings_is_said_to_be_and_stays_as_it_is() {
     settle(&mut window);
     click(&mut window, "Accept");
     assert_eq!(std::fs::read(&file).unwrap(), b"my notes");
+}
+
+#[test]
+fn a_low_window_has_a_line_in_place_of_cards() {
+    let mut window = demo();
+    let button = |window: &Window| {
+        let labels = window.root().children_recursive().filter_map(|node| node.accesskit_node().label());
+        labels.into_iter().find(|label| label.strip_suffix(" findings").is_some_and(|count| count.parse::<u32>().is_ok()))
+    };
+    assert_eq!(button(&window), None, "cards");
+    window.set_size(egui::vec2(1024.0, 560.0));
+    settle(&mut window);
+    let first = window.query_all_by_label_contains("Finding TelemetryService.exe").count();
+    assert_eq!(first, 1, "the first finding is in the line");
+    let button = button(&window).unwrap();
+    click(&mut window, &button);
+    assert!(has_containing(&window, "Show "), "and the others in the tab");
 }

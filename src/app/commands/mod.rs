@@ -1,5 +1,5 @@
 //! Everything that a user can do, as values: menus, keys, clicks and tests all push the same commands.
-//! Commands that have a name are listed in one [`table`], and keys in one [key map](keys).
+//! Commands that have a name are listed in the table of `panels::command_table`, and keys in one [key map](keys).
 
 pub mod keys;
 mod search;

@@ -15,6 +15,13 @@ pub struct Hit {
     pub met: Vec<usize>,
 }
 
+impl Hit {
+    /// The score of a command's name: one that cannot be run now counts less, so that only a better match comes first.
+    pub fn score(&self, is_possible: bool) -> usize {
+        self.score + if is_possible { HAS } else { 0 }
+    }
+}
+
 /// Points for a match at the beginning of a word, inside a word, and of scattered letters.
 const BEGINS: usize = 1000;
 const HAS: usize = 400;

@@ -30,7 +30,7 @@ const OVERVIEW_BINS: usize = 240;
 pub(super) fn answer(
     Request { query, asks }: &Request,
     cancel: &Cancel,
-    kept: &mut QueryCache,
+    cache: &mut QueryCache,
     send: &Sender<Answer>,
     ctx: &egui::Context,
 ) -> Result<(), Cancelled> {
@@ -40,32 +40,32 @@ pub(super) fn answer(
         let _ = send.send(query.answer(part));
         ctx.request_repaint();
     };
-    let mut ground = QueryContext::new(query, kept, cancel)?;
+    let mut context = QueryContext::new(query, cache, cancel)?;
     for ask in asks {
-        ask.answer(&mut ground, &mut |answer| tell(Part::View(ask.view(), answer)))?;
+        ask.answer(&mut context, &mut |answer| tell(Part::View(ask.view(), answer)))?;
     }
-    sources(query, &mut ground, &tell)?;
-    ground.prepare()?;
-    pictures(query, &mut ground, &tell)?;
+    sources(query, &mut context, &tell)?;
+    context.prepare()?;
+    pictures(query, &mut context, &tell)?;
     if let Some(interval) = query.pins {
-        let sums = ground.totals_of(interval)?;
-        tell(Part::Pins { interval, by_heap: by_heap(trace, &sums, &ground.mask, cancel)? });
+        let sums = context.totals_of(interval)?;
+        tell(Part::Pins { interval, by_heap: by_heap(trace, &sums, &context.mask, cancel)? });
     }
     if query.growing {
         return Ok(()); // the costly parts would be stale at once
     }
-    tell(Part::LifetimeBand(query.highlight.as_ref().map(|path| lives(query, path, &ground)).transpose()?));
+    tell(Part::LifetimeBand(query.highlight.as_ref().map(|path| lives(query, path, &context)).transpose()?));
     for ask in asks {
-        ask.complete(&mut ground, &mut |answer| tell(Part::View(ask.view(), answer)))?;
+        ask.complete(&mut context, &mut |answer| tell(Part::View(ask.view(), answer)))?;
     }
     Ok(())
 }
 
 /// When a node of the tree was alive, and its own line.
-fn lives(query: &Query, path: &Path, ground: &QueryContext<'_>) -> Result<LifetimeBand, Cancelled> {
-    let (trace, index, cancel) = (ground.trace(), &ground.index, ground.cancel);
+fn lives(query: &Query, path: &Path, context: &QueryContext<'_>) -> Result<LifetimeBand, Cancelled> {
+    let (trace, index, cancel) = (context.trace(), &context.index, context.cancel);
     let mut mask = Filter::under(Arc::clone(path)).mask(trace);
-    mask.and(&ground.mask);
+    mask.and(&context.mask);
     let spans = spans(index, query.interval, &mask, query.bins, cancel)?;
     let line = match (path.first(), layer_of(trace, path)) {
         (Some(&Key::Process(process)), Some(layer)) => {
@@ -78,28 +78,28 @@ fn lives(query: &Query, path: &Path, ground: &QueryContext<'_>) -> Result<Lifeti
 }
 
 /// Sends the filtered numbers of each source in the interval, unless they are unchanged.
-fn sources(query: &Query, ground: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
-    let key = (query.interval, ground.kept.rows_of(query));
-    if ground.kept.sources.as_ref() == Some(&key) {
+fn sources(query: &Query, context: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
+    let key = (query.interval, context.cache.rows_of(query));
+    if context.cache.sources.as_ref() == Some(&key) {
         return Ok(());
     }
     let trace = &query.trace;
-    let by_heap = by_heap(trace, &*ground.totals()?, &ground.mask, ground.cancel)?;
+    let by_heap = by_heap(trace, &*context.totals()?, &context.mask, context.cancel)?;
     tell(Part::Sources { trace: Arc::clone(trace), by_heap });
-    ground.kept.sources = Some(key);
+    context.cache.sources = Some(key);
     Ok(())
 }
 
 /// Small lines of all heaps and layers: of all rows, or of those that pass the filters.
-fn overview(ground: &mut QueryContext<'_>, of_all: bool) -> Result<Overview, Cancelled> {
-    let trace = ground.trace();
+fn overview(context: &mut QueryContext<'_>, of_all: bool) -> Result<Overview, Cancelled> {
+    let trace = context.trace();
     let (index, all) = match of_all {
-        true => (Arc::clone(ground.all_rows()), ground.all_totals_of(trace.span)?),
-        false => (Arc::clone(&ground.index), ground.totals_of(trace.span)?),
+        true => (Arc::clone(context.all_rows()), context.all_totals_of(trace.span)?),
+        false => (Arc::clone(&context.index), context.totals_of(trace.span)?),
     };
-    let mask = (!of_all).then(|| Arc::clone(&ground.mask));
+    let mask = (!of_all).then(|| Arc::clone(&context.mask));
     let counts = |site: SiteId| mask.as_ref().is_none_or(|mask| mask.classes(site) != 0);
-    let draw = |of: &SeriesOf| series(&index, &all, of, OVERVIEW_BINS, ground.cancel);
+    let draw = |of: &SeriesOf| series(&index, &all, of, OVERVIEW_BINS, context.cancel);
     let heap = |site: SiteId| counts(site).then(|| trace.site(site).heap.0);
     let heaps = draw(&SeriesOf::new(trace, trace.heaps.len(), heap))?;
     let mut heaps_of: BTreeMap<LayerOf, Vec<HeapId>> = BTreeMap::new();
@@ -120,50 +120,50 @@ fn overview(ground: &mut QueryContext<'_>, of_all: bool) -> Result<Overview, Can
 }
 
 /// Sends overview, graph and counters, as far as they have changed.
-fn pictures(query: &Query, ground: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
+fn pictures(query: &Query, context: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
     let trace = query.trace.as_ref();
-    let all = match &ground.kept.overview {
+    let all = match &context.cache.overview {
         Some(all) => Arc::clone(all),
         None => {
-            let all = Arc::new(overview(ground, true)?);
+            let all = Arc::new(overview(context, true)?);
             tell(Part::Overview(Arc::clone(&all)));
             let (groups, count) = unmatched_groups(trace, UNMATCHED_GROUPS);
             tell(Part::Unmatched(groups, count));
-            Arc::clone(ground.kept.overview.insert(all))
+            Arc::clone(context.cache.overview.insert(all))
         }
     };
-    let grouped = Grouped::for_query(query, ground)?;
+    let grouped = Grouped::for_query(query, context)?;
     let graph = GraphKey {
         view: query.view,
         heaps: query.heaps.clone(),
         lanes: query.lanes.clone(),
         bins: query.bins,
-        rows: ground.kept.rows_of(query),
+        rows: context.cache.rows_of(query),
         split: query.split,
         arrangement: query.arrangement,
-        names: grouped.need_names().then(|| ground.kept.names_turn(&query.names)),
+        names: grouped.need_names().then(|| context.cache.names_turn(&query.names)),
     };
-    if ground.kept.graph.as_ref() != Some(&graph) {
-        let sums = ground.totals_of(query.view)?;
-        let lines = Lines { index: &ground.index, sums: &sums, mask: &ground.mask, bins: query.bins, cancel: ground.cancel };
+    if context.cache.graph.as_ref() != Some(&graph) {
+        let sums = context.totals_of(query.view)?;
+        let lines = Lines { index: &context.index, sums: &sums, mask: &context.mask, bins: query.bins, cancel: context.cancel };
         let tell = |lines| tell(Part::Graph(query.split, lines));
         if let Some(coarse) = lines.coarse(query)? {
             tell(coarse);
         }
         tell(lines.of(query, &grouped)?);
-        ground.kept.graph = Some(graph);
+        context.cache.graph = Some(graph);
     }
-    let rows = ground.kept.rows_of(query);
-    if ground.kept.left.as_ref() != Some(&rows) {
-        let left = if query.filters.is_all() { all } else { Arc::new(overview(ground, false)?) };
+    let rows = context.cache.rows_of(query);
+    if context.cache.left.as_ref() != Some(&rows) {
+        let left = if query.filters.is_all() { all } else { Arc::new(overview(context, false)?) };
         tell(Part::Left(query.filters.clone(), left));
-        ground.kept.left = Some(rows);
+        context.cache.left = Some(rows);
     }
     let counters = (query.view, query.counters.clone(), query.bins);
-    if ground.kept.counters.as_ref() != Some(&counters) {
-        let lines = counter_series(trace, &query.counters, query.view, query.bins, ground.cancel)?;
+    if context.cache.counters.as_ref() != Some(&counters) {
+        let lines = counter_series(trace, &query.counters, query.view, query.bins, context.cancel)?;
         tell(Part::Counters { view: query.view, ids: query.counters.clone(), lines });
-        ground.kept.counters = Some(counters);
+        context.cache.counters = Some(counters);
     }
-    overlays::picture(query, ground, tell)
+    overlays::picture(query, context, tell)
 }

@@ -10,9 +10,9 @@ pub trait Ask: Send {
     /// The view that asks.
     fn view(&self) -> ViewId;
     /// Answers on a worker, before the graph is made (`views::View::answer`).
-    fn answer(&self, ground: &mut QueryContext<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
+    fn answer(&self, context: &mut QueryContext<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
     /// Adds what takes longer, after the graph (`views::View::complete`).
-    fn complete(&self, ground: &mut QueryContext<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
+    fn complete(&self, context: &mut QueryContext<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
 }
 
 /// All that the window asks for one state.

@@ -42,11 +42,11 @@ pub(super) struct Grouped {
 
 impl Grouped {
     /// Makes the groupings that the query needs.
-    pub(super) fn for_query(query: &Query, ground: &mut QueryContext<'_>) -> Result<Self, Cancelled> {
+    pub(super) fn for_query(query: &Query, context: &mut QueryContext<'_>) -> Result<Self, Cancelled> {
         let are_opened = |to: Parts| shows_lanes(query) && query.lanes.iter().any(|lane| lane.opened == Some(to));
         let needs_types = query.split != Split::Sources || are_opened(Parts::Types);
-        let types = needs_types.then(|| ground.types()).transpose()?;
-        let functions = are_opened(Parts::Functions).then(|| ground.functions()).transpose()?;
+        let types = needs_types.then(|| context.types()).transpose()?;
+        let functions = are_opened(Parts::Functions).then(|| context.functions()).transpose()?;
         Ok(Self { types, functions })
     }
 

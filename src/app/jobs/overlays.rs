@@ -35,33 +35,33 @@ pub struct FramesKey {
 }
 
 /// Sends the picture, as far as it has changed.
-pub(super) fn picture(query: &Query, ground: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
+pub(super) fn picture(query: &Query, context: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
     let asked = query.overlays;
-    let key = PictureKey { view: query.view, bins: query.bins, asked, rows: ground.kept.rows_of(query) };
-    if ground.kept.happened.as_ref() == Some(&key) {
+    let key = PictureKey { view: query.view, bins: query.bins, asked, rows: context.cache.rows_of(query) };
+    if context.cache.happened.as_ref() == Some(&key) {
         return Ok(());
     }
-    let trace = ground.trace();
+    let trace = context.trace();
     let mut happened = OverlayAnswer::default();
     if asked.marks {
-        happened.spots = mark_spots(&trace.activity.marks, query.view, query.bins, ground.cancel)?;
+        happened.spots = mark_spots(&trace.activity.marks, query.view, query.bins, context.cancel)?;
     }
     if let Some(process) = asked.processors {
-        happened.processors = Some(processors(query, ground, process)?);
+        happened.processors = Some(processors(query, context, process)?);
     }
     if let Some(of) = asked.frames {
-        happened.frames = frames(query, ground, of)?;
+        happened.frames = frames(query, context, of)?;
     }
     tell(Part::OverlayAnswer(Box::new(happened)));
-    ground.kept.happened = Some(key);
+    context.cache.happened = Some(key);
     Ok(())
 }
 
-fn frames(query: &Query, ground: &mut QueryContext<'_>, of: FramesOf) -> Result<Option<FramesShown>, Cancelled> {
-    let Some(lane) = ground.trace().activity.presents.get(of.chain) else { return Ok(None) };
+fn frames(query: &Query, context: &mut QueryContext<'_>, of: FramesOf) -> Result<Option<FramesShown>, Cancelled> {
+    let Some(lane) = context.trace().activity.presents.get(of.chain) else { return Ok(None) };
     // While the trace grows the sums would be stale at once.
     let has_sums = !query.growing;
-    let lines = if has_sums { ground.frames(of, query.view)? } else { Arc::new(without_sums(lane, query.view)) };
+    let lines = if has_sums { context.frames(of, query.view)? } else { Arc::new(without_sums(lane, query.view)) };
     let bars = frame_bars(&lines, query.view, query.bins);
     let in_sight = lines.partition_point(|line| line.interval.to <= query.view.from)
         ..lines.partition_point(|line| line.interval.from < query.view.to);
@@ -76,12 +76,12 @@ fn without_sums(lane: &PresentLane, interval: Interval) -> Vec<FrameLine> {
     frames.take(MOST_FRAMES).filter_map(line).collect()
 }
 
-fn processors(query: &Query, ground: &QueryContext<'_>, process: Option<ProcessId>) -> Result<ProcessorsShown, Cancelled> {
-    let trace = ground.trace();
+fn processors(query: &Query, context: &QueryContext<'_>, process: Option<ProcessId>) -> Result<ProcessorsShown, Cancelled> {
+    let trace = context.trace();
     let in_bin = trace.activity.samples.interval.max(1.0) * SAMPLES_A_BIN;
     let bins = query.bins.min((query.view.len() as f64 / in_bin) as usize).max(1);
     let draw = |process| {
-        let line = processor_series(trace, process, query.view, bins, ground.cancel)?;
+        let line = processor_series(trace, process, query.view, bins, context.cancel)?;
         Ok(GraphLine::new(trace.clock, LineOf::Overlay(Overlay::Processors), line))
     };
     let shares = process_samples(trace, query.view).into_iter();
@@ -104,15 +104,15 @@ impl QueryContext<'_> {
         let all = lane.times.get(0).zip(lane.times.last()).map(|(&from, &to)| Interval { from, to });
         let during = all.filter(|_| lane.frames() <= MOST_FRAMES).unwrap_or(interval);
         let query = self.query();
-        let key = FramesKey { of, during, rows: self.kept.rows_of(query) };
-        if let Some((known, lines)) = &self.kept.frames
+        let key = FramesKey { of, during, rows: self.cache.rows_of(query) };
+        if let Some((known, lines)) = &self.cache.frames
             && *known == key
         {
             return Ok(Arc::clone(lines));
         }
         let request = FrameRequest { lane: of.chain, interval: during, layer: of.layer, mask: &self.mask };
         let lines = Arc::new(frame_sums(&self.index, &request, self.cancel)?);
-        self.kept.frames = Some((key, Arc::clone(&lines)));
+        self.cache.frames = Some((key, Arc::clone(&lines)));
         Ok(lines)
     }
 }

@@ -29,14 +29,14 @@ pub struct QueryContext<'a> {
     all: Arc<Index>,
     rows: Option<Arc<RowSet>>,
     known: Known,
-    pub(super) kept: &'a mut QueryCache,
+    pub(super) cache: &'a mut QueryCache,
 }
 
 impl<'a> QueryContext<'a> {
-    pub(super) fn new(query: &'a Query, kept: &'a mut QueryCache, cancel: &'a Cancel) -> Result<Self, Cancelled> {
-        let all = kept.index(&query.trace, query.growing, cancel)?;
-        let rows = kept.rows(&query.trace, (&query.filters, query.interval), cancel)?;
-        let mut ground = Self {
+    pub(super) fn new(query: &'a Query, cache: &'a mut QueryCache, cancel: &'a Cancel) -> Result<Self, Cancelled> {
+        let all = cache.index(&query.trace, query.growing, cancel)?;
+        let rows = cache.rows(&query.trace, (&query.filters, query.interval), cancel)?;
+        let mut context = Self {
             index: Arc::clone(&all),
             mask: Arc::new(Mask::all(&query.trace)),
             cancel,
@@ -44,16 +44,16 @@ impl<'a> QueryContext<'a> {
             all,
             rows,
             known: Known::default(),
-            kept,
+            cache,
         };
-        ground.choose();
-        let types = query.filters.need_types().then(|| ground.types()).transpose()?;
-        let functions = query.filters.need_functions().then(|| ground.functions()).transpose()?;
-        let tags = query.filters.need_tags().then(|| ground.tags()).transpose()?;
-        let owners = query.filters.need_owners().then(|| ground.owners()).transpose()?;
-        ground.known = Known { types, functions, tags, owners };
-        ground.mask = Arc::new(query.filters.mask(&query.trace, &ground.known, |_| true));
-        Ok(ground)
+        context.choose();
+        let types = query.filters.need_types().then(|| context.types()).transpose()?;
+        let functions = query.filters.need_functions().then(|| context.functions()).transpose()?;
+        let tags = query.filters.need_tags().then(|| context.tags()).transpose()?;
+        let owners = query.filters.need_owners().then(|| context.owners()).transpose()?;
+        context.known = Known { types, functions, tags, owners };
+        context.mask = Arc::new(query.filters.mask(&query.trace, &context.known, |_| true));
+        Ok(context)
     }
 
     fn choose(&mut self) {
@@ -65,7 +65,7 @@ impl<'a> QueryContext<'a> {
 
     /// Waits for the index that is being prepared.
     pub(super) fn prepare(&mut self) -> Result<(), Cancelled> {
-        self.all = self.kept.prepared(Arc::clone(&self.all), self.cancel)?;
+        self.all = self.cache.prepared(Arc::clone(&self.all), self.cancel)?;
         self.choose();
         Ok(())
     }
@@ -129,7 +129,7 @@ impl<'a> QueryContext<'a> {
 
     /// The totals of another interval.
     pub fn totals_of(&mut self, interval: Interval) -> Result<Arc<Totals>, Cancelled> {
-        self.kept.totals(&self.index, interval, self.cancel)
+        self.cache.totals(&self.index, interval, self.cancel)
     }
 
     /// The groups that two sides have in common; one side is another trace if there is one. `ours` is
@@ -143,65 +143,65 @@ impl<'a> QueryContext<'a> {
         let theirs = theirs.map(|(trace, names)| (Arc::downgrade(trace), Arc::downgrade(names)));
         let mask = sides[ours].mask.clone();
         let of = GroupsOf { names: Arc::clone(self.names()), theirs, ours, mask, by, fold: self.folds() };
-        self.kept.common_groups(of, sides, self.cancel)
+        self.cache.common_groups(of, sides, self.cancel)
     }
 
     /// The totals of an interval over all rows.
     pub fn all_totals_of(&mut self, interval: Interval) -> Result<Arc<Totals>, Cancelled> {
-        self.kept.totals(&self.all, interval, self.cancel)
+        self.cache.totals(&self.all, interval, self.cancel)
     }
 
     /// The owners of all sites, as far as names are known.
     pub fn owners(&mut self) -> Result<Arc<SiteNames>, Cancelled> {
-        self.kept.owners(&self.query.trace, &self.query.names, self.cancel)
+        self.cache.owners(&self.query.trace, &self.query.names, self.cancel)
     }
 
     /// The types of all sites, as far as names are known.
     pub fn types(&mut self) -> Result<Arc<Types>, Cancelled> {
-        self.kept.types(&self.query.trace, &self.query.names, self.cancel)
+        self.cache.types(&self.query.trace, &self.query.names, self.cancel)
     }
 
     /// The sites in the order that folding gives them, if the user wants folding.
     pub fn trimmed(&mut self) -> Result<Option<Arc<Trimmed>>, Cancelled> {
         let fold = self.folds();
-        let wants = fold.is_any().then(|| self.kept.trimmed(&self.query.trace, &self.query.names, fold, self.cancel));
+        let wants = fold.is_any().then(|| self.cache.trimmed(&self.query.trace, &self.query.names, fold, self.cancel));
         wants.transpose()
     }
 
     /// The functions of all sites, without folding.
     pub fn functions(&mut self) -> Result<Arc<Functions>, Cancelled> {
-        self.kept.functions(&self.query.trace, &self.query.names, Fold::Nothing, self.cancel)
+        self.cache.functions(&self.query.trace, &self.query.names, Fold::Nothing, self.cancel)
     }
 
     /// The functions of all sites, folded as the user wants.
     pub fn folded_functions(&mut self) -> Result<Arc<Functions>, Cancelled> {
-        self.kept.functions(&self.query.trace, &self.query.names, self.folds(), self.cancel)
+        self.cache.functions(&self.query.trace, &self.query.names, self.folds(), self.cancel)
     }
 
     /// The names that rules give to the stacks of all sites.
     pub fn tags(&mut self) -> Result<Arc<SiteNames>, Cancelled> {
-        self.kept.tags(&self.query.trace, &self.query.names, self.cancel)
+        self.cache.tags(&self.query.trace, &self.query.names, self.cancel)
     }
 
     /// A tree over [`QueryContext::folded_functions`].
     pub fn forest(&mut self, kind: ForestKind) -> Result<Arc<Forest>, Cancelled> {
         let functions = self.folded_functions()?;
-        self.kept.forest(&functions, kind, self.cancel)
+        self.cache.forest(&functions, kind, self.cancel)
     }
 
     /// The functions that freed memory, folded like [`QueryContext::folded_functions`], and a tree over them.
     pub fn freeing(&mut self, kind: ForestKind) -> Result<(Arc<Functions>, Arc<Forest>), Cancelled> {
         let (trace, names) = (&self.query.trace, &self.query.names);
-        let functions = self.kept.freeing_functions(trace, names, self.folds(), self.cancel)?;
-        let forest = self.kept.forest(&functions, kind, self.cancel)?;
+        let functions = self.cache.freeing_functions(trace, names, self.folds(), self.cancel)?;
+        let forest = self.cache.forest(&functions, kind, self.cancel)?;
         Ok((functions, forest))
     }
 
     /// The functions of CPU samples, without folding, and a tree over them.
     pub fn sampled(&mut self, kind: ForestKind) -> Result<(Arc<Functions>, Arc<Forest>), Cancelled> {
         let (trace, names) = (&self.query.trace, &self.query.names);
-        let functions = self.kept.sampled_functions(trace, names, self.cancel)?;
-        let forest = self.kept.forest(&functions, kind, self.cancel)?;
+        let functions = self.cache.sampled_functions(trace, names, self.cancel)?;
+        let forest = self.cache.forest(&functions, kind, self.cancel)?;
         Ok((functions, forest))
     }
 }

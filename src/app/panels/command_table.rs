@@ -27,7 +27,7 @@ use crate::app::state::walk::{Walk, Walking};
 use crate::app::widgets::columns;
 use crate::app::workspace::open_traces::TraceTab;
 use crate::load::Input;
-use crate::query::Column;
+use crate::query::{Column, Finding, FindingKind, headlines};
 
 /// The menu that contains a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,6 +57,8 @@ pub struct Entry {
     /// Its effect, in a sentence; empty if the words say it all.
     pub hint: &'static str,
     pub keys: Keys,
+    /// Other words under which the palette finds it.
+    pub also: &'static str,
     pub switch: Switch,
     /// The command to push, or why it is disabled now.
     pub command: Result<Command, &'static str>,
@@ -73,7 +75,7 @@ pub struct Section {
 
 impl Entry {
     fn new(words: impl Into<Cow<'static, str>>, command: Command) -> Self {
-        Self { words: words.into(), hint: "", keys: &[], switch: Switch::None, command: Ok(command) }
+        Self { words: words.into(), hint: "", keys: &[], also: "", switch: Switch::None, command: Ok(command) }
     }
 
     fn hint(self, hint: &'static str) -> Self {
@@ -82,6 +84,10 @@ impl Entry {
 
     fn keys(self, keys: Keys) -> Self {
         Self { keys, ..self }
+    }
+
+    fn also(self, also: &'static str) -> Self {
+        Self { also, ..self }
     }
 
     fn switch(self, is_on: bool) -> Self {
@@ -101,6 +107,9 @@ impl Entry {
     }
 }
 
+/// Most findings among the commands.
+const FINDINGS: usize = 20;
+
 const NO_TRACE: &str = "No trace is open";
 const NOTHING_LOADS: &str = "Nothing is being loaded";
 
@@ -115,6 +124,7 @@ pub fn sections(context: &PanelContext<'_>) -> Vec<Section> {
         section(Menu::File, "Open traces", traces(context)),
         section(Menu::File, "", close(context)),
         section(Menu::View, "", way(context)),
+        section(Menu::None, "Go to", findings(context)),
         section(Menu::None, "", chosen(context)),
         section(Menu::View, "Marks and frames", steps(context)),
         section(Menu::View, "Tabs", tabs(context)),
@@ -350,8 +360,45 @@ fn tabs(context: &PanelContext<'_>) -> Vec<Entry> {
             .hint("Search and keys go to the next of the parts that can be seen")
             .when(in_sight.len() > 1, "Only one has a tab"),
     ];
-    let entry = |(tab, name)| Entry::new(name, show(tab)).choice(document.tab == tab);
+    let entry = |(tab, name)| Entry::new(name, show(tab)).choice(document.tab == tab).also(questions(tab));
     all.into_iter().map(entry).chain(others).collect()
+}
+
+/// The words of questions that a tab answers.
+fn questions(tab: Tab) -> &'static str {
+    match tab {
+        Tab::View(ViewId::Stacks) => "who allocated call tree callers backtrace",
+        Tab::View(ViewId::Findings) => "leak growth step spike peak problems summary",
+        Tab::View(ViewId::Functions) => "who allocated hot callers callees butterfly",
+        Tab::View(ViewId::Flame) => "flame graph icicle",
+        Tab::View(ViewId::Types) => "classes objects",
+        Tab::View(ViewId::Allocations) => "blocks list addresses rows",
+        Tab::View(ViewId::FreedBy) => "who freed free deallocated",
+        Tab::View(ViewId::Frames) => "fps frame times stutter hitch",
+        Tab::View(ViewId::Marks) => "events regions",
+        Tab::View(ViewId::Generations) => "leak what stays snapshots heap diff",
+        Tab::View(ViewId::Histograms) => "sizes lifetimes distribution",
+        Tab::View(ViewId::Processors) => "cpu samples profile",
+        Tab::View(ViewId::Compare) => "diff before after baseline",
+        Tab::Symbols => "names pdb functions missing",
+        Tab::Trace => "info quality problems losses providers",
+    }
+}
+
+/// The largest findings, each with a command that goes there.
+fn findings(context: &PanelContext<'_>) -> Vec<Entry> {
+    let found: Vec<Finding> = context.views.iter().flat_map(|views| views.findings_in_all()).cloned().collect();
+    let entry = |finding: &Finding| {
+        let command = Command::Document(DocCommand::GoToFinding(Box::new(finding.clone())));
+        let also = match finding.kind {
+            FindingKind::Growth | FindingKind::AtExit => "leak growth",
+            FindingKind::Peak => "peak high-water maximum",
+            FindingKind::Churn => "temporary churn",
+            FindingKind::Step | FindingKind::Spikes | FindingKind::UnexplainedCommit => "",
+        };
+        Entry::new(finding.text.clone(), command).also(also)
+    };
+    headlines(&found, FINDINGS).into_iter().map(entry).collect()
 }
 
 /// Commands that choose the layout.
@@ -451,7 +498,7 @@ fn pictures(context: &PanelContext<'_>) -> Vec<Entry> {
             (_, Some(subject)) => Ok(Command::TakePicture(PictureRequest { subject, format })),
         };
         let words = format!("{of}: {}", format.label()).into();
-        Entry { words, hint: "As it is drawn, to a file", keys: &[], switch: Switch::None, command }
+        Entry { words, hint: "As it is drawn, to a file", keys: &[], also: "", switch: Switch::None, command }
     };
     let of_graph = PictureFormat::ALL.map(|format| entry("Graph", format, Some(Subject::Graph)));
     let of_view = PictureFormat::ALL.map(|format| entry("Tab in sight", format, view.map(Subject::View)));

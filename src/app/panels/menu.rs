@@ -55,7 +55,7 @@ fn submenu(title: &str, entries: Vec<Entry>, commands: &mut Commands, ui: &mut U
 
 /// One command of a menu.
 pub fn item(entry: Entry, commands: &mut Commands, ui: &mut Ui) {
-    let Entry { words, hint, keys, switch, command } = entry;
+    let Entry { words, hint, keys, switch, command, .. } = entry;
     let is_possible = command.is_ok();
     let response = ui.add_enabled_ui(is_possible, |ui| match switch {
         Switch::None if keys.is_empty() => ui.button(&*words),

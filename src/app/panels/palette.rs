@@ -1,6 +1,8 @@
 //! The command palette: type some letters of a command, choose with the arrow keys, run it with Enter.
 //! A disabled command is faint and shows the reason in place of its key.
 
+use std::cmp::Reverse;
+
 use eframe::egui::text::{LayoutJob, TextFormat};
 use eframe::egui::{self, Color32, FontId, Key, Modifiers, Sense, Ui, WidgetInfo, vec2};
 
@@ -22,7 +24,7 @@ struct Item {
 pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
     let Some(palette) = context.palette else { return };
     let items = items(context);
-    let found = find(&palette.typed, items.iter().map(|item| &*item.words));
+    let found = found(&palette.typed, &items);
     let mut next = palette.clone();
     next.chosen = moved(palette.chosen, found.len(), ctx);
     let mut given = None;
@@ -39,7 +41,9 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
         }
         ui.add_space(2.0);
         let is_moved = next.chosen != palette.chosen;
-        egui::ScrollArea::vertical().max_height((screen.height() * 0.6).max(LINE)).show(ui, |ui| {
+        // As high as its lines, whatever the list before it was.
+        let height = (found.len().max(1) as f32 * LINE).min(screen.height() * 0.6).max(LINE);
+        egui::ScrollArea::vertical().max_height(height).min_scrolled_height(height).show(ui, |ui| {
             ui.spacing_mut().item_spacing.y = 0.0;
             for (place, (item, hit)) in found.iter().enumerate() {
                 let response = line(&items[*item], hit, place == next.chosen, ui);
@@ -86,6 +90,19 @@ fn items(context: &PanelContext<'_>) -> Vec<Item> {
         section.entries.into_iter().map(named)
     });
     items.collect()
+}
+
+/// The items that fit the typed text, best first; of equally good ones those that can be run come first.
+fn found(typed: &str, items: &[Item]) -> Vec<(usize, Hit)> {
+    let texts: Vec<String> = items.iter().map(|item| format!("{} {}", item.entry.also, item.words)).collect();
+    let mut found = find(typed, texts.iter().map(String::as_str));
+    for (item, hit) in &mut found {
+        // Only the words are shown.
+        let hidden = items[*item].entry.also.chars().count() + 1;
+        hit.met = hit.met.iter().filter_map(|at| at.checked_sub(hidden)).collect();
+    }
+    found.sort_by_key(|(item, hit)| Reverse(hit.score(items[*item].entry.command.is_ok())));
+    found
 }
 
 /// The selected line after the keys of this frame.

@@ -18,6 +18,9 @@ const SMALLEST: f32 = 110.0;
 /// Minimum height for headlines below the graph.
 const ROOMY: f32 = 340.0;
 
+/// Height of the line that stands for them where there is no room for more.
+const LINE: f32 = 24.0;
+
 /// Minimum width for a table's own tools, search and export in one row.
 const ONE_ROW: f32 = 520.0;
 
@@ -90,13 +93,12 @@ impl Parts<'_, '_> {
     }
 
     fn graph(&mut self, ui: &mut Ui) {
-        if ui.available_height() >= ROOMY {
-            let panel = egui::Panel::bottom("headlines").frame(egui::Frame::NONE).show_separator_line(false);
-            panel
-                .resizable(false)
-                .size_range(0.0..=90.0)
-                .show(ui, |ui| with_views(self.context, |views, around| views.strip(around, ui)));
-        }
+        let is_roomy = ui.available_height() >= ROOMY;
+        let (name, highest) = if is_roomy { ("headlines", 90.0) } else { ("headlines in a line", LINE) };
+        let panel = egui::Panel::bottom(name).frame(egui::Frame::NONE).show_separator_line(false);
+        panel.resizable(false).size_range(0.0..=highest).show(ui, |ui| {
+            with_views(self.context, |views, around| views.strip(around, ui, is_roomy));
+        });
         overview::show(self.context, ui);
         timeline::show(self.context, ui);
     }

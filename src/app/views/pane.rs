@@ -41,7 +41,7 @@ pub trait Pane {
     }
 
     /// Draws the strip above the tabs, whichever view is visible.
-    fn strip(&mut self, _: &mut ViewContext<'_>, _: &mut Ui) {}
+    fn strip(&mut self, _: &mut ViewContext<'_>, _: &mut Ui, _is_roomy: bool) {}
 
     /// Draws the toolbar below the tabs.
     fn tools(&mut self, _: &mut ViewContext<'_>, _: &mut Ui) {}

@@ -134,9 +134,9 @@ impl Views {
         self.0.iter_mut().for_each(|view| view.forget());
     }
 
-    /// Draws the strip above the tabs.
-    pub fn strip(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        self.0.iter_mut().for_each(|view| view.strip(context, ui));
+    /// Draws the strip above the tabs: cards if there is room for them, else a line.
+    pub fn strip(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui, is_roomy: bool) {
+        self.0.iter_mut().for_each(|view| view.strip(context, ui, is_roomy));
     }
 
     /// The findings in the filtered rows, as far as they are known.

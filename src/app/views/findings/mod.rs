@@ -149,8 +149,8 @@ impl Pane for Findings {
         self.found.as_ref().map_or(&[], |found| &found.list)
     }
 
-    fn strip(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::cards(self, context, ui);
+    fn strip(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui, is_roomy: bool) {
+        panel::cards(self, context, ui, is_roomy);
     }
 
     fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {

@@ -6,6 +6,7 @@ use super::Findings;
 use crate::app::base::theme;
 use crate::app::commands::{Command, DocCommand};
 use crate::app::services::accepted::AcceptChange;
+use crate::app::state::ids::{Tab, ViewId};
 use crate::app::views::ViewContext;
 use crate::app::widgets::source_lines;
 use crate::limits::Accepted;
@@ -32,20 +33,24 @@ fn color(kind: FindingKind, visuals: &Visuals) -> Color32 {
     theme::series(line, visuals)
 }
 
-/// Draws the best findings, side by side.
-pub fn cards(view: &mut Findings, context: &mut ViewContext<'_>, ui: &mut Ui) {
+/// Draws the best findings, side by side; without room for that, the first one in a line.
+pub fn cards(view: &mut Findings, context: &mut ViewContext<'_>, ui: &mut Ui, is_roomy: bool) {
     if view.is_hidden {
         return;
     }
     let Some(found) = view.now(context.document) else {
         // If there are findings in all rows, cards may follow: their space stays free, so that the tabs do not jump.
         if view.found.as_ref().is_some_and(|found| !found.list.is_empty()) {
-            let room = vec2(ui.available_width(), CARD_HEIGHT);
+            let room = vec2(ui.available_width(), if is_roomy { CARD_HEIGHT } else { 0.0 });
             ui.allocate_ui(room, |ui| context.wait(ui));
         }
         return;
     };
     if found.list.is_empty() {
+        return;
+    }
+    if !is_roomy {
+        in_a_line(&found.list, context, ui);
         return;
     }
     let best = headlines(&found.list, CARDS);
@@ -72,6 +77,24 @@ pub fn cards(view: &mut Findings, context: &mut ViewContext<'_>, ui: &mut Ui) {
         is_hidden = cross.clicked();
     });
     view.is_hidden = is_hidden;
+}
+
+/// Draws the number of findings and the first of them, where there is no room for cards.
+fn in_a_line(all: &[Finding], context: &mut ViewContext<'_>, ui: &mut Ui) {
+    ui.horizontal(|ui| {
+        let words = if all.len() == 1 { "1 finding".to_owned() } else { format!("{} findings", all.len()) };
+        if ui.button(words).on_hover_text("List them in the tab Findings").clicked() {
+            context.commands.doc(DocCommand::ShowTab(Tab::View(ViewId::Findings)));
+        }
+        let Some(finding) = headlines(all, 1).first().copied() else { return };
+        let (dot, _) = ui.allocate_exact_size(vec2(8.0, 8.0), Sense::hover());
+        ui.painter().rect_filled(dot, 2.0, color(finding.kind, ui.visuals()));
+        let label = ui.add(egui::Label::new(RichText::new(&finding.text).size(12.5)).truncate().sense(Sense::click()));
+        label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Finding {}", finding.text)));
+        if label.on_hover_ui(|ui| details(ui, finding)).on_hover_cursor(egui::CursorIcon::PointingHand).clicked() {
+            context.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
+        }
+    });
 }
 
 fn card(ui: &mut Ui, finding: &Finding, size: egui::Vec2) -> egui::Response {

@@ -62,7 +62,15 @@ impl ActivityEvent {
                 Some(Self::Managed(ManagedEvent::Method(MethodChange::Rundown, method)))
             }
             Self::Schema(_) | Self::Managed(ManagedEvent::Module { .. }) => Some(self),
-            _ => None,
+            Self::Managed(
+                ManagedEvent::Method(MethodChange::Load, _)
+                | ManagedEvent::CollectionStart(_)
+                | ManagedEvent::CollectionEnd(_)
+                | ManagedEvent::Heaps(_),
+            )
+            | Self::Mark(_)
+            | Self::Present(_)
+            | Self::SampleInterval(_) => None,
         }
     }
 }
