@@ -28,6 +28,8 @@
 //! - Hash tables have random keys ([`tables`]), and no result depends on their order.
 //! - Only files of rules and images are opened here ([`toml_file`], [`pe`]), none without a limit of its size.
 
+#![deny(unreachable_pub)]
+
 use highwater_etl as etl;
 use highwater_files::paths;
 

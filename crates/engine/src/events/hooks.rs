@@ -110,8 +110,8 @@ pub mod tracker {
 
 /// Event ids of [`class::KERNEL_MEMORY`].
 pub(super) mod kernel_memory {
-    pub const MEM_INFO: u16 = 1;
-    pub const MEM_INFO_WS: u16 = 2;
+    pub(crate) const MEM_INFO: u16 = 1;
+    pub(crate) const MEM_INFO_WS: u16 = 2;
 }
 
 /// Types of [`class::LOST_EVENT`].
@@ -127,11 +127,11 @@ pub mod lost {
 
 /// Types of [`class::IMAGE_ID`] and [`class::SYSTEM_CONFIG_EX`].
 pub(super) mod injected {
-    pub const IMAGE_FILE: u8 = 0x00;
-    pub const RSDS: u8 = 0x24;
-    pub const BUILD_INFO: u8 = 0x20;
-    pub const SYSTEM_PATHS: u8 = 0x21;
-    pub const VOLUME_MAPPING: u8 = 0x23;
+    pub(crate) const IMAGE_FILE: u8 = 0x00;
+    pub(crate) const RSDS: u8 = 0x24;
+    pub(crate) const BUILD_INFO: u8 = 0x20;
+    pub(crate) const SYSTEM_PATHS: u8 = 0x21;
+    pub(crate) const VOLUME_MAPPING: u8 = 0x23;
 }
 
 /// Classes of kernel groups, the most frequent first.

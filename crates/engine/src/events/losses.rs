@@ -27,7 +27,7 @@ use super::{Event, Record};
 use crate::etl::{BufferInfo, RawEvent, ReadBuffer, TraceFile, flag, i64_at, mode, u32_at};
 
 /// Most losses of one file.
-pub const MAX_LOSSES: usize = 4096;
+pub(super) const MAX_LOSSES: usize = 4096;
 
 /// Kind of a loss.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -18,11 +18,11 @@ use crate::tables::KeyedMap;
 use crate::units::{Pid, Ticks};
 
 /// Most samples of one series.
-pub const MAX_SAMPLES: usize = 1 << 20;
+pub(super) const MAX_SAMPLES: usize = 1 << 20;
 /// Most series.
-pub const MAX_SERIES: usize = 1 << 16;
+pub(super) const MAX_SERIES: usize = 1 << 16;
 /// Most samples of all series: 256 MB.
-pub const MAX_ALL: usize = 1 << 24;
+pub(super) const MAX_ALL: usize = 1 << 24;
 /// Most address ranges of all heaps.
 const MAX_RANGES: usize = 1 << 20;
 

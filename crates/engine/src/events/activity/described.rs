@@ -132,7 +132,7 @@ pub(super) fn shortened(mut text: String) -> String {
 
 /// Reads the values of a payload one after the other.
 #[derive(Clone, Copy, Debug)]
-pub struct Values<'a> {
+pub(super) struct Values<'a> {
     payload: &'a [u8],
     pointer: PointerSize,
     at: usize,

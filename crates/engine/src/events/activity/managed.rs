@@ -114,16 +114,16 @@ pub struct ManagedHeaps {
 
 /// Event ids; those of methods and modules mean something else in the rundown provider.
 mod id {
-    pub const GC_START: u16 = 1;
-    pub const GC_END: u16 = 2;
-    pub const GC_HEAP_STATS: u16 = 4;
-    pub const METHOD_LOAD_VERBOSE: u16 = 143;
-    pub const METHOD_UNLOAD_VERBOSE: u16 = 144;
-    pub const MODULE_LOAD: u16 = 152;
-    pub const MODULE_UNLOAD: u16 = 153;
+    pub(super) const GC_START: u16 = 1;
+    pub(super) const GC_END: u16 = 2;
+    pub(super) const GC_HEAP_STATS: u16 = 4;
+    pub(super) const METHOD_LOAD_VERBOSE: u16 = 143;
+    pub(super) const METHOD_UNLOAD_VERBOSE: u16 = 144;
+    pub(super) const MODULE_LOAD: u16 = 152;
+    pub(super) const MODULE_UNLOAD: u16 = 153;
     /// Of the rundown provider: modules at its start and at its end.
-    pub const MODULE_RUNDOWN_START: u16 = 153;
-    pub const MODULE_RUNDOWN_END: u16 = 154;
+    pub(super) const MODULE_RUNDOWN_START: u16 = 153;
+    pub(super) const MODULE_RUNDOWN_END: u16 = 154;
 }
 
 /// Reads an event of the runtime; `Some(None)` for events of no interest. `None` if it is too short.

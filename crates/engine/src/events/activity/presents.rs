@@ -48,12 +48,12 @@ pub(super) fn mark(id: u16) -> Option<Present> {
 
 /// Event ids of both providers. A call for several planes has ids of its own.
 mod id {
-    pub const D3D9_START: u16 = 1;
-    pub const D3D9_STOP: u16 = 2;
-    pub const DXGI_START: u16 = 42;
-    pub const DXGI_STOP: u16 = 43;
-    pub const DXGI_PLANES_START: u16 = 55;
-    pub const DXGI_PLANES_STOP: u16 = 56;
+    pub(super) const D3D9_START: u16 = 1;
+    pub(super) const D3D9_STOP: u16 = 2;
+    pub(super) const DXGI_START: u16 = 42;
+    pub(super) const DXGI_STOP: u16 = 43;
+    pub(super) const DXGI_PLANES_START: u16 = 55;
+    pub(super) const DXGI_PLANES_STOP: u16 = 56;
 }
 
 /// Reads the start or end of a call; `Some(None)` for other events. `None` if it is too short.

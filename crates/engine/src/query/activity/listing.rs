@@ -18,10 +18,10 @@ use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Ticks};
 
 /// Largest number of swap chains listed; those with most frames are.
-pub const CHAINS: usize = 16;
+pub(super) const CHAINS: usize = 16;
 
 /// Largest number of marks in one answer.
-pub const MARKS: usize = 10_000;
+pub(super) const MARKS: usize = 10_000;
 
 /// A mark.
 #[derive(Clone, PartialEq, Debug, Serialize)]
