@@ -12,14 +12,12 @@ pub mod cli;
 pub mod editor;
 pub mod export;
 pub mod load;
-pub mod open_error;
-pub mod panics;
-pub mod symbols;
 pub mod synth;
 
 pub use highwater_engine::{
-    events, format, limits, model, moment, names, nearest, pattern, pe, problem, query, seconds, stack_rules, tables, toml_file,
-    units, utc,
+    events, format, limits, model, moment, names, nearest, open_error, panics, pattern, pe, problem, query, seconds, stack_rules,
+    tables, toml_file, units, utc,
 };
 pub use highwater_etl as etl;
 pub use highwater_files::{paths, platform};
+pub use highwater_symbols as symbols;

@@ -16,7 +16,7 @@
 //! - [`limits`]: rules that limit numbers of a trace, and whether it keeps them.
 //!
 //! Shared words: [`units`], [`problem`], [`format`](mod@format), [`utc`], [`seconds`], [`moment`], [`nearest`],
-//! [`pattern`], [`tables`], [`toml_file`], [`pe`]. `seconds` and `moment` need a trace to say what a time means, so they
+//! [`pattern`], [`tables`], [`toml_file`], [`pe`], [`open_error`], [`panics`]. `seconds` and `moment` need a trace to say what a time means, so they
 //! are above `model` and `query`.
 //!
 //! # Invariants
@@ -40,6 +40,8 @@ pub mod model;
 pub mod moment;
 pub mod names;
 pub mod nearest;
+pub mod open_error;
+pub mod panics;
 pub mod pattern;
 pub mod pe;
 pub mod problem;

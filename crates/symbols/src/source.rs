@@ -189,7 +189,7 @@ mod tests {
     use pdb::Source;
 
     use super::*;
-    use crate::symbols::guard::{self, Stop};
+    use crate::guard::{self, Stop};
 
     /// A share with a large file of zeros; the user changes his mind after some of it was read.
     struct Share {

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::guard::Stop;
 use crate::names::ModuleNames;
-use crate::symbols::guard::Stop;
-use crate::symbols::wanted::ModuleAddresses;
-use crate::symbols::{ModuleKey, ModuleReport, ModuleState, Names};
 use crate::tables::KeyedMap;
+use crate::wanted::ModuleAddresses;
+use crate::{ModuleKey, ModuleReport, ModuleState, Names};
 
 #[derive(Debug, Default)]
 pub(super) struct NameTable {

@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use super::table::{Entry, NameTable};
 use super::{Seek, Shared};
 
+use crate::dwarf;
+use crate::guard::Stop;
+use crate::locate::{Located, Locator, file_name};
 use crate::model::Trace;
 use crate::names::ModuleNames;
 use crate::panics;
-use crate::symbols::dwarf;
-use crate::symbols::guard::Stop;
-use crate::symbols::locate::{Located, Locator, file_name};
-use crate::symbols::resolver::{self, Request, Resolved};
-use crate::symbols::saved::Saved;
-use crate::symbols::wanted::{self, ModuleAddresses};
-use crate::symbols::{ModuleKey, ModuleNote, ModuleReport, ModuleState, PdbError, PdbKey};
+use crate::resolver::{self, Request, Resolved};
+use crate::saved::Saved;
 use crate::tables::KeyedMap;
+use crate::wanted::{self, ModuleAddresses};
+use crate::{ModuleKey, ModuleNote, ModuleReport, ModuleState, PdbError, PdbKey};
 
 /// Memory for the PDBs that are read at the same time, in bytes; a PDB that needs more is read alone.
 const ROOM: u64 = 1 << 30;

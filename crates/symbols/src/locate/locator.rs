@@ -4,8 +4,8 @@
 use super::servers;
 use crate::paths::is_device;
 use crate::pe::Build;
-use crate::symbols::source::PdbFile;
-use crate::symbols::{Embedded, PdbKey, Sources};
+use crate::source::PdbFile;
+use crate::{Embedded, PdbKey, Sources};
 
 /// A module whose PDB is wanted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -71,7 +71,7 @@ impl Locator {
     }
 
     /// The PDBs that are part of the program.
-    pub(in crate::symbols) fn embedded(&self) -> &[Embedded] {
+    pub(crate) fn embedded(&self) -> &[Embedded] {
         &self.sources.embedded
     }
 
@@ -84,7 +84,7 @@ impl Locator {
 
 /// The last part of a path of any system, if it can be the name of a file in a store. The name of a Windows device is
 /// refused on every system, because stores are shared.
-pub(in crate::symbols) fn file_name(path: &str) -> Option<&str> {
+pub(crate) fn file_name(path: &str) -> Option<&str> {
     let name = path.rsplit(['\\', '/']).next()?;
     let is_odd = |c: char| c.is_control() || matches!(c, '<' | '>' | ':' | '"' | '|' | '?' | '*');
     let is_sound = !name.trim_matches(['.', ' ']).is_empty() && name.len() <= 255 && !name.chars().any(is_odd);

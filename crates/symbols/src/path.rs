@@ -33,7 +33,7 @@ impl std::fmt::Display for Place {
 }
 
 /// Maximum parts and stores that are named in a path; nobody has written a tenth of that.
-pub const MOST_PARTS: usize = 500;
+pub(crate) const MOST_PARTS: usize = 500;
 /// Maximum places of all chains together.
 const MOST_PLACES: usize = 4_000;
 

@@ -11,7 +11,7 @@ use crate::units::{Interval, Ticks};
 
 /// The addresses of one module that are asked about.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ModuleAddresses {
+pub(crate) struct ModuleAddresses {
     /// The module.
     pub key: ModuleKey,
     /// The facts by which its PDB can be found.
@@ -22,14 +22,14 @@ pub struct ModuleAddresses {
 
 impl ModuleAddresses {
     /// File name of the image.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.wanted.image.rsplit(['\\', '/']).next().unwrap_or_default()
     }
 }
 
 /// Stacks that are asked about besides those of sites.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Also {
+pub(crate) struct Also {
     /// Stacks of frees, of whatever blocks.
     pub frees: bool,
     /// Stacks of processor samples.
@@ -38,7 +38,7 @@ pub struct Also {
 
 /// The addresses of all frames, by module: of the sites for which `is_asked` is true, and of the other stacks that
 /// are asked about. With `only`, those of memory of these processes, or of samples of them.
-pub fn addresses(
+pub(crate) fn addresses(
     trace: &Trace,
     is_asked: impl Fn(SiteId) -> bool,
     Also { frees, samples }: Also,
@@ -90,7 +90,7 @@ pub fn addresses(
 }
 
 /// The addresses to look up for some code addresses, by module.
-pub fn of_addresses(trace: &Trace, addresses: &[CodeAddress]) -> Vec<ModuleAddresses> {
+pub(crate) fn of_addresses(trace: &Trace, addresses: &[CodeAddress]) -> Vec<ModuleAddresses> {
     let mut all = Collector::default();
     for address in addresses {
         if let Some(module) = address.module(trace) {
@@ -190,7 +190,7 @@ fn rva(module: &Module, address: u64) -> Option<u32> {
 }
 
 /// Modules with no address that is asked about, for a list of all.
-pub fn others(trace: &Trace, asked: &[ModuleAddresses]) -> Vec<ModuleAddresses> {
+pub(crate) fn others(trace: &Trace, asked: &[ModuleAddresses]) -> Vec<ModuleAddresses> {
     let mut known: KeyedSet<ModuleKey> = asked.iter().map(|module| module.key.clone()).collect();
     let mut others = Collector::default();
     for module in trace.processes.iter().flat_map(|process| &process.modules) {

@@ -10,11 +10,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use super::locator::Download;
 use super::search::{Search, beginning, compressed, first_two};
 use super::servers::Absent;
+use crate::path::is_encrypted;
 use crate::paths::absolute_path;
-use crate::symbols::path::is_encrypted;
-use crate::symbols::server::{Fetched, discard, fetch};
-use crate::symbols::trouble::{PlaceTrouble, Trouble};
-use crate::symbols::{PdbError, cabinet, depot};
+use crate::server::{Fetched, discard, fetch};
+use crate::trouble::{PlaceTrouble, Trouble};
+use crate::{PdbError, cabinet, depot};
 
 impl Search<'_> {
     /// Asks a server. A file that it sends goes to the nearest store.

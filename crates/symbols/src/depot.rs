@@ -18,7 +18,7 @@ use crate::paths::{self, open_regular};
 const PART: &str = ".part";
 
 /// Maximum bytes of the program's own store.
-pub const DEFAULT_LIMIT: u64 = 8 << 30;
+pub(crate) const DEFAULT_LIMIT: u64 = 8 << 30;
 
 /// The path of a file in a store: `name/key/name`.
 pub(super) fn place(root: &Path, name: &str, key: &str) -> PathBuf {

@@ -107,7 +107,7 @@ fn text(payload: &(dyn Any + Send)) -> String {
 }
 
 /// A place where tests can make a worker panic; does nothing in release builds.
-pub(crate) fn reach(place: &str) {
+pub fn reach(place: &str) {
     #[cfg(debug_assertions)]
     fault::reach(place);
     #[cfg(not(debug_assertions))]

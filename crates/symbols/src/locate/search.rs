@@ -7,14 +7,14 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::locator::{Download, Locator};
+use crate::guard::Stop;
+use crate::path::Place;
 use crate::paths::{self, is_regular, open_regular, share_host};
 use crate::pe::{self, Build, Likeness};
-use crate::symbols::guard::Stop;
-use crate::symbols::path::Place;
-use crate::symbols::source::PdbFile;
-use crate::symbols::trouble::{NotFound, PlaceTrouble, Trouble};
-use crate::symbols::{PdbError, PdbKey, cabinet, depot, resolver};
+use crate::source::PdbFile;
 use crate::tables::KeyedSet;
+use crate::trouble::{NotFound, PlaceTrouble, Trouble};
+use crate::{PdbError, PdbKey, cabinet, depot, resolver};
 
 /// The file to find.
 #[derive(Clone, Copy)]

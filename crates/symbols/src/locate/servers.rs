@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::symbols::http::{Answer, Http};
-use crate::symbols::trouble::PlaceTrouble;
+use crate::http::{Answer, Http};
 use crate::tables::KeyedMap;
+use crate::trouble::PlaceTrouble;
 
 /// Connections to servers, and what they answered.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::locator::{Download, Located, Locator, Wanted, file_name};
 use super::search::{Search, Sought};
+use crate::path::Place;
 use crate::pe::{self, Likeness};
-use crate::symbols::path::Place;
-use crate::symbols::trouble::{NotFound, Trouble};
-use crate::symbols::{PdbKey, Stop, depot};
+use crate::trouble::{NotFound, Trouble};
+use crate::{PdbKey, Stop, depot};
 
 /// The PDB that an image names.
 pub(super) struct Named {
