@@ -7,13 +7,13 @@
 #[cfg(feature = "gui")]
 pub mod app;
 pub mod archive;
-pub mod capture;
 pub mod cli;
 pub mod editor;
 pub mod export;
 pub mod load;
 pub mod synth;
 
+pub use highwater_capture as capture;
 pub use highwater_engine::{
     events, format, limits, model, moment, names, nearest, open_error, panics, pattern, pe, problem, query, seconds, stack_rules,
     tables, toml_file, units, utc,

@@ -159,9 +159,9 @@ as_published! {
 #[allow(clippy::print_stdout, reason = "says that it was skipped")]
 fn every_number_of_windows_stands_in_a_table_that_is_held_against_its_definition() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let tables = ["src/capture/constants.rs", "tests/etw/constants.rs"].map(|table| root.join(table));
+    let tables = ["crates/capture/src/constants.rs", "tests/etw/constants.rs"].map(|table| root.join(table));
     let mut files = Vec::new();
-    for folder in ["src/capture", "tests/etw"] {
+    for folder in ["crates/capture/src", "tests/etw"] {
         sources(&root.join(folder), &mut files);
     }
     if files.is_empty() {

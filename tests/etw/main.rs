@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests say what they expect by unwrapping it")]
 
 mod constants;
-#[path = "../../src/capture/held.rs"]
+#[path = "../../crates/capture/src/held.rs"]
 mod held;
 
 #[cfg(windows)]

@@ -1,0 +1,55 @@
+use super::*;
+use crate::Target;
+
+fn request() -> Request {
+    Request { trackers: false, ..Request::new(Target::Pids(vec![4660])) }
+}
+
+#[test]
+fn frames_are_asked_of_those_who_show_them_and_only_their_presents() {
+    let asked = wanted(&Request { frames: true, ..request() });
+    let dxgi = (class::DXGI, 4, 2, &[42, 43, 55, 56][..]);
+    let d3d9 = (class::D3D9, 4, 2, &[1, 2][..]);
+    let told: Vec<_> = asked.iter().map(|wanted| (wanted.provider, wanted.level, wanted.keywords, wanted.ids)).collect();
+    assert_eq!(told, [dxgi, d3d9, (class::MULTI_FRAME_RATE, 4, 0, &[][..])]);
+    assert!(asked.iter().all(|wanted| !wanted.stacks), "every frame would have one");
+}
+
+#[test]
+fn the_runtime_is_asked_for_code_and_collections_and_what_it_has_twice() {
+    let asked = wanted(&Request { managed: true, ..request() });
+    let [runtime] = asked.as_slice() else { panic!("{asked:?}") };
+    // Garbage collections 1, loader 8, JIT 0x10, NGen 0x20, end enumeration 0x80, without NGen images 0x40000.
+    assert_eq!((runtime.provider, runtime.level, runtime.keywords), (class::CLR, 4, 0x400B9));
+    for (when, keywords) in [(Rundown::AtStart, 0x40078), (Rundown::AtEnd, 0x40138)] {
+        let asked = rundown(when);
+        assert_eq!((asked.provider, asked.level, asked.keywords, asked.stacks), (class::CLR_RUNDOWN, 4, keywords, false));
+    }
+}
+
+#[test]
+fn marks_are_all_that_a_provider_tells_each_once() {
+    let marks = vec![class::MULTI_MAIN, class::MULTI_FRAME_RATE, class::MULTI_MAIN];
+    let asked = wanted(&Request { frames: true, marks, ..request() });
+    assert_eq!(asked.len(), 4, "frames, and what is not among them");
+    let last = asked[3];
+    assert_eq!((last.provider, last.level, last.keywords, last.ids.len()), (class::MULTI_MAIN, 5, 0, 0));
+}
+
+#[test]
+fn trackers_come_first_with_their_stacks() {
+    let all = Request { frames: true, ..Request::new(Target::Pids(vec![4660])) };
+    let asked = wanted(&all);
+    assert_eq!((asked[0].provider, asked[0].stacks, asked[0].keywords), (class::CUSTOM_HEAP, true, 0));
+    assert_eq!(asked.len(), 4);
+    assert!(wanted(&request()).is_empty());
+}
+
+#[test]
+fn filters_are_the_bytes_of_their_structures() {
+    assert_eq!(pid_filter(&[0x1234, 5]), [0x34, 0x12, 0, 0, 5, 0, 0, 0]);
+    assert!(pid_filter(&[]).is_empty());
+    assert!(pid_filter(&[7; 9]).is_empty(), "Windows takes eight");
+    assert_eq!(id_filter(&[42, 0x0102]), [1, 0, 2, 0, 42, 0, 2, 1]);
+    assert!(id_filter(&[]).is_empty());
+}
