@@ -9,7 +9,6 @@ pub mod app;
 pub mod archive;
 pub mod cli;
 pub mod editor;
-pub mod export;
 pub mod load;
 pub mod synth;
 
@@ -19,5 +18,6 @@ pub use highwater_engine::{
     tables, toml_file, units, utc,
 };
 pub use highwater_etl as etl;
+pub use highwater_export as export;
 pub use highwater_files::{paths, platform};
 pub use highwater_symbols as symbols;

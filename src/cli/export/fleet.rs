@@ -13,7 +13,7 @@ use crate::cli::text::plural;
 use crate::cli::wildcards::{self, NoFile};
 use crate::cli::{Failure, cannot_open, memory, open, output, report_problems};
 use crate::events::machine_name;
-use crate::export::lake::identity::CaptureIdentity;
+use crate::export::lake::identity::{CaptureFile, CaptureIdentity};
 use crate::export::lake::{About, Lake, LakeError, Outcome, Question, Telling, write_tables};
 use crate::load::{Capture, Estimate, Input, Opened, Watch, load_planned};
 use crate::model::{CutReason, Trace};
@@ -178,7 +178,7 @@ impl Fleet<'_> {
             return Err(Failure::Failed(reason.clone()));
         }
         let mut share = Share { fleet: self, told: 0, bytes: job.bytes };
-        let identity = CaptureIdentity::of(&job.inputs).or_else(|error| unreadable(job, &error))?;
+        let identity = CaptureIdentity::of(job.inputs.iter().map(file_of)).or_else(|error| unreadable(job, &error))?;
         if !self.is_wanted(&identity)? {
             share.reach(2 * job.bytes);
             return Ok(vec![Done { rows: None }]);
@@ -272,6 +272,14 @@ impl Fleet<'_> {
             build: tag("build"),
             tags: tags.clone(),
         }
+    }
+}
+
+/// A file as the identity of its capture takes it.
+fn file_of(input: &Input) -> CaptureFile<'_> {
+    match input {
+        Input::File(path) => CaptureFile::OnDisk(path),
+        Input::Demo => CaptureFile::Embedded { name: "demo", bytes: demo::TRACE },
     }
 }
 

@@ -7,10 +7,10 @@ use std::num::NonZeroUsize;
 use fxprof_processed_profile::{CpuDelta, StackHandle};
 
 use super::{Drawn, ThreadOf};
-use crate::export::stacks;
-use crate::export::{ExportError, Value};
 use crate::model::{ProcessId, Sample};
+use crate::stacks;
 use crate::tables::KeyedMap;
+use crate::{ExportError, Value};
 
 /// Maximum samples of one profile.
 pub(super) const MOST: usize = 1 << 20;

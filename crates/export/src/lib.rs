@@ -1,8 +1,22 @@
 //! Exporters of a trace to the formats of other programs, one file per format. Numbers come from `query`, bytes are
 //! written by libraries; nothing here depends on the command line or the window.
 //!
+//! - [`Exported`] is a report with its stacks; [`write()`] writes it in a [`Format`] that is a single file, and each format
+//!   has its function.
+//! - `lake` (feature `parquet`): many captures as tables in a folder. A capture is there as a whole or not at all.
+//! - [`cut`]: an interval as an `.etl` of its own, from the raw events.
+//!
 //! All formats are streamed: besides what a question takes, memory grows with the places in the code that allocate
 //! (stacks, frames), not with the allocations.
+
+#![deny(unreachable_pub)]
+
+#[cfg(feature = "parquet")]
+use highwater_engine::panics;
+use highwater_engine::{events, model, names, problem, query, tables, units, utc};
+use highwater_etl as etl;
+#[cfg(feature = "parquet")]
+use highwater_files::paths;
 
 mod csv;
 pub mod cut;

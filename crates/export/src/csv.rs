@@ -7,8 +7,8 @@
 use std::io::{self, Write};
 
 use super::{ExportError, Exported};
-use crate::format::plain;
 use crate::query::{ChainEntry, FrameEntry, Group, LifetimeBounds, MarkEntry, UNKNOWN_CHANGE, each_group};
+use highwater_engine::format::plain;
 
 /// The columns in their order, each with the cell of a group.
 fn columns(group: &Group) -> [(&'static str, String); 36] {

@@ -72,7 +72,7 @@ pub enum CutError {
     #[error(transparent)]
     Write(#[from] WriteError),
     /// There are so many processors, or their buffers are so large, that they cannot be put into order.
-    #[error("the buffers of its processors would take {} of memory at once; cut fewer files together", crate::format::rough_bytes(*.0))]
+    #[error("the buffers of its processors would take {} of memory at once; cut fewer files together", highwater_engine::format::rough_bytes(*.0))]
     TooMuchAtOnce(u64),
     /// A file cannot be read for the second time.
     #[error("{0}")]

@@ -31,8 +31,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parquet::errors::ParquetError;
 use thiserror::Error;
 
+use crate::names::Names;
 use crate::query::{Cancel, Cancelled, Index, Mask, Types};
-use crate::symbols::Names;
 use crate::units::Interval;
 use allocations::Source;
 use dimensions::Dimensions;

@@ -9,14 +9,26 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::load::Input;
 use crate::paths;
-use crate::synth::demo;
 
 /// Bytes that are read at each of four places in a file.
 const LOOK: u64 = 1 << 18;
 /// Characters of a name that are kept in an id.
 const NAME: usize = 48;
+
+/// A file of a capture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CaptureFile<'a> {
+    /// One on disk.
+    OnDisk(&'a Path),
+    /// One that the program carries.
+    Embedded {
+        /// Its name for people.
+        name: &'a str,
+        /// Its contents.
+        bytes: &'a [u8],
+    },
+}
 
 /// The id and the name of a capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,14 +42,14 @@ pub struct CaptureIdentity {
 impl CaptureIdentity {
     /// The identity of these files. Files that cannot be opened are left out, as they are from the trace, so the
     /// others have the same identity as alone. If none can be opened, that is an error.
-    pub fn of(inputs: &[Input]) -> io::Result<Self> {
+    pub fn of<'a>(files: impl IntoIterator<Item = CaptureFile<'a>>) -> io::Result<Self> {
         let (mut hash, mut name, mut refused) = (Xxh3::new(), None, None);
-        for input in inputs {
+        for file in files {
             let mut with_it = hash.clone();
-            match add(&mut with_it, input) {
+            match add(&mut with_it, file) {
                 Ok(()) => {
                     hash = with_it;
-                    name.get_or_insert_with(|| name_of(input));
+                    name.get_or_insert_with(|| name_of(file));
                 }
                 Err(error) => _ = refused.get_or_insert(error),
             }
@@ -56,18 +68,20 @@ impl CaptureIdentity {
     }
 }
 
-fn name_of(input: &Input) -> String {
-    match input {
-        Input::File(path) => path.file_stem().map_or_else(|| "capture".to_owned(), |stem| stem.to_string_lossy().into_owned()),
-        Input::Demo => "demo".to_owned(),
+fn name_of(file: CaptureFile<'_>) -> String {
+    match file {
+        CaptureFile::OnDisk(path) => {
+            path.file_stem().map_or_else(|| "capture".to_owned(), |stem| stem.to_string_lossy().into_owned())
+        }
+        CaptureFile::Embedded { name, .. } => name.to_owned(),
     }
 }
 
 /// Adds the contents of a file to the hash, which is of no use if that fails.
-fn add(hash: &mut Xxh3, input: &Input) -> io::Result<()> {
-    match input {
-        Input::File(path) => add_file(hash, path)?,
-        Input::Demo => hash.update(demo::TRACE),
+fn add(hash: &mut Xxh3, file: CaptureFile<'_>) -> io::Result<()> {
+    match file {
+        CaptureFile::OnDisk(path) => add_file(hash, path)?,
+        CaptureFile::Embedded { bytes, .. } => hash.update(bytes),
     }
     Ok(())
 }
@@ -89,6 +103,8 @@ fn add_file(hash: &mut Xxh3, path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]
@@ -98,26 +114,27 @@ mod tests {
             let path = folder.path().join(at);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, bytes).unwrap();
-            Input::File(path)
+            path
         };
         let mut bytes = vec![7u8; 3 << 20];
         let [a, copy] = ["mon/my trace=1.etl", "tue/my trace=1.etl"].map(|at| put(at, &bytes));
         *bytes.last_mut().unwrap() = 8;
         let last = put("wed/my trace=1.etl", &bytes);
         let longer = put("thu/my trace=1.etl", &[&bytes[..], &[8]].concat());
-        let of = |inputs: &[&Input]| CaptureIdentity::of(&inputs.iter().copied().cloned().collect::<Vec<_>>());
-        let id = |input: &Input| of(&[input]).unwrap().id;
+        let of = |files: &[&PathBuf]| CaptureIdentity::of(files.iter().map(|file| CaptureFile::OnDisk(file)));
+        let id = |file: &PathBuf| of(&[file]).unwrap().id;
         assert_eq!(id(&a), id(&copy));
         assert!(id(&a).starts_with("my_trace_1-") && id(&a).len() == "my_trace_1-".len() + 16, "{}", id(&a));
         assert!(id(&a) != id(&last) && id(&last) != id(&longer));
         assert_ne!(of(&[&a, &last]).unwrap(), of(&[&last, &a]).unwrap());
         // A file that cannot be read, or a folder, is left out wherever it stands.
-        let [none, folder] = ["none.etl", "mon"].map(|name| Input::File(folder.path().join(name)));
+        let [none, folder] = ["none.etl", "mon"].map(|name| folder.path().join(name));
         assert!(of(&[&none]).is_err() && of(&[&folder, &none]).is_err() && of(&[]).is_err());
         for inputs in [[&none, &a, &last], [&a, &folder, &last], [&a, &last, &none]] {
             assert_eq!(of(&inputs).unwrap(), of(&[&a, &last]).unwrap());
         }
         assert_eq!(of(&[&a]).unwrap().name, "my trace=1");
-        assert!(id(&Input::Demo).starts_with("demo-"));
+        let embedded = CaptureIdentity::of([CaptureFile::Embedded { name: "demo", bytes: b"demo" }]).unwrap();
+        assert!(embedded.id.starts_with("demo-") && embedded.name == "demo");
     }
 }

@@ -10,11 +10,11 @@ use parquet::record::{Field, Row};
 
 use super::file::GROUP_ROWS;
 use super::*;
-use crate::load::{Capture, Input, Unwatched, load};
 use crate::model::Trace;
 use crate::query::{By, Fold, ReportFilter, ReportRequest, report};
-use crate::synth::{Options, Scenario, StackForm, generate};
 use crate::units::Ticks;
+use highwater::load::{Capture, Input, Unwatched, load};
+use highwater::synth::{Options, Scenario, StackForm, generate};
 
 fn demo() -> Arc<Trace> {
     Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap())

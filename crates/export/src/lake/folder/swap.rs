@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::export::lake::table::{CAPTURES, TABLES, Table};
+use crate::lake::table::{CAPTURES, TABLES, Table};
 
 /// Folder in a draft for the parts of the old capture.
 const OLD: &str = "_old";

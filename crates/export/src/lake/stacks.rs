@@ -14,8 +14,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::file::{Cell, TableFile};
 use crate::model::{NodeId, Site, SiteId, Trace};
+use crate::names::Names;
 use crate::query::{Cancel, Cancelled, Fold, FrameName, Functions, Mask, NO_STACK_KEY, PathId, Recorded};
-use crate::symbols::Names;
 use crate::tables::KeyedMap;
 
 /// The number that stands for "no stack was recorded".

@@ -9,7 +9,7 @@ use std::io::Write;
 
 use super::stacks::{self, no_frames, weight};
 use super::{ExportError, Exported, Value};
-use crate::format::plain;
+use highwater_engine::format::plain;
 
 /// Writes folded stacks.
 pub fn folded(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {

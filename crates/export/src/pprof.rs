@@ -14,7 +14,7 @@ use prost::Message;
 use super::stacks::{self, StackMet, clamped, no_frames, weight};
 use super::{ExportError, Exported, Value};
 use crate::model::Module;
-use crate::symbols::FrameKind;
+use crate::names::FrameKind;
 use crate::tables::KeyedMap;
 use crate::utc::unix_nanos;
 
@@ -302,10 +302,10 @@ mod tests {
     use flate2::read::GzDecoder;
 
     use super::*;
-    use crate::load::{Capture, Input, Unwatched, load};
+    use crate::names::Names;
     use crate::query::{By, Cancel, Fold, Index, ReportFilter, ReportRequest, report};
-    use crate::symbols::Names;
     use crate::units::Layer;
+    use highwater::load::{Capture, Input, Unwatched, load};
 
     #[test]
     fn parts_are_one_message_whose_sums_are_those_of_the_report() {

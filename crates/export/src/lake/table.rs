@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn the_document_has_every_column_with_its_kind() {
-        let document = include_str!("../../../docs/fleet.md");
+        let document = include_str!("../../../../docs/fleet.md");
         for table in TABLES {
             let start = document.find(&format!("### `{}`", table.name)).unwrap_or_else(|| panic!("{} is missing", table.name));
             let section = &document[start..];

@@ -3,8 +3,8 @@
 use super::error::ExportError;
 use super::format::Value;
 use crate::model::{SiteId, Trace};
+use crate::names::Names;
 use crate::query::{Cancel, Cancelled, Index, Mask, ReportRequest};
-use crate::symbols::Names;
 use crate::units::{Interval, Layer};
 
 /// The part of a trace to export, and how.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{ExportError, Exported, Value};
 use crate::model::{NodeId, Process, ProcessId, Site, Trace};
+use crate::names::FrameKind;
 use crate::query::{CallerFinder, CallerFrame, FrameName, GroupNumbers, Recorded, each_stack, sample_counts, sampled_stacks};
-use crate::symbols::FrameKind;
 use crate::tables::KeyedMap;
 use crate::units::Pid;
 
