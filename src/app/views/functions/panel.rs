@@ -83,7 +83,7 @@ pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, context: &mut ViewCo
     }
     if table.asked.grouping == Grouping::Rows(RowGrouping::Tag) && table.functions.rules().tags().is_empty() {
         ui.weak(
-            "No rule names stacks yet: choose Name these stacks\u{2026} in the menu of a function, or View, Stack rules\u{2026}",
+            "No rule names stacks yet: choose Tag these stacks\u{2026} in the menu of a function, or View, Stack rules\u{2026}",
         );
     }
     if FREES && table.lines.iter().all(|line| table.key(line) == NodeKey::NoStack) {

@@ -306,7 +306,7 @@ impl Lines<'_, '_> {
         if ui.button("Filter to this line").clicked() {
             self.view.filter_to(Arc::clone(&row.path), self.context);
         }
-        if ui.button("Leave this out").clicked()
+        if ui.button("Exclude this").clicked()
             && let Some(path) = self.view.present(Arc::clone(&row.path), &self.context.document.trace)
         {
             self.context.commands.doc(DocCommand::AddChip(Chip::without(Predicate::Under(path))));

@@ -189,7 +189,7 @@ impl List for Lines<'_, '_> {
             self.clicked(row);
         }
         if let Some(group) = self.table.groups.get(row)
-            && ui.button("Leave this type out").clicked()
+            && ui.button("Exclude this type").clicked()
         {
             self.context.commands.doc(DocCommand::AddChip(Chip::without(Predicate::Type(group.key.clone()))));
         }
