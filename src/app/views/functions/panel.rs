@@ -4,39 +4,20 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Key, Modifiers, Ui};
 
+use super::table::Titled;
 use super::tools::above_table;
-use super::{CallTable, CallTrees, Choices, Grouping, wings};
-use crate::app::base::table::{Head, TypedTable};
+use super::{CallTable, CallTrees, Grouping, wings};
 use crate::app::commands::keys::STEPS;
 use crate::app::commands::{Command, Setting};
-use crate::app::jobs::ForestKind;
 use crate::app::state::filters::Predicate;
 use crate::app::views::ViewContext;
 use crate::app::views::histograms::AnyBucket;
-use crate::app::widgets::columns::{self, list_column, title};
-use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value};
+use crate::app::widgets::columns::{self, title};
+use crate::app::widgets::list::{self, List, Name, Share, Style, Value};
 use crate::app::widgets::{losses, source_lines};
 use crate::format;
 use crate::query::{CallLine, Column, NodeKey, RowGrouping, SHARED, SiteLabels, layer_label, magnitude};
 use crate::stack_rules::NO_TAG;
-
-/// Columns that can be shown; those of single allocations are not among them. The last one is only for lines that stand for
-/// functions.
-const COLUMNS: [Column; 10] = [
-    Column::Name,
-    Column::Count,
-    Column::Impacting,
-    Column::Size,
-    Column::OutstandingFrom,
-    Column::OutstandingTo,
-    Column::Peak,
-    Column::AllocationsPerFrame,
-    Column::BytesPerFrame,
-    Column::Source,
-];
-
-/// Columns of the view of frees.
-const FREED_COLUMNS: [Column; 3] = [Column::Name, Column::Count, Column::Size];
 
 /// The hint for a trace in which no free has a stack.
 const NO_FREE_STACKS: &str = "No free in this trace has a call stack. To see who frees, record them: \
@@ -106,41 +87,6 @@ pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, context: &mut ViewCo
     context.ask();
 }
 
-fn head(column: Column, wish: &Choices) -> ListColumn {
-    let plain = list_column(column);
-    let (title, hint) = match (column, wish.grouping) {
-        (Column::Source, _) => (plain.title, "Source file and line where most of it was asked for"),
-        (Column::Count, _) if wish.frees => ("Freed", "Allocations that died in the interval"),
-        (Column::Size, _) if wish.frees => ("Freed Size", "Bytes of those that died in the interval"),
-        (Column::Name, Grouping::Rows(RowGrouping::Tag)) => ("Tag", "The name that the first rule that fits gives to the stack"),
-        (Column::Name, Grouping::Sites(ForestKind::ByModule)) if wish.frees => {
-            ("Module", "The module of the function that freed")
-        }
-        (Column::Name, Grouping::Sites(ForestKind::ByModule)) => ("Module", "The module of the function that wanted the memory"),
-        (Column::Name, Grouping::Sites(ForestKind::TopDown)) => {
-            ("Function", "From the thread's start inwards: under each function what it called")
-        }
-        (Column::Name, Grouping::INVERTED) => ("Function", "Innermost functions outside, and under each what called it"),
-        (Column::Name, Grouping::Sites(ForestKind::ByFunction)) if wish.frees => {
-            ("Function", "The function that freed: the innermost one that is not the allocator's")
-        }
-        (Column::Name, Grouping::Sites(ForestKind::ByFunction)) => {
-            ("Function", "The function that wanted the memory: the innermost one that is not the allocator's")
-        }
-        (Column::Name, Grouping::Rows(RowGrouping::Owner)) => ("Owner", "Who keeps the memory, by the stack that committed it"),
-        (Column::Name, Grouping::Rows(RowGrouping::Heap)) => ("Heap", "Where the memory lies"),
-        (Column::Name, Grouping::Rows(RowGrouping::Type)) => ("Type", "The C++ type that was allocated"),
-        (Column::Name, Grouping::Rows(RowGrouping::Thread)) => ("Thread", "The thread that allocated"),
-        (Column::Name, Grouping::Rows(RowGrouping::Size)) => ("Sizes", "Powers of two, in bytes"),
-        (Column::Name, Grouping::Rows(RowGrouping::Lifetime)) => (
-            "LifeTimes",
-            "Decades of seconds from birth to death; what has no end was never freed, or was there before the trace",
-        ),
-        _ => return plain,
-    };
-    ListColumn { title, hint, ..plain }
-}
-
 /// The action of a pressed key on the selected row, unless a text field has the focus.
 fn keys(ui: &Ui, table: &CallTable, selected: Option<usize>) -> Option<Action> {
     if ui.ctx().egui_wants_keyboard_input() {
@@ -199,67 +145,6 @@ impl Lines<'_, '_> {
         };
         let label = list::name(ui, Name { text, style, searched: &table.asked.search });
         label.on_hover_ui(|ui| details(ui, table, line, text));
-    }
-}
-
-impl CallTable {
-    fn peak(&self, row: usize) -> Option<u64> {
-        self.peaks.as_ref()?.get(row).copied()
-    }
-
-    fn shown(&self) -> &'static [Column] {
-        match () {
-            () if self.asked.frees => &FREED_COLUMNS,
-            () if self.has_sources() => &COLUMNS,
-            () => &COLUMNS[..COLUMNS.len() - 1],
-        }
-    }
-}
-
-/// A column with its header, which depends on what the rows are.
-#[derive(Clone, Copy)]
-pub struct Titled {
-    column: Column,
-    head: ListColumn,
-}
-
-impl Head for Titled {
-    fn head(self) -> ListColumn {
-        self.head
-    }
-}
-
-impl TypedTable for CallTable {
-    type Column = Titled;
-
-    fn title(&self) -> &'static str {
-        if self.asked.frees { "Freed by" } else { "Functions" }
-    }
-
-    fn columns(&self) -> impl IntoIterator<Item = Titled> {
-        self.shown().iter().map(|&column| Titled { column, head: head(column, &self.asked) })
-    }
-
-    fn len(&self) -> usize {
-        self.lines.len()
-    }
-
-    fn value(&self, row: usize, Titled { column, .. }: Titled) -> Value {
-        let Some(line) = self.lines.get(row) else { return Value::Nothing };
-        match column {
-            Column::Name => Value::Text(self.name(line)),
-            Column::Source if self.sources.is_none() => Value::Awaited,
-            Column::Source => self.source(line).map_or(Value::Nothing, |line| Value::Text(line.short())),
-            column => columns::value(column, &line.numbers, self.peak(row), self.frames),
-        }
-    }
-
-    fn depth(&self, row: usize) -> usize {
-        self.lines.get(row).map_or(0, |line| line.depth as usize)
-    }
-
-    fn is_tree(&self) -> bool {
-        self.asked.grouping.is_tree()
     }
 }
 
