@@ -54,7 +54,7 @@ impl<W: Write + Seek> Pass<'_, W> {
                         self.stacks.forget_process(record.pid);
                     }
                     if change == ProcessChange::Start && self.after.prepared.remove(&(record.pid, record.time)) {
-                        self.known.after(record);
+                        self.known.starts_later(record.pid);
                         return self.out.event(input);
                     }
                     self.name_behind(input, record)?;
