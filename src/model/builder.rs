@@ -21,11 +21,12 @@ mod tidy;
 use std::sync::Arc;
 
 use super::activity::ActivityTable;
-use super::attach::{Attach, Rooms, is_homeless, is_of_heap};
+use super::attach::{Attach, Rooms, is_homeless};
 use super::counters::CounterTable;
 use super::lives::Lives;
 use super::losses::MAX_REPORTED;
 use super::origin::Origin;
+use super::pairing::may_have_stack;
 use super::rows::Row;
 use super::scope::CutReason;
 use super::trace::Lineage;
@@ -280,8 +281,4 @@ impl Builder {
         }
         id
     }
-}
-
-fn may_have_stack(event: &Event) -> bool {
-    is_of_heap(event) || matches!(event, Event::VirtualAlloc(_) | Event::VirtualFree(_) | Event::Sample { .. })
 }

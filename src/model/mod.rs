@@ -21,6 +21,7 @@ mod losses;
 mod mapped;
 mod origin;
 mod outline;
+pub(crate) mod pairing;
 mod pid_lives;
 pub(crate) mod preorder;
 mod ranges;

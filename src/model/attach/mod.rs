@@ -51,7 +51,7 @@ use fragments::KernelFragments;
 use framed::Framed;
 pub(super) use frees::Frees;
 use held::HeldEvents;
-pub(super) use held::{is_homeless, is_of_heap};
+pub(super) use held::is_homeless;
 use keyed::Keyed;
 use pending::Pending;
 pub(super) use pending::Waiting;

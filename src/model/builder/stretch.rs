@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use super::{Builder, may_have_stack};
+use super::Builder;
 use crate::events::{Item, Place, Slice};
 use crate::model::HeapId;
+use crate::model::pairing::may_have_stack;
 use crate::model::stretches::{SliceBlocks, Stretch};
 use crate::units::Ticks;
 

@@ -28,6 +28,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::lives::{BlockChange, RankedBlock, SHARDS, SliceSteps, Spread, StretchStep};
+use super::pairing::is_behind;
 use super::rows::{NewRows, is_plain};
 use crate::events::{Attached, Batch, BlockEvent, Entry, Event, Gather, Item, Record, StackPart};
 use crate::units::{Layer, Pid, Ticks, Tid};
@@ -338,11 +339,12 @@ impl SliceBlocks {
     fn add_record(&mut self, record: &Record, stack: StackOf<'_>) -> bool {
         match &record.event {
             Event::StackDefinition { .. } => self.add_aside(record.time),
-            // No event that comes later can own such a stack.
-            &(Event::Stack { owner, part, .. } | Event::StackRef { owner, part, .. }) if owner < record.time => match part {
-                StackPart::User => self.add_aside(record.time),
-                StackPart::Kernel => self.add_kernel_part(record.time, (owner, record.tid)),
-            },
+            &(Event::Stack { owner, part, .. } | Event::StackRef { owner, part, .. }) if is_behind(owner, record.time) => {
+                match part {
+                    StackPart::User => self.add_aside(record.time),
+                    StackPart::Kernel => self.add_kernel_part(record.time, (owner, record.tid)),
+                }
+            }
             Event::Sample { .. } => {
                 self.add_aside(record.time);
                 self.sampled.push((record.time, record.tid));
