@@ -46,7 +46,7 @@ use waiting::Waiting;
 
 use super::constants::SYSTEM_PROCESS;
 use crate::etl::write::NewEvent;
-use crate::events::{Event, ProcessChange, ProcessEvent, ProcessInfo, Record, Whose, command_line, whose};
+use crate::events::{Event, EventOwner, ProcessChange, ProcessEvent, ProcessInfo, Record, command_line, event_owner};
 use crate::units::{Pid, Tid};
 
 /// The thread id of an idle CPU.
@@ -137,9 +137,9 @@ impl Followed {
             return pass(event);
         }
         self.now = self.now.max(event.time);
-        match whose(event) {
+        match event_owner(event) {
             None => pass(event),
-            Some(Whose::Process(Record { time, pid, event: Event::Process(change, info), .. })) => {
+            Some(EventOwner::Process(Record { time, pid, event: Event::Process(change, info), .. })) => {
                 self.expire();
                 // The end event of a process is its last, so the state before it decides.
                 let was_followed = self.lifetimes.is_followed(pid.0);
@@ -147,35 +147,35 @@ impl Followed {
                 self.settle(pid.0, pass);
                 self.pass_process((pid, time), was_followed, event, pass);
             }
-            Some(Whose::Process(Record { time, pid, .. })) => self.pass_process((pid, time), false, event, pass),
+            Some(EventOwner::Process(Record { time, pid, .. })) => self.pass_process((pid, time), false, event, pass),
             // It ended long ago, its id may have been reused, and everything needed about it came earlier.
-            Some(Whose::DefunctProcess(_)) => pass_without_line(event, pass),
-            Some(Whose::Image { pid: Pid(0..=SYSTEM_PROCESS), base: 0 }) => {
+            Some(EventOwner::DefunctProcess(_)) => pass_without_line(event, pass),
+            Some(EventOwner::Image { pid: Pid(0..=SYSTEM_PROCESS), base: 0 }) => {
                 self.hides_kernel = true;
                 pass(event);
             }
-            Some(Whose::Image { .. }) => pass(event),
-            Some(Whose::Thread { pid, tid, has_ended }) => {
+            Some(EventOwner::Image { .. }) => pass(event),
+            Some(EventOwner::Thread { pid, tid, has_ended }) => {
                 self.threads.learn(tid.0, pid.0, has_ended);
                 for (at, sample) in self.samples.take(tid.0) {
                     sample.give(&mut |sample| self.judge((pid.0, at), sample, pass));
                 }
                 self.judge((pid.0, event.time), event, pass);
             }
-            Some(Whose::ThreadName(pid)) => self.judge((pid.0, event.time), event, pass),
-            Some(Whose::Sample(IDLE)) => self.dropped += 1,
-            Some(Whose::Sample(tid)) => match self.threads.owner(tid.0) {
+            Some(EventOwner::ThreadName(pid)) => self.judge((pid.0, event.time), event, pass),
+            Some(EventOwner::Sample(IDLE)) => self.dropped += 1,
+            Some(EventOwner::Sample(tid)) => match self.threads.owner(tid.0) {
                 Some(pid) => self.judge((pid, event.time), event, pass),
                 None => {
                     self.samples.push(tid.0, event.time, event);
                     self.expire();
                 }
             },
-            Some(Whose::Pages(owner)) => {
+            Some(EventOwner::Pages(owner)) => {
                 self.callers.note(event, owner);
                 self.judge((owner.0, event.time), event, pass);
             }
-            Some(Whose::Stack { owner, pid, tid }) => {
+            Some(EventOwner::Stack { owner, pid, tid }) => {
                 let pid = self.callers.owner_of_pages(owner, tid).unwrap_or(pid);
                 self.judge((pid.0, owner), event, pass);
             }

@@ -1,7 +1,7 @@
 //! Decides which event a stack belongs to: the conditions on owner time, thread, part and order.
 //!
 //! All who pair stacks with events ask here: the replay one by one and by batches of blocks (`model::attach`), the
-//! workers that gather the batches (`model::stretches`), and the writer of a part of a trace (`export::cut`). Each has its
+//! workers that gather the batches (`model::block_batches`), and the writer of a part of a trace (`export::cut`). Each has its
 //! own lists of what waits: the replay of rows, samples and frees, a worker of columns, a cut of events that it wrote.
 
 use crate::events::{CallStack, Event, StackPart};

@@ -135,13 +135,13 @@ impl Attach {
     }
 
     fn give_stack(&mut self, rooms: &mut Rooms<'_>, row: RowId, stack: StackRef, from: Origin) {
-        let Row { site, birth, thread, .. } = rooms.lives.rows.get(row);
+        let Row { site, birth, thread, .. } = rooms.allocations.rows.get(row);
         let SiteKey { heap, mut caller, .. } = self.sites.key(site);
         if !thread.is_known() {
-            rooms.lives.rows.set_thread(row, from.tid);
+            rooms.allocations.rows.set_thread(row, from.tid);
             caller = rooms.world.processes.find_or_add(from.pid, from.time);
         }
         let site = self.site(heap, stack, caller, birth);
-        rooms.lives.rows.set_site(row, site);
+        rooms.allocations.rows.set_site(row, site);
     }
 }

@@ -12,7 +12,7 @@
 //! bytes in the log. Nothing is kept by row until the first freeing stack of its chunk.
 
 use super::sites::SiteTable;
-use crate::model::lives::{DeathSlot, Ended, EndedRow};
+use crate::model::allocations::{DeathSlot, Ended, EndedRow};
 use crate::model::origin::Origin;
 use crate::model::pairing::threads_of_owner;
 use crate::model::{RowId, SiteId};

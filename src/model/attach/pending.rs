@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::events::StackPart;
-use crate::model::lives::{Ended, EndedRow};
+use crate::model::allocations::{Ended, EndedRow};
 use crate::model::pairing::{MOST_WAITING, threads_of_owner};
 use crate::model::renumbering::Renumbering;
 use crate::model::stack::StackRef;
