@@ -14,8 +14,8 @@ pub mod synth;
 
 pub use highwater_capture as capture;
 pub use highwater_engine::{
-    events, format, limits, model, moment, names, nearest, open_error, panics, pattern, pe, problem, query, seconds, stack_rules,
-    tables, toml_file, units, utc,
+    events, format, limits, model, names, nearest, open_error, panics, pattern, pe, problem, query, seconds, stack_rules, tables,
+    time_spec, toml_file, units, utc,
 };
 pub use highwater_etl as etl;
 pub use highwater_export as export;

@@ -16,12 +16,12 @@ use super::words::one_key;
 use super::{Failure, memory, open, output, report_problems, symbols, wildcards};
 use crate::load::{Capture, Input, load_planned};
 use crate::model::{Clock, SiteId, Trace};
-use crate::moment::Moment;
 use crate::panics;
 use crate::paths::Reading;
 use crate::query::{By, Cancel, Cancelled, Decides, Index, ReportFilter, RowChoice, Unnamed, doubts_about, sample_counts};
 use crate::stack_rules::StackRules;
 use crate::symbols::Names;
+use crate::time_spec::TimeSpec;
 use crate::units::{Interval, Ticks};
 
 /// Options that choose the rows and groups of an answer.
@@ -59,11 +59,11 @@ pub(super) struct Asked {
 pub(super) struct Edges {
     /// Begin of the interval: seconds since the trace start, mark:TEXT or frame:N [default: the trace start]
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
-    pub(super) from: Option<Moment>,
+    pub(super) from: Option<TimeSpec>,
 
     /// End of the interval, not part of it [default: the end of the trace]
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
-    pub(super) to: Option<Moment>,
+    pub(super) to: Option<TimeSpec>,
 }
 
 impl Edges {
@@ -214,7 +214,7 @@ impl Asked {
 pub(super) const EDGES: [&str; 2] = ["--from is", "--to is"];
 
 /// Resolves a moment in a trace, if one is given.
-pub(super) fn edge(trace: &Trace, given: Option<&Moment>, process: Option<&str>) -> Result<Option<Ticks>, Failure> {
+pub(super) fn edge(trace: &Trace, given: Option<&TimeSpec>, process: Option<&str>) -> Result<Option<Ticks>, Failure> {
     given.map(|moment| moment.ticks(trace, process)).transpose().map_err(Failure::BadArguments)
 }
 
@@ -223,7 +223,7 @@ pub(super) fn edge(trace: &Trace, given: Option<&Moment>, process: Option<&str>)
 /// verb. Frame numbers are those of `process`.
 pub(super) fn interval(
     trace: &Trace,
-    (from, to): (Option<&Moment>, Option<&Moment>),
+    (from, to): (Option<&TimeSpec>, Option<&TimeSpec>),
     process: Option<&str>,
     names: [&str; 2],
 ) -> Result<Interval, Failure> {

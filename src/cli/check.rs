@@ -14,10 +14,10 @@ use super::outputs::refused;
 use super::{Failure, output, report_other_problems, text};
 use crate::limits::{Accepted, Baseline, Checked, GroupCheck, Judge, LimitRules, Outcome, Rule, Suite, breach_lines, junit};
 use crate::model::Quality;
-use crate::moment::Moment;
 use crate::paths::{self, Existing, Reading, Refusal};
 use crate::query::{By, Cancel, Decides, Index, IndexOptions, Mask, Unnamed};
 use crate::symbols::Names;
+use crate::time_spec::TimeSpec;
 use crate::units::Interval;
 pub(super) use check_args::CheckArgs;
 use check_args::capture_name;
@@ -169,7 +169,7 @@ fn hold<'r>(
 /// this trace is no bad argument, nor is a mark that this trace does not have.
 fn interval(loaded: &Loaded, rule: &Rule, process: Option<&str>) -> Result<Interval, String> {
     let trace = &loaded.trace;
-    let edge = |of_rule: &Option<Moment>, of_command| match of_rule {
+    let edge = |of_rule: &Option<TimeSpec>, of_command| match of_rule {
         Some(moment) => moment.ticks(trace, process),
         None => Ok(of_command),
     };

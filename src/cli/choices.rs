@@ -6,8 +6,8 @@ use super::ranges::{Bytes, Freed, Range};
 use super::seconds::Seconds;
 use super::words::one_of;
 use crate::model::Trace;
-use crate::moment::Moment;
 use crate::query::{ReportFilter, RowChoice, RowCondition, SiteChoice, check_thread};
+use crate::time_spec::TimeSpec;
 use crate::units::{Layer, Tid};
 
 /// Conditions that rows must meet; an option that is given twice is two conditions.
@@ -27,7 +27,7 @@ pub(super) struct Choices {
 
     /// Only what was allocated in this range of times: seconds since the trace start, mark:TEXT or frame:N
     #[arg(long, value_name = "T1..T2", allow_hyphen_values = true)]
-    allocated: Vec<Range<Moment>>,
+    allocated: Vec<Range<TimeSpec>>,
 
     /// Only what was freed in this range, or never; RANGE|never joins both
     #[arg(long, value_name = "T1..T2|never", allow_hyphen_values = true)]
@@ -99,7 +99,7 @@ impl Choices {
 
     /// The conditions that only a row decides. The error names what the trace does not have.
     pub(super) fn rows(&self, trace: &Trace) -> Result<RowChoice, String> {
-        let ticks = |range: &Range<Moment>| range.ticks(trace, self.process.as_deref());
+        let ticks = |range: &Range<TimeSpec>| range.ticks(trace, self.process.as_deref());
         let lived = |range: &Range<Seconds>| range.0.map(|t| t.ticks(&trace.clock));
         let allocated = self.allocated.iter().map(|range| Ok(RowCondition::Allocated(ticks(range)?)));
         let freed = self.freed.iter().map(|freed| {

@@ -17,7 +17,7 @@ use crate::export::cut::{CutError, Request, Summary, cut};
 use crate::format;
 use crate::load::{Capture, Input, Processes};
 use crate::model::Trace;
-use crate::moment::Moment;
+use crate::time_spec::TimeSpec;
 use crate::units::{Interval, Ticks};
 
 #[derive(Args, Debug)]
@@ -94,7 +94,7 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
 
 /// The interval to cut. What is alive at its start must be known; the part itself need not fit into memory.
 fn interval(args: &CutArgs, trace: &Trace) -> Result<Interval, Failure> {
-    let edge = |given: &Option<Moment>| edge(trace, given.as_ref(), args.process.as_deref());
+    let edge = |given: &Option<TimeSpec>| edge(trace, given.as_ref(), args.process.as_deref());
     let (from, to) = (edge(&args.edges.from)?, edge(&args.edges.to)?);
     let from = from.unwrap_or(trace.span.from);
     if trace.cut.is_some_and(|cut| cut.at < from || cut.stacks_missing) {

@@ -21,10 +21,10 @@ use super::{Failure, open, output, report_other_problems, symbols, wildcards};
 use crate::format;
 use crate::load::Input;
 use crate::model::Trace;
-use crate::moment::{Moment, split_range};
 use crate::panics;
 use crate::query::{By, Cancel, Compared, DiffSide, Fold, Group, Index, Mask, Unnamed, doubts_about, folded_diff};
 use crate::symbols::Names;
+use crate::time_spec::{TimeSpec, split_range};
 use crate::units::Interval;
 use growth::is_above;
 use markdown::Shown;
@@ -100,14 +100,14 @@ impl DiffArgs {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Side {
     pub(super) input: Input,
-    from: Option<Moment>,
-    to: Option<Moment>,
+    from: Option<TimeSpec>,
+    to: Option<TimeSpec>,
 }
 
 impl Side {
     /// Splits off a final `@from..to`; any other `@` stays in the path. If several fit, the shortest part counts.
     pub(super) fn parse(word: &OsStr) -> Result<Self, String> {
-        let end = |text: &str| if text.is_empty() { Some(None) } else { text.parse::<Moment>().ok().map(Some) };
+        let end = |text: &str| if text.is_empty() { Some(None) } else { text.parse::<TimeSpec>().ok().map(Some) };
         let part = |part: &str| split_range(part).and_then(|(from, to)| Some((end(from)?, end(to)?)));
         let text = word.to_str().unwrap_or_default();
         let found = text.rmatch_indices('@').find_map(|(at, _)| Some((&text[..at], part(&text[at + 1..])?)));

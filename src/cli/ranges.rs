@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use crate::format;
 use crate::model::Trace;
-use crate::moment::{Moment, split_range};
 use crate::query::Bounds;
+use crate::time_spec::{TimeSpec, split_range};
 use crate::units::Ticks;
 
 /// A range as it was written, with its ends in order.
@@ -33,10 +33,10 @@ impl<T: FromStr<Err = String> + PartialOrd> FromStr for Range<T> {
 
 const REVERSED: &str = "the range ends before it begins; swap its ends";
 
-impl Range<Moment> {
+impl Range<TimeSpec> {
     /// Resolves the range in a trace; frame numbers are those of `process`.
     pub(super) fn ticks(&self, trace: &Trace, process: Option<&str>) -> Result<Bounds<Ticks>, String> {
-        let end = |given: &Option<Moment>| given.as_ref().map(|moment| moment.ticks(trace, process)).transpose();
+        let end = |given: &Option<TimeSpec>| given.as_ref().map(|moment| moment.ticks(trace, process)).transpose();
         match (end(&self.0.from)?, end(&self.0.to)?) {
             (Some(from), Some(to)) if from > to => Err(REVERSED.to_owned()),
             (from, to) => Ok(Bounds { from, to }),
@@ -59,7 +59,7 @@ impl FromStr for Bytes {
 /// A condition for when rows were freed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Freed {
-    pub(super) within: Option<Range<Moment>>,
+    pub(super) within: Option<Range<TimeSpec>>,
     pub(super) or_never: bool,
 }
 
@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn ends_of_times_are_told_by_their_points() {
-        let times = |text: &str| text.parse::<Range<Moment>>().ok().map(|range| (range.0.from, range.0.to));
-        let t = |text: &str| Some(text.parse::<Moment>().unwrap());
+        let times = |text: &str| text.parse::<Range<TimeSpec>>().ok().map(|range| (range.0.from, range.0.to));
+        let t = |text: &str| Some(text.parse::<TimeSpec>().unwrap());
         assert_eq!(times("1.5..2.25"), Some((t("1.5"), t("2.25"))));
         assert_eq!(times(".5...75"), Some((t("0.5"), t("0.75"))));
         assert_eq!(times("-1.."), Some((t("-1"), None)));

@@ -615,3 +615,26 @@ fn what_a_process_wrote_just_before_its_start_is_its_own() {
         assert_eq!(processes(&story.end()).len(), lives, "{before} ticks before");
     }
 }
+
+#[test]
+fn an_end_that_a_second_session_logs_late_is_not_that_of_who_has_the_id_since() {
+    let mut story = Story::new();
+    story.process(0, 7, ProcessChange::Start, 0xA, "first.exe");
+    story.process(10, 7, ProcessChange::End, 0xA, "first.exe");
+    story.process(20, 7, ProcessChange::Start, 0xB, "second.exe");
+    story.commit(30, 7, 0x10_0000, 1);
+    story.process(40, 7, ProcessChange::End, 0xA, "first.exe");
+    story.alloc(50, Layer::Heap, 0x1000);
+    let second = |bytes| ("second.exe".to_owned(), Some(20.0 / SECOND as f64), 1, bytes);
+    assert_eq!(processes(&story.end()), [second(8), second(PAGE)]);
+}
+
+#[test]
+fn a_start_of_another_object_is_another_process_though_no_event_named_the_one_before() {
+    let mut story = Story::new();
+    story.pid = 4;
+    story.process(10, 7, ProcessChange::Rundown, 0xA, "");
+    story.commit(20, 7, 0x10_0000, 1);
+    story.process(30, 7, ProcessChange::Start, 0xB, "second.exe");
+    assert_eq!(processes(&story.end()), [("Unknown (7)".to_owned(), None, 1, 0)]);
+}

@@ -53,7 +53,7 @@ pub struct Life {
     /// `None` where no start was seen.
     pub start: Option<i64>,
     key: u64,
-    ended: bool,
+    ended: Option<i64>,
     first_seen: i64,
     /// Whether the kernel says that it did anything itself, or was running when the trace began.
     acted: bool,
@@ -131,7 +131,7 @@ impl Replay {
     }
 
     fn current(&self, pid: u32) -> Option<usize> {
-        self.latest(pid).filter(|&life| !self.lives[life].ended)
+        self.latest(pid).filter(|&life| self.lives[life].ended.is_none())
     }
 
     fn current_or_new(&mut self, pid: u32, at: i64) -> usize {
@@ -151,8 +151,7 @@ impl Replay {
     }
 
     fn new_life(&mut self, pid: u32, start: Option<i64>, at: i64) -> usize {
-        let life =
-            Life { pid, name: String::new(), start, key: 0, ended: false, first_seen: at, acted: false, first_wrote: None };
+        let life = Life { pid, name: String::new(), start, key: 0, ended: None, first_seen: at, acted: false, first_wrote: None };
         self.lives.push(life);
         self.lives.len() - 1
     }
@@ -174,7 +173,9 @@ impl Replay {
             let has_run = known.first_wrote.is_some_and(|wrote| (step.time - wrote) * 1000 > FREQUENCY);
             let unbegun = known.start.is_none() && !known.acted && !has_run;
             // All that is known of it is what its parent did for it just before.
-            let is_child = unbegun && known.name.is_empty() && step.time - known.first_seen <= FREQUENCY;
+            let is_other = known.key != 0 && key != 0 && known.key != key;
+            let is_soon = step.time - known.first_seen <= FREQUENCY;
+            let is_child = unbegun && known.name.is_empty() && !is_other && is_soon;
             if same || is_child {
                 if unbegun {
                     self.lives[life].start = Some(step.time);
@@ -182,6 +183,11 @@ impl Replay {
                 return self.describe(life, key, name);
             }
             self.end_life(life, step.time);
+        } else if self.latest(step.pid).is_some_and(|life| {
+            let known = &self.lives[life];
+            key != 0 && known.key == key && known.ended == Some(step.time)
+        }) {
+            return; // of a process that started and ended at one tick
         }
         let life = self.new_life(step.pid, Some(step.time), step.time);
         self.describe(life, key, name);
@@ -190,8 +196,8 @@ impl Replay {
     fn rundown(&mut self, step: &Step, key: u64, name: &str) {
         let latest = self.latest(step.pid).map(|life| (life, self.lives[life].clone()));
         match latest {
-            Some((_, known)) if known.ended && known.key == key && key != 0 => {}
-            Some((life, known)) if !known.ended && known.key != 0 && key != 0 && known.key != key => {
+            Some((_, known)) if known.ended.is_some() && known.key == key && key != 0 => {}
+            Some((life, known)) if known.ended.is_none() && known.key != 0 && key != 0 && known.key != key => {
                 self.end_life(life, step.time);
                 let life = self.new_life(step.pid, None, step.time);
                 self.describe(life, key, name);
@@ -206,7 +212,12 @@ impl Replay {
     fn end(&mut self, step: &Step, key: u64, name: &str) {
         let told_again = self.latest(step.pid).is_some_and(|life| {
             let known = &self.lives[life];
-            known.ended && known.key == key && key != 0
+            let is_its = |known: &Life| known.key == key && key != 0;
+            let before = self.lives[..life].iter().rev().find(|life| life.pid == step.pid);
+            // The one before it, whose end another session told before the id was used again.
+            let is_of_before = known.ended.is_none() && known.key != 0 && !is_its(known) && before.is_some_and(is_its);
+            let at_once = known.ended == Some(step.time) && (known.key == 0 || key == 0);
+            is_of_before || at_once || (known.ended.is_some() && is_its(known))
         });
         if !told_again {
             let life = self.current_or_new(step.pid, step.time);
@@ -217,7 +228,7 @@ impl Replay {
 
     /// A process's end frees its commit rows, not its heap and tracker rows.
     fn end_life(&mut self, life: usize, at: i64) {
-        self.lives[life].ended = true;
+        self.lives[life].ended = Some(at);
         self.reserved.retain(|(of, ..)| *of != life);
         self.kill(at, |row| row.life == life && row.place == Place::Commit);
     }
@@ -309,7 +320,10 @@ impl Replay {
     /// A free that tells nobody's process: that of the one running process with a block there.
     fn free_of_anybody(&mut self, step: &Step, handle: u64, address: u64) {
         let is_there = |row: &Row| {
-            row.death.is_none() && !self.lives[row.life].ended && row.place == Place::Heap(handle) && row.address == address
+            row.death.is_none()
+                && self.lives[row.life].ended.is_none()
+                && row.place == Place::Heap(handle)
+                && row.address == address
         };
         let there: Vec<usize> = (0..self.rows.len()).filter(|&i| is_there(&self.rows[i])).collect();
         match there[..] {

@@ -94,9 +94,9 @@ fn escape_closes_what_is_in_front_before_it_takes_anything_back() {
         assert!(has(&window, "Show all"), "and nothing else is taken back");
     }
     give(&mut window, "stack rules");
-    assert!(has(&window, "Folded away"));
+    assert!(has(&window, "Hidden frames"));
     press(&mut window, Modifiers::NONE, Key::Escape);
-    assert!(!has(&window, "Folded away") && has(&window, "Show all"));
+    assert!(!has(&window, "Hidden frames") && has(&window, "Show all"));
     window.get_by_label("View").click();
     settle(&mut window);
     press(&mut window, Modifiers::NONE, Key::Escape);

@@ -97,7 +97,7 @@ fn every_kind_of_filter_reaches_every_number() {
             click(window, "RigidBody");
         }),
         ("all but a process", |window| {
-            menu(window, "Source MemoryTestApp.exe: Commit (VirtualAlloc)", "Leave this out");
+            menu(window, "Source MemoryTestApp.exe: Commit (VirtualAlloc)", "Exclude this");
         }),
         ("a size", |window| {
             click(window, "Histograms");

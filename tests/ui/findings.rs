@@ -132,7 +132,7 @@ fn an_accepted_finding_is_not_told_again_and_says_why_until_it_is_taken_back() {
     click(&mut window, "Findings");
     click(&mut window, "1 accepted finding");
     assert!(has_containing(&window, "a list for the replay"));
-    window.query_all_by_label_contains(&format!("Tell again {leak}")).next().unwrap().click();
+    window.query_all_by_label_contains(&format!("Stop accepting {leak}")).next().unwrap().click();
     settle(&mut window);
     assert!(is_told(&window));
 }

@@ -104,7 +104,7 @@ fn heaps_types_threads_sizes_and_lifetimes_are_groupings_of_the_same_table() {
     choose(&mut window, "By type", "By heap");
     let heap = "MemoryTestApp.exe, Windows NT heap 0x1d0000 (default)";
     assert_eq!(line(&window, heap).len(), 6, "no other heap is left: {:?}", texts(&window));
-    menu(&mut window, heap, "Leave this heap out");
+    menu(&mut window, heap, "Exclude this heap");
     assert!(window.query_all_by_label_contains("Remove filter without").next().is_some());
     assert!(line(&window, heap).is_empty());
 }
@@ -160,7 +160,7 @@ fn groupings_have_the_numbers_of_the_report_and_filter() {
     click(&mut window, &format!("Expand {LEAK}"));
     assert_eq!(line(&window, MAIN), columns(&leak.own), "its only caller, with all of it");
 
-    menu(&mut window, LEAK, "Leave this function out");
+    menu(&mut window, LEAK, "Exclude this function");
     let chip = format!("Remove filter without {LEAK}");
     assert!(has(&window, &chip) && line(&window, LEAK).is_empty());
     click(&mut window, "Back");

@@ -77,7 +77,7 @@ fn a_lane_opens_to_its_heaps_its_types_and_its_functions() {
     assert!(has(&window, "Remove filter MemoryTestApp.exe!ManipulateTemporaryBuffer"), "a click filters");
     window.get_by_label(spikes).click_secondary();
     settle(&mut window);
-    assert!(has(&window, "Leave this out") && has(&window, "What was alive at its peak"));
+    assert!(has(&window, "Exclude this") && has(&window, "What was alive at its peak"));
 }
 
 #[test]

@@ -93,8 +93,8 @@ fn the_menu_of_a_mark_selects_to_the_next_one() {
     assert!((from - 18.2).abs() < 0.01 && is_long_frame(to - 0.06, to), "{from} {to}");
     // Generations are those of the selection, if there is one.
     press(&mut window, Modifiers::NONE, Key::Escape);
-    menu(&mut window, "Mark Level 1", "Begin or end a generation here");
-    menu(&mut window, "Mark Level 2", "Marks in sight as edges of generations");
+    menu(&mut window, "Mark Level 1", "Toggle a generation boundary here");
+    menu(&mut window, "Mark Level 2", "Use visible marks as generation boundaries");
     give(&mut window, "tabs: generations");
     assert!(has_containing(&window, "InnerLoopOperation"));
     let texts = window.root().children_recursive().filter_map(|node| node.value());

@@ -78,7 +78,7 @@ fn a_bucket_can_be_left_out() {
     click(&mut window, "Histograms");
     window.get_by_label_contains("Bar lifetime without an end").click_secondary();
     settle(&mut window);
-    click(&mut window, "Leave this bucket out");
+    click(&mut window, "Exclude this bucket");
     assert_eq!(chips(&window), ["without lifetime without an end"]);
     assert!(bars(&window, "size").iter().all(|bar| !bar.contains("2 MB to 4 MB: 5.00 MB")));
     click_bar(&mut window, "lifetime without an end");

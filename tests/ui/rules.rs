@@ -84,7 +84,7 @@ fn folding_away_a_function_gives_what_it_holds_to_its_caller_and_is_undone() {
     assert_eq!((line(&window, LEAK), line(&window, MAIN)), (leak.clone(), main.clone()));
     assert!(!has(&window, "1 rule"));
 
-    menu(&mut window, LEAK, "Fold away");
+    menu(&mut window, LEAK, "Hide this frame");
     assert_eq!((line(&window, LEAK), line(&window, MAIN)), (Vec::new(), both.clone()));
     assert_eq!(StackRules::read(&file).unwrap(), StackRules::parse(FOLD).unwrap(), "it is kept");
     // The first screen follows: findings and the tree of the table.
@@ -107,7 +107,7 @@ fn named_stacks_are_a_grouping_and_a_filter() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("stack-rules.toml");
     let mut window = window(&file);
-    menu(&mut window, LEAK, "Name these stacks\u{2026}");
+    menu(&mut window, LEAK, "Tag these stacks\u{2026}");
     assert!(window.get_by_label("Stack name").is_focused(), "the name can be typed at once");
     window.get_by_label("Stack name").type_text("The leak");
     settle(&mut window);
@@ -121,7 +121,7 @@ fn named_stacks_are_a_grouping_and_a_filter() {
     let (leak, rest) = (told(By::Tag, &rules, "The leak"), told(By::Tag, &rules, "(no tag)"));
     assert!(!leak.is_empty() && !rest.is_empty());
     assert_eq!((line(&window, "The leak"), line(&window, "(no tag)")), (leak.clone(), rest.clone()));
-    menu(&mut window, "The leak", "Leave this tag out");
+    menu(&mut window, "The leak", "Exclude this tag");
     assert!(has(&window, "Remove filter without tag The leak"));
     assert_eq!((line(&window, "The leak"), line(&window, "(no tag)")), (Vec::new(), rest));
     click(&mut window, "Back");
@@ -154,8 +154,8 @@ fn the_window_of_rules_adds_raises_and_removes() {
     assert_eq!(kept().tags().iter().map(|rule| rule.name.as_str()).collect::<Vec<_>>(), ["Wide", "Narrow"]);
     click(&mut window, "Raise rule *InnerLoop*");
     assert_eq!(kept().tags()[0].name, "Narrow");
-    enter(&mut window, "Frame to fold", "kernel32.dll!*");
-    click(&mut window, "Fold");
+    enter(&mut window, "Frame to hide", "kernel32.dll!*");
+    click(&mut window, "Hide");
     assert_eq!((kept().folds().len(), kept().tags().len()), (1, 2));
     assert!(has(&window, "3 rules"));
     click(&mut window, "Remove rule main named Wide");

@@ -28,7 +28,7 @@
 
 mod callers;
 mod elsewhere;
-mod lives;
+mod lifetimes;
 mod names;
 #[cfg(test)]
 mod tests;
@@ -39,14 +39,14 @@ use std::collections::VecDeque;
 
 use callers::Callers;
 pub use elsewhere::Elsewhere;
-use lives::{Lives, Told};
+use lifetimes::{FollowedLifetimes, Told};
 use names::Names;
 use threads::Threads;
 use waiting::Waiting;
 
 use super::constants::SYSTEM_PROCESS;
 use crate::etl::write::NewEvent;
-use crate::events::{Event, ProcessChange, ProcessInfo, Record, Whose, command_line, whose};
+use crate::events::{Event, EventOwner, ProcessChange, ProcessEvent, ProcessInfo, Record, command_line, event_owner};
 use crate::units::{Pid, Tid};
 
 /// The thread id of an idle CPU.
@@ -93,7 +93,7 @@ pub struct Followed {
     /// The wanted image names; `None` if all processes are followed.
     names: Option<Names>,
     children: bool,
-    lives: Lives,
+    lifetimes: FollowedLifetimes,
     callers: Callers,
     threads: Threads,
     waiting: Waiting,
@@ -111,14 +111,14 @@ impl Followed {
     /// Creates a filter. `frequency` is the number of ticks in a second of event time.
     pub fn new(rules: &Rules, frequency: u64) -> Self {
         let restricts = !rules.pids.is_empty() || !rules.names.is_empty();
-        let mut lives = Lives::default();
+        let mut lifetimes = FollowedLifetimes::default();
         for &pid in &rules.pids {
-            lives.follow(pid, i64::MIN);
+            lifetimes.follow(pid, i64::MIN);
         }
         Self {
             names: restricts.then(|| Names::new(&rules.names)),
             children: rules.children,
-            lives,
+            lifetimes,
             callers: Callers::default(),
             threads: Threads::default(),
             waiting: Waiting::new(frequency),
@@ -137,45 +137,45 @@ impl Followed {
             return pass(event);
         }
         self.now = self.now.max(event.time);
-        match whose(event) {
+        match event_owner(event) {
             None => pass(event),
-            Some(Whose::Process(Record { time, pid, event: Event::Process(change, info), .. })) => {
+            Some(EventOwner::Process(Record { time, pid, event: Event::Process(change, info), .. })) => {
                 self.expire();
                 // The end event of a process is its last, so the state before it decides.
-                let was_followed = self.lives.is_followed(pid.0);
+                let was_followed = self.lifetimes.is_followed(pid.0);
                 self.learn((pid.0, time), event.pid.0, change, &info);
                 self.settle(pid.0, pass);
                 self.pass_process((pid, time), was_followed, event, pass);
             }
-            Some(Whose::Process(Record { time, pid, .. })) => self.pass_process((pid, time), false, event, pass),
+            Some(EventOwner::Process(Record { time, pid, .. })) => self.pass_process((pid, time), false, event, pass),
             // It ended long ago, its id may have been reused, and everything needed about it came earlier.
-            Some(Whose::DefunctProcess(_)) => pass_without_line(event, pass),
-            Some(Whose::Image { pid: Pid(0..=SYSTEM_PROCESS), base: 0 }) => {
+            Some(EventOwner::DefunctProcess(_)) => pass_without_line(event, pass),
+            Some(EventOwner::Image { pid: Pid(0..=SYSTEM_PROCESS), base: 0 }) => {
                 self.hides_kernel = true;
                 pass(event);
             }
-            Some(Whose::Image { .. }) => pass(event),
-            Some(Whose::Thread { pid, tid, has_ended }) => {
+            Some(EventOwner::Image { .. }) => pass(event),
+            Some(EventOwner::Thread { pid, tid, has_ended }) => {
                 self.threads.learn(tid.0, pid.0, has_ended);
                 for (at, sample) in self.samples.take(tid.0) {
                     sample.give(&mut |sample| self.judge((pid.0, at), sample, pass));
                 }
                 self.judge((pid.0, event.time), event, pass);
             }
-            Some(Whose::ThreadName(pid)) => self.judge((pid.0, event.time), event, pass),
-            Some(Whose::Sample(IDLE)) => self.dropped += 1,
-            Some(Whose::Sample(tid)) => match self.threads.owner(tid.0) {
+            Some(EventOwner::ThreadName(pid)) => self.judge((pid.0, event.time), event, pass),
+            Some(EventOwner::Sample(IDLE)) => self.dropped += 1,
+            Some(EventOwner::Sample(tid)) => match self.threads.owner(tid.0) {
                 Some(pid) => self.judge((pid, event.time), event, pass),
                 None => {
                     self.samples.push(tid.0, event.time, event);
                     self.expire();
                 }
             },
-            Some(Whose::Pages(owner)) => {
+            Some(EventOwner::Pages(owner)) => {
                 self.callers.note(event, owner);
                 self.judge((owner.0, event.time), event, pass);
             }
-            Some(Whose::Stack { owner, pid, tid }) => {
+            Some(EventOwner::Stack { owner, pid, tid }) => {
                 let pid = self.callers.owner_of_pages(owner, tid).unwrap_or(pid);
                 self.judge((pid.0, owner), event, pass);
             }
@@ -187,14 +187,14 @@ impl Followed {
     pub fn follow(&mut self, pid: u32, pass: &mut dyn FnMut(&NewEvent<'_>)) {
         if self.names.is_some() {
             self.expire();
-            self.lives.follow(pid, self.now);
+            self.lifetimes.follow(pid, self.now);
             self.settle(pid, pass);
         }
     }
 
     /// Whether the process that has this id now is followed; always true without restrictions.
     pub fn is_followed(&self, pid: u32) -> bool {
-        self.names.is_none() || self.lives.is_followed(pid)
+        self.names.is_none() || self.lifetimes.is_followed(pid)
     }
 
     /// Whether Windows hides the addresses of kernel modules. It does so (Windows 11 24H2) if the process lacks the
@@ -205,7 +205,7 @@ impl Followed {
 
     /// Passes on a process event, with its command line only if the process is followed or was until now.
     fn pass_process(&self, (pid, at): (Pid, i64), was_followed: bool, event: &NewEvent<'_>, pass: &mut dyn FnMut(&NewEvent<'_>)) {
-        if was_followed || self.lives.was_followed(pid.0, at) == Some(true) {
+        if was_followed || self.lifetimes.was_followed(pid.0, at) == Some(true) {
             return pass(event);
         }
         pass_without_line(event, pass);
@@ -213,12 +213,12 @@ impl Followed {
 
     /// Whether the process that had this id at this time was followed then; `None` if that is not known yet.
     fn was_followed(&self, pid: u32, at: i64) -> Option<bool> {
-        if self.names.is_none() { Some(true) } else { self.lives.was_followed(pid, at) }
+        if self.names.is_none() { Some(true) } else { self.lifetimes.was_followed(pid, at) }
     }
 
     /// Ids of the followed processes that have not ended, ascending; empty without restrictions.
     pub fn pids(&self) -> Vec<u32> {
-        self.lives.followed()
+        self.lifetimes.followed()
     }
 
     /// The processes that the stream announced as followed since the last call. Processes whose ids were given are
@@ -239,7 +239,7 @@ impl Followed {
 
     /// Passes on, drops or holds back an event that belongs to the process with this id at this time.
     fn judge(&mut self, (pid, at): (u32, i64), event: &NewEvent<'_>, pass: &mut dyn FnMut(&NewEvent<'_>)) {
-        match self.lives.was_followed(pid, at) {
+        match self.lifetimes.was_followed(pid, at) {
             Some(true) => pass(event),
             Some(false) => self.dropped += 1,
             None => {
@@ -256,10 +256,10 @@ impl Followed {
             Some(Because::Name)
         } else {
             let is_child = self.children && change == ProcessChange::Start;
-            let followed = |pid| self.lives.was_followed(pid, time) == Some(true);
+            let followed = |pid| self.lifetimes.was_followed(pid, time) == Some(true);
             (is_child && (followed(info.parent) || followed(writer))).then_some(Because::Parent)
         };
-        let because = match self.lives.learn(pid, time, change, info.key, because.is_some()) {
+        let because = match self.lifetimes.learn(pid, &ProcessEvent::new(change, info, time), because.is_some()) {
             Told::Known => None,
             Told::New => because,
             Told::Awaited => Some(Because::Told),
@@ -280,8 +280,8 @@ impl Followed {
 
     /// Passes on or drops the events that have waited for a decision about a process.
     fn settle(&mut self, pid: u32, pass: &mut dyn FnMut(&NewEvent<'_>)) {
-        let Self { lives, waiting, dropped, .. } = self;
-        *dropped += waiting.settle(pid, |at| lives.was_followed(pid, at), pass);
+        let Self { lifetimes, waiting, dropped, .. } = self;
+        *dropped += waiting.settle(pid, |at| lifetimes.was_followed(pid, at), pass);
     }
 
     /// Drops events that have waited too long or take too much memory.
@@ -293,7 +293,7 @@ impl Followed {
         while let Some((pid, events)) = self.waiting.expire(self.now) {
             self.dropped += events;
             self.undecided += events;
-            self.lives.presume_foreign(pid);
+            self.lifetimes.presume_foreign(pid);
         }
     }
 }

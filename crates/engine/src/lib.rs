@@ -15,8 +15,8 @@
 //! - [`query`]: pure functions of (trace, interval, filter); `Index` is what is prepared for them.
 //! - [`limits`]: rules that limit numbers of a trace, and whether it keeps them.
 //!
-//! Shared words: [`units`], [`problem`], [`format`](mod@format), [`utc`], [`seconds`], [`moment`], [`nearest`],
-//! [`pattern`], [`tables`], [`toml_file`], [`pe`], [`open_error`], [`panics`]. `seconds` and `moment` need a trace to say what a time means, so they
+//! Shared words: [`units`], [`problem`], [`format`](mod@format), [`utc`], [`seconds`], [`time_spec`], [`nearest`],
+//! [`pattern`], [`tables`], [`toml_file`], [`pe`], [`open_error`], [`panics`]. `seconds` and `time_spec` need a trace to say what a time means, so they
 //! are above `model` and `query`.
 //!
 //! # Invariants
@@ -37,7 +37,6 @@ pub mod events;
 pub mod format;
 pub mod limits;
 pub mod model;
-pub mod moment;
 pub mod names;
 pub mod nearest;
 pub mod open_error;
@@ -49,6 +48,7 @@ pub mod query;
 pub mod seconds;
 pub mod stack_rules;
 pub mod tables;
+pub mod time_spec;
 pub mod toml_file;
 pub mod units;
 pub mod utc;

@@ -83,8 +83,11 @@ pub fn selection_fill(visuals: &Visuals) -> Color32 {
     visuals.text_color().gamma_multiply(0.07)
 }
 
+/// Number of distinct colours of modules in flame graphs.
+pub const FLAME_COLORS: usize = 8;
+
 /// Boxes of a flame graph: calm colours of equal lightness, so that one text colour suits them all.
-const FLAME: [(u32, u32); 8] = [
+const FLAME: [(u32, u32); FLAME_COLORS] = [
     (0x3E6CB5, 0xB9D2F5),
     (0xA8672A, 0xF6D3AC),
     (0x2F7F5D, 0xB5E3CD),
@@ -95,9 +98,9 @@ const FLAME: [(u32, u32); 8] = [
     (0x5A6B80, 0xCDD6E0),
 ];
 
-/// Colour of the boxes of one module, given any number that identifies it.
-pub fn flame(number: u32, visuals: &Visuals) -> Color32 {
-    let (dark, light) = FLAME[number as usize % FLAME.len()];
+/// Colour of the boxes of one module, by its number.
+pub fn flame(number: usize, visuals: &Visuals) -> Color32 {
+    let (dark, light) = FLAME[number % FLAME.len()];
     rgb(if visuals.dark_mode { dark } else { light })
 }
 

@@ -38,7 +38,7 @@ impl Document {
 
     /// The number of a line's colour, if it is drawn.
     pub fn color_of(&self, line: &LineOf) -> Option<usize> {
-        self.colors.of(line)
+        self.colors.of(&self.color_key(line))
     }
 
     /// Whether a line of the list of sources is drawn, or any line inside it.
@@ -112,6 +112,18 @@ impl Document {
         }
     }
 
+    /// The line by which a line's colour is known: the only heap of a layer has that of its layer, however lines are
+    /// arranged.
+    fn color_key(&self, line: &LineOf) -> LineOf {
+        let LineOf::Heap(heap) = *line else { return line.clone() };
+        let of = self.trace.heap(heap);
+        let layer = (of.process, of.layer);
+        match self.answers.overview.only.get(&layer) {
+            Some(only) if *only == heap => LineOf::Layer(layer.0, layer.1),
+            _ => line.clone(),
+        }
+    }
+
     /// Gives each drawn line a colour.
     pub(super) fn choose_colors(&mut self) {
         let mut drawn: Vec<LineOf> = Vec::new();
@@ -128,6 +140,12 @@ impl Document {
         drawn.extend(self.counters.shown().iter().copied().map(LineOf::Counter));
         let others = self.answers.graph.iter().flat_map(|graph| &graph.lines).map(|line| &line.of);
         drawn.extend(others.filter(|of| matches!(of, LineOf::Part(..) | LineOf::Type(_) | LineOf::OtherTypes(_))).cloned());
-        self.colors.assign(drawn);
+        let mut keys: Vec<LineOf> = Vec::new();
+        for key in drawn.iter().map(|line| self.color_key(line)) {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        self.colors.assign(keys);
     }
 }

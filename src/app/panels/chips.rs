@@ -28,11 +28,11 @@ pub fn show(document: &Document, commands: &mut Commands, ui: &mut egui::Ui) {
             ui.spacing_mut().item_spacing.x = 2.0;
             let color = if chip.is_excluded { ui.visuals().warn_fg_color } else { ui.visuals().strong_text_color() };
             let text = RichText::new(shortened(&words, (most as usize).max(LEAST))).color(color);
-            let hint = if chip.is_excluded { "Show only this instead" } else { "Leave this out instead" };
+            let hint = if chip.is_excluded { "Show only this instead" } else { "Exclude this instead" };
             if ui.add(Button::new(text).frame(false)).on_hover_text(format!("{words}\n{hint}")).clicked() {
                 commands.doc(DocCommand::TurnChip(chip.what.clone()));
             }
-            let cross = ui.add(Button::new("\u{d7}").frame(false).small()).on_hover_text("Take this filter away");
+            let cross = ui.add(Button::new("\u{d7}").frame(false).small()).on_hover_text("Remove this filter");
             cross.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Remove filter {words}")));
             if cross.clicked() {
                 commands.doc(DocCommand::RemoveChip(chip.what.clone()));

@@ -335,7 +335,7 @@ fn escape(context: &PanelContext<'_>) -> Entry {
     let window = shown.into_iter().find_map(|(is_shown, close)| is_shown.then_some(close));
     let command = window.or_else(|| context.document.map(|document| Command::Document(document.escape())));
     let hint = "Close what is in front; else clear the selection, then pins, search and filter";
-    let entry = Entry::new("Clear one thing after the other", Command::ShowKeys(false)).keys(keys::ESCAPE).hint(hint);
+    let entry = Entry::new("Back out step by step", Command::ShowKeys(false)).keys(keys::ESCAPE).hint(hint);
     Entry { command: command.ok_or(NO_TRACE), ..entry }
 }
 
@@ -433,7 +433,7 @@ fn stacks(context: &PanelContext<'_>) -> Vec<Entry> {
         Entry::new("All frames", Command::Set(Setting::AllFrames(!shown)))
             .hint("Show also the frames of the allocator and of libraries, what starts a thread, and what your rules fold")
             .switch(shown),
-        Entry::new("Calls without choice in one line", Command::Set(Setting::Chains(chains)))
+        Entry::new("Merge single-child calls", Command::Set(Setting::Chains(chains)))
             .hint("A call that makes one other call and nothing else shares its line: a \u{203a} b \u{203a} c")
             .switch(!chains),
         Entry::new("WPA's words", Command::Set(Setting::WpaWords(!wpa)))
@@ -442,7 +442,7 @@ fn stacks(context: &PanelContext<'_>) -> Vec<Entry> {
         Entry::new("Ask symbol servers", Command::Set(Setting::Symbols(symbols)))
             .hint("Look for names of functions on the servers of the symbol path too")
             .switch(asks),
-        Entry::new("Stack rules\u{2026}", Command::ShowRules(true)).hint("Frames that are folded away, and names for stacks"),
+        Entry::new("Stack rules\u{2026}", Command::ShowRules(true)).hint("Hidden frames, and tags for stacks"),
         Entry::new("Source files\u{2026}", Command::ShowSources(true))
             .hint("The editor that opens them, and where the folders of build machines are here"),
     ]

@@ -5,18 +5,26 @@ use std::time::Duration;
 use eframe::egui::{self, RichText, Ui};
 
 use super::context::PanelContext;
+use crate::app::base::table::{TypedColumn, TypedTable};
 use crate::app::commands::{Command, Commands, RecordCommand};
 use crate::app::services::record_dialog::{Form, RecordDialog, StopField, Way};
-use crate::app::widgets::list::{self, List, ListColumn, Value, widest};
+use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Value, widest};
 use crate::capture::{MAX_CONDITIONS, Measure, Program, Ring};
 use crate::format;
 
-const COLUMNS: [ListColumn; 5] = [
-    ListColumn::rest("Program", "The one in front is first, then those with most memory"),
-    ListColumn::number("Pid", "Process id", "999999"),
-    ListColumn::number("Private bytes", "Memory that is its own", widest::BYTES),
-    ListColumn::number("Bits", "32 or 64", "64"),
-    ListColumn::text("User", "Whose it is", 120.0),
+static COLUMNS: [TypedColumn<(), Program>; 5] = [
+    ListColumn::rest("Program", "The one in front is first, then those with most memory").of(|_, program| {
+        match &*program.title {
+            "" => Value::text(&program.name),
+            title => Value::Text(format!("{} \u{2013} {title}", program.name)),
+        }
+    }),
+    ListColumn::number("Pid", "Process id", "999999").of(|_, program| Value::Number(program.pid.into())),
+    ListColumn::number("Private bytes", "Memory that is its own", widest::BYTES)
+        .of(|_, program| program.private_bytes.map_or(Value::Nothing, Value::Bytes)),
+    ListColumn::number("Bits", "32 or 64", "64")
+        .of(|_, program| program.is_32_bit.map_or(Value::Nothing, |narrow| Value::Number(if narrow { 32 } else { 64 }))),
+    ListColumn::text("User", "Whose it is", 120.0).of(|_, program| Value::text(&program.user)),
 ];
 
 /// Lengths of the ring buffer to choose from, in minutes.
@@ -82,65 +90,65 @@ fn programs(attach: &RecordDialog, form: &mut Form, height: f32, commands: &mut 
         } else if found.is_empty() {
             ui.weak("No program is called so.");
         } else {
-            let mut list = Programs { all: &attach.programs, found: &found, form, commands };
-            list::show(ui, "programs", &COLUMNS, found.len(), &mut list);
+            let found: Vec<&Program> = found.into_iter().filter_map(|at| attach.programs.get(at)).collect();
+            list::show_short(ui, "programs", &Found(&found), &mut Programs { found: &found, form, commands });
         }
     });
 }
 
 struct Programs<'a> {
-    all: &'a [Program],
-    found: &'a [usize],
+    found: &'a [&'a Program],
     form: &'a mut Form,
     commands: &'a mut Commands,
 }
 
-impl Programs<'_> {
-    fn program(&self, row: usize) -> Option<&Program> {
-        self.found.get(row).and_then(|&i| self.all.get(i))
+/// The programs that match the search.
+struct Found<'a>(&'a [&'a Program]);
+
+impl TypedTable for Found<'_> {
+    type Column = &'static TypedColumn<(), Program>;
+
+    fn title(&self) -> &'static str {
+        "Programs"
+    }
+
+    fn columns(&self) -> impl IntoIterator<Item = Self::Column> {
+        &COLUMNS
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn value(&self, row: usize, column: Self::Column) -> Value {
+        self.0.get(row).map_or(Value::Nothing, |program| (column.value)(&(), program))
     }
 }
 
-impl List for Programs<'_> {
-    fn value(&self, row: usize, column: usize) -> Value {
-        let Some(program) = self.program(row) else { return Value::Nothing };
-        match column {
-            0 if program.title.is_empty() => Value::text(&program.name),
-            0 => Value::Text(format!("{} \u{2013} {}", program.name, program.title)),
-            1 => Value::Number(program.pid.into()),
-            2 => program.private_bytes.map_or(Value::Nothing, Value::Bytes),
-            3 => program.is_32_bit.map_or(Value::Nothing, |narrow| Value::Number(if narrow { 32 } else { 64 })),
-            _ => Value::text(&program.user),
-        }
-    }
-
-    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
-        let Some(program) = self.program(row) else { return };
-        if column > 0 {
-            list::plain(self, ui, row, column);
-            return;
-        }
-        let (pid, text) = (program.pid, RichText::new(self.value(row, 0).to_string()));
+impl List<Found<'_>> for Programs<'_> {
+    fn cell(&mut self, ui: &mut Ui, row: usize, column: ColumnOf<Found<'_>>, value: &Value) {
+        let Some(program) = self.found.get(row).filter(|_| column.head.is_rest()) else {
+            return list::plain(self, ui, row, column, value);
+        };
+        let text = RichText::new(value.to_string());
         let text = if program.is_in_front { text.strong() } else { text };
-        let mut wanted = self.form.pids.contains(&pid);
+        let mut wanted = self.is_selected(row);
         if ui.add(egui::Checkbox::new(&mut wanted, text)).clicked() {
             self.clicked(row);
         }
     }
 
     fn is_selected(&self, row: usize) -> bool {
-        self.program(row).is_some_and(|program| self.form.pids.contains(&program.pid))
+        self.found.get(row).is_some_and(|program| self.form.pids.contains(&program.pid))
     }
 
     fn clicked(&mut self, row: usize) {
-        let Some(pid) = self.program(row).map(|program| program.pid) else { return };
+        let Some(pid) = self.found.get(row).map(|program| program.pid) else { return };
         match self.form.pids.iter().position(|&chosen| chosen == pid) {
             Some(at) => drop(self.form.pids.remove(at)),
             None => self.form.pids.push(pid),
         }
     }
-
-    fn menu(&mut self, _ui: &mut Ui, _row: usize) {}
 
     fn push(&mut self, command: Command) {
         self.commands.push(command);

@@ -270,7 +270,7 @@ impl Line<'_> {
             commands.doc(DocCommand::Filter(Some(Arc::clone(path))));
             commands.doc(DocCommand::Select(Some(Interval { from: at.next(), to: at.next() })));
         }
-        if ui.button("Leave this out").clicked() {
+        if ui.button("Exclude this").clicked() {
             commands.doc(DocCommand::AddChip(Chip::without(Predicate::Under(Arc::clone(path)))));
         }
     }

@@ -28,9 +28,9 @@ pub fn button(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
         return;
     }
     let hint = format!(
-        "{} away, {} stacks; click to see them",
-        counted(rules.folds().len(), "rule folds frames", "rules fold frames"),
-        counted(rules.tags().len(), "names", "name"),
+        "{}, {}; click to see them",
+        counted(rules.folds().len(), "rule hides frames", "rules hide frames"),
+        counted(rules.tags().len(), "tags stacks", "tag stacks"),
     );
     if ui.button(counted(rules.len(), "rule", "rules")).on_hover_text(hint).clicked() {
         commands.push(Command::ShowRules(true));
@@ -65,8 +65,8 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
 }
 
 fn folds(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
-    ui.strong("Folded away");
-    ui.weak("Left out of stacks like the allocator's own frames: what they hold is their caller's.");
+    ui.strong("Hidden frames");
+    ui.weak("Left out of stacks, as the frames of the allocator are: their bytes count for the caller.");
     list(ui, "folds", rules.folds().len(), |ui, at| {
         let frame = &rules.folds()[at].frame;
         if cross(ui, frame).clicked() {
@@ -76,9 +76,9 @@ fn folds(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
     });
     ui.horizontal(|ui| {
         let (mut frame, id) = draft(ui, "fold draft");
-        let entered = field(ui, &mut frame, "Frame to fold", "engine.dll!*Allocator*", 330.0);
+        let entered = field(ui, &mut frame, "Frame to hide", "engine.dll!*Allocator*", 330.0);
         let is_ready = !frame.trim().is_empty();
-        if ui.add_enabled(is_ready, Button::new("Fold")).clicked() || (entered && is_ready) {
+        if ui.add_enabled(is_ready, Button::new("Hide")).clicked() || (entered && is_ready) {
             commands.push(Command::ChangeRules(RulesChange::Fold(std::mem::take(&mut frame).trim().to_owned())));
         }
         ui.data_mut(|data| data.insert_temp(id, frame));
@@ -86,8 +86,8 @@ fn folds(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
 }
 
 fn tags(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
-    ui.strong("Names for stacks");
-    ui.weak("Stacks with such a frame have the name; the first rule that fits, from the top, wins.");
+    ui.strong("Tags of stacks");
+    ui.weak("Stacks with such a frame have the tag; the first rule that fits, from the top, wins.");
     list(ui, "tags", rules.tags().len(), |ui, at| {
         let TagRule { frame, name, .. } = &rules.tags()[at];
         if cross(ui, &format!("{frame} named {name}")).clicked() {
@@ -140,7 +140,7 @@ fn list(ui: &mut Ui, id: &str, count: usize, mut line: impl FnMut(&mut Ui, usize
 }
 
 fn cross(ui: &mut Ui, words: &str) -> egui::Response {
-    let cross = ui.add(Button::new("\u{d7}").frame(false)).on_hover_text("Take this rule away");
+    let cross = ui.add(Button::new("\u{d7}").frame(false)).on_hover_text("Remove this rule");
     cross.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, format!("Remove rule {words}")));
     cross
 }
@@ -176,7 +176,7 @@ fn buttons(rules: &RuleBook, commands: &mut Commands, ui: &mut Ui) {
         tool(ui, rules.can_undo(), "Undo", "The rules before the last change", change(RulesChange::Undo));
         tool(ui, rules.can_redo(), "Redo", "The rules after it again", change(RulesChange::Redo));
         let any = !rules.now().is_empty();
-        tool(ui, any, "Remove all", "Take all rules away", change(RulesChange::RemoveAll));
+        tool(ui, any, "Remove all", "Remove all rules", change(RulesChange::RemoveAll));
         ui.separator();
         let hint = "Add the rules of a file, as another one of your team has written it, behind these";
         tool(ui, true, "Add from file\u{2026}", hint, Command::OpenRulesDialog);
@@ -204,7 +204,7 @@ fn name_stacks(rules: &StackRules, naming: &TagRule, is_new: bool, commands: &mu
     let (mut is_named, mut is_closed) = (false, false);
     let dialog = egui::Modal::new(egui::Id::unique("name stacks")).show(ctx, |ui| {
         ui.set_width(440.0f32.min(ctx.content_rect().width() - 60.0));
-        ui.heading("Name these stacks");
+        ui.heading("Tag these stacks");
         ui.label("All stacks with this frame:");
         let mut entered = field(ui, &mut rule.frame, "Frame", "*LoadTexture*", f32::INFINITY);
         ui.label("have the name:");

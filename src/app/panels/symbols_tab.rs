@@ -1,27 +1,26 @@
 //! All modules of the trace: whether their names are resolved, where these came from, and why not.
 //! Above them the sources of symbols.
 
+use std::borrow::Borrow;
+
 use eframe::egui::{self, Ui};
 
 use super::context::PanelContext;
 use super::symbol_sources;
+use crate::app::base::table::{FlatTable, TypedColumn};
 use crate::app::commands::{Command, Commands};
 use crate::app::services::names::{ModuleChange, Names};
-use crate::app::widgets::list::{self, List, ListColumn, Name, Style, Value, widest};
+use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Name, Style, Value, widest};
 use crate::format;
 use crate::model::Trace;
 use crate::symbols::{Download, ModuleReport, ModuleState};
 
-const COLUMNS: [ListColumn; 8] = [
-    ListColumn::text("Module", "Image that was mapped into a process of the trace", 170.0),
-    ListColumn::text("State", "How far it is with its names", 104.0),
-    ListColumn::number("Frames", "Frames of the trace in it that have a name, and all", "9,999 of 9,999"),
-    ListColumn::rest("Why not, and notes", "Why there are no names, or not all that there could be"),
-    ListColumn::text("Source", "Where its program database (PDB) came from", 190.0),
-    ListColumn::number("Size", "Size of the PDB", widest::BYTES),
-    ListColumn::number("Time", "How long finding and reading it took", widest::DURATION),
-    ListColumn::text("PDB", "The file, or what is sought: name, GUID and age", 300.0),
-];
+/// Cells that show more than their value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Special {
+    Module,
+    State,
+}
 
 pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     symbol_sources::show(context, ui);
@@ -39,7 +38,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let selected = egui::Id::unique("selected module");
     let mut list = Modules { names, commands: context.commands, selected: ui.data(|data| data.get_temp(selected)) };
     list.actions(ui);
-    list::show(ui, "modules", &COLUMNS, names.modules.len(), &mut list);
+    list::show_short(ui, "modules", names, &mut list);
     if let Some(row) = list.selected {
         ui.data_mut(|data| data.insert_temp(selected, row));
     }
@@ -129,41 +128,61 @@ impl Modules<'_> {
     }
 }
 
-impl List for Modules<'_> {
-    fn value(&self, row: usize, column: usize) -> Value {
-        let Some(module) = self.names.modules.get(row) else { return Value::Nothing };
-        match column {
-            0 => Value::text(&module.name),
-            1 => Value::Text(state(module)),
-            2 if module.addresses == 0 => Value::Nothing,
-            2 => Value::Text(format!("{} of {}", format::count(module.named as u64), format::count(module.addresses as u64))),
-            3 => Value::Text(match &module.state {
+impl FlatTable for Names {
+    const TITLE: &'static str = "Symbols";
+    type Line = ModuleReport;
+    type Key = Special;
+    const COLUMNS: &'static [TypedColumn<Self, ModuleReport, Special>] = &[
+        ListColumn::text("Module", "Image that was mapped into a process of the trace", 170.0)
+            .by(Special::Module, |_, module| Value::text(&module.name)),
+        ListColumn::text("State", "How far it is with its names", 104.0)
+            .by(Special::State, |_, module| Value::Text(state(module))),
+        ListColumn::number("Frames", "Frames of the trace in it that have a name, and all", "9,999 of 9,999").of(|_, module| {
+            let [named, all] = [module.named, module.addresses].map(|n| format::count(n as u64));
+            if module.addresses == 0 { Value::Nothing } else { Value::Text(format!("{named} of {all}")) }
+        }),
+        ListColumn::rest("Why not, and notes", "Why there are no names, or not all that there could be").of(|_, module| {
+            Value::Text(match &module.state {
                 ModuleState::Failed(why) => why.clone(),
                 _ => module.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
-            }),
-            4 => Value::text(&module.source),
-            5 if module.bytes > 0 => Value::Bytes(module.bytes),
-            6 if !module.time.is_zero() => Value::Duration(module.time.as_secs_f64()),
-            7 if !module.file.is_empty() => Value::text(&module.file),
-            7 => Value::Text(module.pdb.map_or_else(String::new, |key| key.to_string())),
-            _ => Value::Nothing,
-        }
+            })
+        }),
+        ListColumn::text("Source", "Where its program database (PDB) came from", 190.0)
+            .of(|_, module| Value::text(&module.source)),
+        ListColumn::number("Size", "Size of the PDB", widest::BYTES)
+            .of(|_, module| if module.bytes > 0 { Value::Bytes(module.bytes) } else { Value::Nothing }),
+        ListColumn::number("Time", "How long finding and reading it took", widest::DURATION)
+            .of(|_, module| if module.time.is_zero() { Value::Nothing } else { Value::Duration(module.time.as_secs_f64()) }),
+        ListColumn::text("PDB", "The file, or what is sought: name, GUID and age", 300.0).of(|_, module| {
+            let sought = || module.pdb.map_or_else(String::new, |key| key.to_string());
+            Value::Text(if module.file.is_empty() { sought() } else { module.file.to_string() })
+        }),
+    ];
+
+    fn len(&self) -> usize {
+        self.modules.len()
     }
 
-    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
+    fn line(&self, row: usize) -> Option<impl Borrow<ModuleReport>> {
+        self.modules.get(row)
+    }
+}
+
+impl List<Names> for Modules<'_> {
+    fn cell(&mut self, ui: &mut Ui, row: usize, column: ColumnOf<Names>, value: &Value) {
         let Some(module) = self.names.modules.get(row) else { return };
-        if COLUMNS[column].is_number {
-            return list::number(ui, &self.value(row, column), None);
+        if column.head.is_number {
+            return list::plain(self, ui, row, column, value);
         }
-        let text = self.value(row, column).to_string();
-        match (&module.state, column) {
-            (ModuleState::Failed(_), 1) => {
+        let text = value.to_string();
+        match (&module.state, column.key) {
+            (ModuleState::Failed(_), Some(Special::State)) => {
                 ui.add(egui::Label::new(egui::RichText::new(text).color(ui.visuals().warn_fg_color)).truncate());
             }
-            (state, column) => {
+            (state, key) => {
                 let is_weak = matches!(state, ModuleState::Unused | ModuleState::Excluded);
                 let label = list::name(ui, Name::new(&text, if is_weak { Style::Weak } else { Style::Plain }));
-                if column == 0 {
+                if key == Some(Special::Module) {
                     label.on_hover_text(&module.image);
                 }
             }

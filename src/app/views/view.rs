@@ -100,7 +100,7 @@ impl ViewContext<'_> {
         if ui.button(format!("Filter to {name}")).clicked() {
             self.commands.doc(DocCommand::AddChip(Chip::only(what.clone())));
         }
-        if ui.button(format!("Leave {name} out")).clicked() {
+        if ui.button(format!("Exclude {name}")).clicked() {
             self.commands.doc(DocCommand::AddChip(Chip::without(what)));
         }
     }

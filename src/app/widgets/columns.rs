@@ -3,6 +3,7 @@
 use eframe::egui;
 
 use super::list::{ListColumn, Value, widest};
+use crate::app::base::table::Head;
 use crate::app::base::theme;
 use crate::app::state::settings::Settings;
 use crate::query::{Column, Numbers};
@@ -12,7 +13,7 @@ use crate::units::{Interval, Layer};
 const SOURCE: f32 = 140.0;
 
 /// Header of a column, in WPA's words where it has them.
-pub fn title(column: Column) -> &'static str {
+pub const fn title(column: Column) -> &'static str {
     match column {
         Column::Name => "Process / Heap / Type / Stack",
         Column::Count => "Count",
@@ -32,7 +33,7 @@ pub fn title(column: Column) -> &'static str {
 }
 
 /// The meaning of a column.
-pub fn explanation(column: Column) -> &'static str {
+pub const fn explanation(column: Column) -> &'static str {
     match column {
         Column::Name => {
             "Process, layer of memory, heap or tracker, Impacting Type, Type (lifetime class), call stack from the thread's start inwards, single allocations"
@@ -58,7 +59,7 @@ pub fn explanation(column: Column) -> &'static str {
 }
 
 /// A column as one of a list.
-pub fn list_column(column: Column) -> ListColumn {
+pub const fn list_column(column: Column) -> ListColumn {
     let (title, hint) = (title(column), explanation(column));
     ListColumn::number(
         title,
@@ -77,6 +78,12 @@ pub fn list_column(column: Column) -> ListColumn {
             Column::Thread => widest::THREAD,
         },
     )
+}
+
+impl Head for Column {
+    fn head(self) -> ListColumn {
+        list_column(self)
+    }
 }
 
 /// The value of a cell with a number. The peak and the number of frames are passed separately, if they are known.

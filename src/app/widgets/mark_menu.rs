@@ -20,7 +20,7 @@ pub fn one_mark(document: &Document, mark: &Mark, place: usize) -> Vec<(&'static
         ("Select to the next mark", DocCommand::Select(Some(to_next))),
         ("Zoom from this mark to the next", DocCommand::ZoomInto(to_next)),
         ("Set a pin here", DocCommand::Pin(mark.at)),
-        ("Begin or end a generation here", DocCommand::Mark(Some(mark.at))),
+        ("Toggle a generation boundary here", DocCommand::Mark(Some(mark.at))),
     ]);
     all
 }

@@ -12,12 +12,12 @@ pub fn offer(ui: &mut Ui, function: &str, commands: &mut Commands) {
         return; // without a module there is no pattern for it
     }
     let frame = || StackRules::pattern_of(function);
-    let hint = "Leave such frames out of all stacks: what they hold is their caller's";
-    if ui.button("Fold away").on_hover_text(hint).clicked() {
+    let hint = "Leave such frames out of all stacks; their bytes count for the caller";
+    if ui.button("Hide this frame").on_hover_text(hint).clicked() {
         commands.push(Command::ChangeRules(RulesChange::Fold(frame())));
     }
-    let hint = "Give all stacks that have it a name, to group and to filter by";
-    if ui.button("Name these stacks\u{2026}").on_hover_text(hint).clicked() {
+    let hint = "Give all stacks with this frame a tag, to group and to filter by";
+    if ui.button("Tag these stacks\u{2026}").on_hover_text(hint).clicked() {
         commands.push(Command::NameStacks(Some(TagRule::new(frame(), ""))));
     }
 }

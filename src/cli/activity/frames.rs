@@ -8,11 +8,11 @@ use crate::cli::asked::{Asked, IntervalInSeconds, Loaded, needs_names, stopped};
 use crate::cli::{Failure, output};
 use crate::export;
 use crate::model::{PresentLane, Trace};
-use crate::moment::main_lane;
 use crate::query::{
     Cancel, ChainEntry, FrameEntry, FrameLine, FrameRequest, Mask, frame_lanes, frame_sums, layers_of, sort_by_allocated,
 };
 use crate::symbols::Names;
+use crate::time_spec::main_lane;
 use crate::units::Layer;
 
 #[derive(Args, Debug)]

@@ -8,7 +8,7 @@ use clap::Args;
 use crate::cli::mark_providers::MarkProvidersAsked;
 use crate::cli::memory::Memory;
 use crate::load::Input;
-use crate::moment::Moment;
+use crate::time_spec::TimeSpec;
 
 #[derive(Args, Debug)]
 pub(in crate::cli) struct LookupArgs {
@@ -54,7 +54,7 @@ impl LookupArgs {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct AddressAt {
     pub(super) address: u64,
-    pub(super) at: Option<Moment>,
+    pub(super) at: Option<TimeSpec>,
 }
 
 /// Message about a malformed address.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use highwater::etl::write::{Descriptor, NewEvent};
 use highwater::etl::{EventId, Guid, HeaderKind, RawEvent, ReadBuffer, TraceFile};
-use highwater::events::{Event, Record, Whose, class, hook, whose};
+use highwater::events::{Event, EventOwner, Record, class, event_owner, hook};
 use highwater::problem::Problems;
 use highwater::units::PointerSize;
 
@@ -171,8 +171,8 @@ fn named(raw: &RawEvent<'_>) -> Option<(u32, String)> {
     let RawEvent { kind, pointer, time, pid, tid, id, version, payload, .. } = *raw;
     let descriptor = Descriptor::default();
     let event = NewEvent { processor: 0, time, kind, pointer, pid, tid, id, version, descriptor, extended: &[], payload };
-    match whose(&event)? {
-        Whose::Process(Record { pid, event: Event::Process(_, info), .. }) => Some((pid.0, info.name)),
+    match event_owner(&event)? {
+        EventOwner::Process(Record { pid, event: Event::Process(_, info), .. }) => Some((pid.0, info.name)),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 
 mod elsewhere;
 mod examples;
+mod lifetimes;
 mod oracle;
 mod samples;
 mod strangers;

@@ -1,14 +1,14 @@
-//! The frames of call stacks, one stack behind the other, each with its digest, so that interning need
+//! The frames of call stacks, one stack behind the other, each with its hash, so that interning need
 //! not look at the frames of a known stack.
 //!
-//! A digest has 128 bits and a random key that no file can know. It is the sum of the products of
+//! A stack's hash has 128 bits and a random key that no file can know. It is the sum of the products of
 //! neighbouring frames, to each of which a word of the key is added (NH of UMAC: J. Black, S. Halevi,
 //! H. Krawczyk, T. Krovetz and P. Rogaway, "UMAC: Fast and secure message authentication", CRYPTO 1999,
 //! with words of 64 bits). For any two different stacks, even if chosen by an attacker, at most one key
-//! in 2^64 gives both the same digest, as the paper proves. Digests can be compared only within one
+//! in 2^64 gives both the same hash, as the paper proves. Hashes can be compared only within one
 //! process.
 //!
-//! Cost: 16 bytes a stack; a digest takes some nanoseconds, on the thread that decodes.
+//! Cost: 16 bytes a stack; a hash takes some nanoseconds, on the thread that decodes.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
@@ -30,9 +30,9 @@ static OF_LONG: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(
 
 /// Digest of a stack's frames.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Digest(u64, u64);
+pub struct StackHash(u64, u64);
 
-impl Digest {
+impl StackHash {
     fn of(addresses: &[u64]) -> Self {
         let [of_number, zero, key @ ..] = &*KEY;
         if addresses.len() > key.len() {
@@ -65,13 +65,13 @@ impl Digest {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frames<'a> {
     addresses: &'a [u64],
-    digest: Digest,
+    stack_hash: StackHash,
 }
 
 impl<'a> Frames<'a> {
     /// Frames, innermost first.
     pub fn new(addresses: &'a [u64]) -> Self {
-        Self { addresses, digest: Digest::of(addresses) }
+        Self { addresses, stack_hash: StackHash::of(addresses) }
     }
 
     /// Addresses, innermost first.
@@ -90,9 +90,9 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Their digest.
-    pub fn digest(self) -> Digest {
-        self.digest
+    /// Their hash.
+    pub fn stack_hash(self) -> StackHash {
+        self.stack_hash
     }
 }
 
@@ -128,7 +128,7 @@ impl FrameRange {
     }
 }
 
-/// The frames of many stacks: addresses and then two words of digest, one stack
+/// The frames of many stacks: addresses and then two words of hash, one stack
 /// behind the other.
 #[derive(Clone, Debug, Default)]
 pub struct FrameList(Vec<u64>);
@@ -139,16 +139,16 @@ impl FrameList {
         let start = self.0.len();
         self.0.extend(addresses);
         let len = self.0.len() - start;
-        let Digest(low, high) = Digest::of(&self.0[start..]);
+        let StackHash(low, high) = StackHash::of(&self.0[start..]);
         self.0.extend([low, high]);
         FrameRange { start: start as u32, len: len as u32 }
     }
 
-    /// Appends a stack whose digest is known.
-    pub fn push_known(&mut self, Frames { addresses, digest }: Frames<'_>) -> FrameRange {
+    /// Appends a stack whose hash is known.
+    pub fn push_known(&mut self, Frames { addresses, stack_hash }: Frames<'_>) -> FrameRange {
         let start = self.0.len() as u32;
         self.0.extend_from_slice(addresses);
-        self.0.extend([digest.0, digest.1]);
+        self.0.extend([stack_hash.0, stack_hash.1]);
         FrameRange { start, len: addresses.len() as u32 }
     }
 
@@ -156,7 +156,7 @@ impl FrameList {
     #[inline]
     pub fn get(&self, range: FrameRange) -> Frames<'_> {
         match self.words(range).and_then(|words| words.split_last_chunk()) {
-            Some((addresses, &[low, high])) => Frames { addresses, digest: Digest(low, high) },
+            Some((addresses, &[low, high])) => Frames { addresses, stack_hash: StackHash(low, high) },
             None => Frames::default(), // a range of another list
         }
     }
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn different_stacks_have_different_digests_whatever_their_pattern() {
+    fn different_stacks_have_different_hashes_whatever_their_pattern() {
         let mut stacks: Vec<Vec<u64>> = Vec::new();
         for len in [0, 1, 2, 3, 16, 31, 128, 129, 192, 1024, 1030] {
             stacks.push(vec![0; len]);
@@ -219,13 +219,13 @@ mod tests {
         }
         stacks.sort();
         stacks.dedup();
-        let digests: std::collections::HashSet<Digest> = stacks.iter().map(|stack| Frames::new(stack).digest()).collect();
-        assert_eq!(digests.len(), stacks.len());
-        assert_eq!(Frames::new(&stacks[77]).digest(), Frames::new(&stacks[77].clone()).digest());
+        let hashes: std::collections::HashSet<StackHash> = stacks.iter().map(|stack| Frames::new(stack).stack_hash()).collect();
+        assert_eq!(hashes.len(), stacks.len());
+        assert_eq!(Frames::new(&stacks[77]).stack_hash(), Frames::new(&stacks[77].clone()).stack_hash());
     }
 
     #[test]
-    fn stacks_come_back_with_the_digest_of_their_frames() {
+    fn stacks_come_back_with_the_hash_of_their_frames() {
         let mut list = FrameList::default();
         let stacks: [&[u64]; 4] = [&[1, 2, 3], &[], &[4], &[1, 2, 3]];
         let ranges = stacks.map(|stack| list.push(stack.iter().copied()));
@@ -235,8 +235,8 @@ mod tests {
             let range = other.push_known(list.get(range));
             assert_eq!(other.get(range), Frames::new(stack));
         }
-        assert_eq!(list.get(ranges[0]).digest(), list.get(ranges[3]).digest());
-        assert_ne!(list.get(ranges[0]).digest(), list.get(ranges[2]).digest());
+        assert_eq!(list.get(ranges[0]).stack_hash(), list.get(ranges[3]).stack_hash());
+        assert_ne!(list.get(ranges[0]).stack_hash(), list.get(ranges[2]).stack_hash());
         assert_eq!(list.get(FrameRange { start: 9, len: 9 }), Frames::new(&[]));
     }
 }

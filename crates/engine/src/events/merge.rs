@@ -21,15 +21,15 @@
 //!
 //! Memory: two decoded buffers a stream or, where these would take too much, two parts of buffers;
 //! records that wait; slices and the buffers they are made of; and buffers decoded ahead on other
-//! threads ([`Ahead`]). [`Room`] divides the memory among them. Cost on the thread that replays: some
+//! threads ([`Prefetch`]). [`Room`] divides the memory among them. Cost on the thread that replays: some
 //! steps for each stream and slice, and a look at each entry.
 
 mod call_stack;
-mod carried;
 mod copied;
 mod copies;
 mod in_order;
 mod owed;
+mod reorder_buffer;
 mod run;
 mod slice;
 mod stream;
@@ -43,7 +43,7 @@ use std::sync::Arc;
 
 use rayon::Scope;
 
-use super::ahead::{Ahead, FilePart, Job, in_order, jobs_of};
+use super::prefetch::{FilePart, Job, Prefetch, in_order, jobs_of};
 use super::room::{Room, USUAL};
 use super::{Batch, Item, MarkProviders, Stacks};
 use crate::etl::TraceFile;
@@ -62,7 +62,7 @@ pub use totals::Totals;
 /// The merged stream of one capture's files.
 #[derive(Debug)]
 pub struct Merge<'f> {
-    ahead: Arc<Ahead<'f>>,
+    prefetch: Arc<Prefetch<'f>>,
     streams: Vec<Stream>,
     totals: Totals,
     /// Records up to this time may go on; for later ones the growing files are not complete yet.
@@ -139,7 +139,7 @@ impl<'f> Merge<'f> {
 
     fn with_stacks(files: &'f [TraceFile], stacks: Stacks) -> Self {
         let mut merge = Self {
-            ahead: Ahead::new(stacks),
+            prefetch: Prefetch::new(stacks),
             streams: Vec::new(),
             totals: Totals::default(),
             known_to: i64::MAX,
@@ -167,7 +167,7 @@ impl<'f> Merge<'f> {
 
     /// Sets the providers of which all events are marks.
     pub fn marking(mut self, marks: MarkProviders) -> Self {
-        self.ahead.mark(marks);
+        self.prefetch.mark(marks);
         self
     }
 
@@ -183,7 +183,7 @@ impl<'f> Merge<'f> {
 
     fn add_jobs(&mut self, jobs: Vec<(u64, Job<'f>)>) {
         let keys: Vec<StreamKey> = jobs.iter().map(|(place, job)| (*place, job.buffer().processor)).collect();
-        let first = self.ahead.add(jobs.into_iter().map(|(_, job)| job));
+        let first = self.prefetch.add(jobs.into_iter().map(|(_, job)| job));
         let known: BTreeSet<StreamKey> = self.streams.iter().map(|stream| stream.key).collect();
         let new: BTreeSet<StreamKey> = keys.iter().copied().filter(|key| !known.contains(key)).collect();
         self.streams.extend(new.into_iter().map(Stream::new));
@@ -235,13 +235,13 @@ impl<'f> Merge<'f> {
         mut sink: impl FnMut(&Slice<G>) -> ControlFlow<B>,
         mut tick: impl FnMut(Tick<'_>) -> ControlFlow<B, i64>,
     ) -> ControlFlow<B> {
-        let ahead = Arc::clone(&self.ahead);
+        let prefetch = Arc::clone(&self.prefetch);
         self.streams.retain(|stream| !stream.is_dry());
         self.room = Room::of(self.memory, self.streams.len());
-        ahead.start(self.streams.len(), self.room);
+        prefetch.start(self.streams.len(), self.room);
         rayon::in_place_scope(|scope| {
             let result = self.run_in(scope, CutSlices::new(fresh), &mut sink, &mut tick);
-            ahead.stop();
+            prefetch.stop();
             result
         })
     }
@@ -256,7 +256,7 @@ impl<'f> Merge<'f> {
     where
         'f: 'scope,
     {
-        self.ahead.pump(scope);
+        self.prefetch.pump(scope);
         self.each_stream(Stream::go_on);
         let mut limit = tick(Tick { totals: &self.totals, is_held: false })?;
         loop {
@@ -276,7 +276,7 @@ impl<'f> Merge<'f> {
                 runs.into_iter().for_each(|run| self.give_back(run.batch));
                 cut.spare.push_back(memory);
             }
-            self.ahead.pump(scope);
+            self.prefetch.pump(scope);
             limit = tick(Tick { totals: &self.totals, is_held: false })?;
         }
         self.arrivals.passed = Some(self.known_to);
@@ -290,13 +290,13 @@ impl<'f> Merge<'f> {
     fn give_back(&mut self, batch: Arc<Batch>) {
         if let Ok(batch) = Arc::try_unwrap(batch) {
             self.retired = self.retired.saturating_sub(batch.memory());
-            self.ahead.give_back(batch);
+            self.prefetch.give_back(batch);
         }
     }
 
     fn each_stream(&mut self, mut each: impl FnMut(&mut Stream, &mut Reading<'_, 'f>)) {
-        let Self { ahead: decoder, streams, totals, arrivals, room, retired, .. } = self;
-        let mut reading = Reading { decoder, totals, arrivals, most_carried: room.carried, retired };
+        let Self { prefetch: decoder, streams, totals, arrivals, room, retired, .. } = self;
+        let mut reading = Reading { decoder, totals, arrivals, most_reordered: room.reordered, retired };
         streams.iter_mut().for_each(|stream| each(stream, &mut reading));
     }
 

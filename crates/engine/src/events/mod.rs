@@ -11,7 +11,6 @@
 //! traces. Where a newer version appends fields, longer payloads are accepted.
 
 mod activity;
-mod ahead;
 mod batch;
 mod census;
 mod counters;
@@ -19,13 +18,16 @@ mod counts;
 mod decode;
 pub mod encode;
 mod entry;
+mod event_owner;
 mod frames;
 mod hooks;
+mod lifetimes;
 mod losses;
 mod machine;
 mod memory;
 mod merge;
 mod names;
+mod prefetch;
 pub mod program_name;
 mod provider_census;
 mod provider_names;
@@ -38,7 +40,6 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod times;
-mod whose;
 
 pub use activity::{
     ActivityEvent, Collection, CollectionId, CollectionReason, EventSchema, Field, InType, ManagedEvent, ManagedHeaps,
@@ -50,8 +51,10 @@ pub use counters::{CounterEvent, MemoryLists, PAGE, ProcessMemory, RangeChange};
 pub use counts::EventCounts;
 pub use decode::{Wants, decode_buffer, decode_event};
 pub use entry::{Attached, BlockEvent, Entry, Item};
-pub use frames::{Digest, FrameList, FrameRange, Frames};
+pub use event_owner::{EventOwner, command_line, event_owner};
+pub use frames::{FrameList, FrameRange, Frames, StackHash};
 pub use hooks::{class, hook, kernel_hook, lost, tracker};
+pub use lifetimes::{LifetimeChange, ProcessEvent, ProcessLifetimes, Sign};
 pub use losses::{Lost, LostWhat, RawLoss, losses};
 pub use machine::machine_name;
 pub use merge::{CallStack, Copies, FileCopies, Gather, Merge, OwedStack, OwedStacks, Place, Slice, Tick, Totals};
@@ -61,7 +64,6 @@ pub use raw_queue::{RawItem, RawMet, RawQueue, RawReading, RawRun};
 pub use repeated::{AtOnce, repeated};
 pub use survey::{survey, survey_with_providers};
 pub use times::latest_time;
-pub use whose::{Whose, command_line, whose};
 
 use crate::etl::{EventId, Guid, RawEvent};
 use crate::units::{Layer, Pid, Tid};

@@ -14,10 +14,10 @@ pub(super) struct Room {
     /// One decoded buffer, or the part of one that is decoded at a time. A stream holds two.
     pub(super) batch: usize,
     /// All batches that are decoded ahead, and as much for batches that are kept for their memory.
-    pub(super) ahead: usize,
+    pub(super) prefetch: usize,
     /// Most records of a stream that may wait for their time to come; if there are more, all of them go
     /// on, so that wild timestamps cannot pull a whole file into memory.
-    pub(super) carried: usize,
+    pub(super) reordered: usize,
     /// Records of one slice of all streams, approximately.
     pub(super) slice: usize,
     /// Records of all slices that are cut, approximately.
@@ -31,7 +31,7 @@ impl Room {
     /// Least bytes of a batch: a smaller one is not worth its place.
     const LEAST: usize = 16 << 10;
     /// Most records of a stream that ever wait.
-    const MOST_CARRIED: usize = 1 << 16;
+    const MOST_REORDERED: usize = 1 << 16;
 
     /// Bytes for each record of a slice, approximately: its place in the order, and the data gathered
     /// from it for the replay.
@@ -50,8 +50,8 @@ impl Room {
         let slice = (in_slices / 8).clamp(1 << 8, Self::MOST_IN_SLICE);
         Self {
             batch: (each / 4).max(Self::LEAST),
-            ahead: memory / 8,
-            carried: (each / 4 / size_of::<Entry>()).clamp(1 << 10, Self::MOST_CARRIED),
+            prefetch: memory / 8,
+            reordered: (each / 4 / size_of::<Entry>()).clamp(1 << 10, Self::MOST_REORDERED),
             slice,
             retired: memory / 128,
             cut: in_slices.min(slice * (2 + 2 * rayon::current_num_threads())).max(1),

@@ -10,7 +10,7 @@ use super::baseline::{Accepted, Baseline};
 use super::group_check::{Check, GroupCheck, HolderOf};
 use super::rules::{Limit, Rule};
 use crate::names::Names;
-use crate::query::{Cancel, Cancelled, Fold, Holder, Index, Mask, Measure, Measured, MeasuredRequest, Totals, totals};
+use crate::query::{Cancel, Cancelled, Fold, Index, Mask, Measure, Measured, MeasuredRequest, TopContributor, Totals, totals};
 use crate::tables::KeyedMap;
 use crate::units::Interval;
 
@@ -202,9 +202,9 @@ fn name_places(
     for kind in kinds {
         let mut broken: Vec<_> = judged.iter_mut().filter(|(_, check)| check.broken && check.kind == kind).collect();
         let groups: Vec<usize> = broken.iter().map(|(group, _)| *group).collect();
-        let holders = measured.holders(index, totals, kind, &groups, names, cancel)?;
-        for ((_, check), holder) in broken.iter_mut().zip(holders) {
-            check.holder = holder.map(|Holder { function, source, amount }| {
+        let top_contributors = measured.top_contributors(index, totals, kind, &groups, names, cancel)?;
+        for ((_, check), holder) in broken.iter_mut().zip(top_contributors) {
+            check.holder = holder.map(|TopContributor { function, source, amount }| {
                 let value = if kind == Measure::Growth { Amount::Rate(amount) } else { Amount::Exact(amount as i128) };
                 HolderOf { function, source, value }
             });

@@ -10,9 +10,9 @@ use toml::{Spanned, Value};
 
 use super::amount::Amount;
 use crate::format;
-use crate::moment::Moment;
 use crate::query::{By, Measure, ReportFilter, SiteChoice};
 use crate::tables::KeyedSet;
+use crate::time_spec::TimeSpec;
 use crate::toml_file::{self, BadText, text_of};
 use crate::units::Layer;
 
@@ -73,9 +73,9 @@ pub struct Rule {
     /// With groups by function or module, whether the allocator's frames are skipped.
     pub fold: bool,
     /// Start of the interval, if it differs from the command's.
-    pub from: Option<Moment>,
+    pub from: Option<TimeSpec>,
     /// End of the interval, if it differs from the command's.
-    pub to: Option<Moment>,
+    pub to: Option<TimeSpec>,
     /// The limits of each group, in the order of [`Measure`].
     pub limits: Vec<Limit>,
     /// Whether the rule is broken if there is nothing to check.
@@ -329,7 +329,7 @@ fn count(value: &Value) -> Result<i128, String> {
 }
 
 /// Reads a moment as on the command line; a number is seconds.
-fn moment(value: &Value) -> Result<Moment, String> {
+fn moment(value: &Value) -> Result<TimeSpec, String> {
     match value {
         Value::String(text) if text.starts_with("mark:") || text.starts_with("frame:") => text.parse(),
         Value::Integer(n) => n.to_string().parse(),

@@ -7,9 +7,9 @@
 use std::fmt::Write;
 
 use crate::format::{self, is_plain, plain};
-use crate::moment::Moment;
 use crate::query::{Group, Measured};
 use crate::tables::{KeyedMap, KeyedSet};
+use crate::time_spec::TimeSpec;
 use crate::units::Layer;
 
 /// Largest number of rules for processes, and of rules for trackers.
@@ -37,9 +37,9 @@ pub struct StartedFrom<'a> {
     /// Name of the trace.
     pub capture: &'a str,
     /// Start of the interval, if it is not the start of the trace. It is written into the rules.
-    pub from: Option<&'a Moment>,
+    pub from: Option<&'a TimeSpec>,
     /// End of the interval, if it is not the end of the trace. It is written into the rules.
-    pub to: Option<&'a Moment>,
+    pub to: Option<&'a TimeSpec>,
 }
 
 /// Largest values reached by a process name or tracker name, over all groups with that name.
@@ -184,7 +184,7 @@ fn put_head(text: &mut String, from: &StartedFrom<'_>, names: &mut KeyedSet<Stri
     let _ = writeln!(text, "\n[[rule]]\nname = {}\nprocess = {process}\nlayer = \"{layer}\"", quoted(&unique));
     for (key, edge) in [("from", from.from), ("to", from.to)] {
         let _ = match edge {
-            Some(Moment::At(seconds)) => writeln!(text, "{key} = {seconds}"),
+            Some(TimeSpec::At(seconds)) => writeln!(text, "{key} = {seconds}"),
             Some(edge) => writeln!(text, "{key} = {}", quoted(&edge.to_string())),
             None => Ok(()),
         };

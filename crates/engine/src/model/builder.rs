@@ -1,6 +1,6 @@
 //! The replay: applies records in time order to what there is and what is alive.
 //!
-//! This file only says what an event does in which room: [`World`] knows what there is, [`Lives`] what
+//! This file only says what an event does in which room: [`World`] knows what there is, [`AllocationTable`] what
 //! is allocated, [`Attach`] which stack belongs to which event, [`Limit`] what is read at all.
 //!
 //! Cost: a few hash operations a record. Nothing here fails; what does not fit
@@ -9,23 +9,24 @@
 //! [`Quality`]: super::Quality
 
 mod admission;
+mod block_batch;
 mod forget;
 mod heaps;
 mod limit;
 mod pages;
 mod publish;
 mod samples;
-mod stretch;
 mod tidy;
 
 use std::sync::Arc;
 
 use super::activity::ActivityTable;
-use super::attach::{Attach, Rooms, is_homeless, is_of_heap};
+use super::allocations::AllocationTable;
+use super::attach::{Attach, Rooms, is_homeless};
 use super::counters::CounterTable;
-use super::lives::Lives;
 use super::losses::MAX_REPORTED;
 use super::origin::Origin;
+use super::pairing::may_have_stack;
 use super::rows::Row;
 use super::scope::CutReason;
 use super::trace::Lineage;
@@ -65,7 +66,7 @@ pub struct Builder {
     trace_start: i64,
     losses: (u64, u64),
     world: World,
-    lives: Lives,
+    allocations: AllocationTable,
     attach: Attach,
     limit: Limit,
     counters: CounterTable,
@@ -89,7 +90,7 @@ impl Builder {
             trace_start,
             losses,
             world: World::default(),
-            lives: Lives::new(),
+            allocations: AllocationTable::new(),
             attach: Attach::new(trace_start),
             limit: Limit::default(),
             counters: CounterTable::default(),
@@ -157,8 +158,8 @@ impl Builder {
     /// The room of stacks, and the rooms in which it notes them.
     #[inline(always)]
     fn attach(&mut self) -> (&mut Attach, Rooms<'_>) {
-        let Self { attach, world, lives, activity, .. } = self;
-        (attach, Rooms { world, lives, samples: &mut activity.samples })
+        let Self { attach, world, allocations, activity, .. } = self;
+        (attach, Rooms { world, allocations, samples: &mut activity.samples })
     }
 
     /// The origin of the event that happens now. An event that comes late happens when it comes.
@@ -230,7 +231,7 @@ impl Builder {
                 if let Some(process) = ended
                     && self.cut().is_none()
                 {
-                    self.lives.exit(&self.world, from.time, process);
+                    self.allocations.exit(&self.world, from.time, process);
                 }
             }
             Event::ThreadStart => {
@@ -274,14 +275,10 @@ impl Builder {
     /// Appends a row; if no more rows can be numbered, the trace ends.
     #[inline(always)]
     fn push(&mut self, row: &Row) -> Option<RowId> {
-        let id = self.lives.push(row);
+        let id = self.allocations.push(row);
         if id.is_none() {
             self.cut_now(CutReason::Numbers);
         }
         id
     }
-}
-
-fn may_have_stack(event: &Event) -> bool {
-    is_of_heap(event) || matches!(event, Event::VirtualAlloc(_) | Event::VirtualFree(_) | Event::Sample { .. })
 }

@@ -11,16 +11,18 @@
 //! and who freed.
 
 mod activity;
+mod allocations;
 mod attach;
+mod block_batches;
 mod builder;
 mod by_address;
 mod counters;
 mod ids;
-mod lives;
 mod losses;
 mod mapped;
 mod origin;
 mod outline;
+pub mod pairing;
 mod pid_lives;
 pub(crate) mod preorder;
 mod ranges;
@@ -30,13 +32,13 @@ mod rows;
 mod scope;
 mod site;
 mod stack;
-mod stretches;
 mod trace;
 mod world;
 
 pub use activity::{
     Activity, Chunked, IntervalOrigin, ManagedCode, Mark, MarkProvider, Marks, Method, PresentLane, Sample, Samples,
 };
+pub use block_batches::SliceBlocks;
 pub use builder::{BLOCKS_A_ROW, Builder, InputState, SUMS_A_ROW};
 pub use counters::{Counter, CounterId, CounterKind, CounterOwner};
 pub use ids::{NodeId, RowId, SiteId};
@@ -48,6 +50,5 @@ pub use rows::{CHUNK, Chunk, Row, Rows};
 pub use scope::{Cut, CutReason, Processes, Scope, WhenFull};
 pub use site::Site;
 pub use stack::Stacks;
-pub use stretches::SliceBlocks;
 pub use trace::{BuilderId, Clock, Quality, Trace, UnmatchedFree};
 pub use world::{Heap, HeapId, Module, PdbId, Process, ProcessId, is_process_name};

@@ -47,7 +47,7 @@ impl PidLives {
 mod tests {
     use super::super::world::ProcessTable;
     use super::*;
-    use crate::events::ProcessInfo;
+    use crate::events::{ProcessChange, ProcessInfo};
 
     #[test]
     fn the_life_at_a_moment_is_found_as_by_a_look_at_all() {
@@ -57,10 +57,10 @@ mod tests {
             assert_eq!(before, None, "one after the other");
             table.find_or_add(Pid(pid), Ticks(0));
             if let Some(end) = end {
-                table.end_of(Pid(pid), &ProcessInfo::default(), Ticks(end));
+                table.change(Pid(pid), ProcessChange::End, &ProcessInfo::default(), Ticks(end), 1);
             }
         };
-        for (pid, end) in [(8, Some(3)), (8, Some(3)), (4, Some(9)), (8, Some(7)), (8, Some(5)), (8, None)] {
+        for (pid, end) in [(8, Some(3)), (8, Some(3)), (4, Some(9)), (8, Some(5)), (8, Some(7)), (8, None)] {
             life(pid, end);
         }
         let lives = PidLives::of(&table.list);

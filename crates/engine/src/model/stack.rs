@@ -14,7 +14,7 @@ mod trie;
 use hashbrown::HashTable;
 
 use super::{NodeId, SiteId};
-use crate::events::{CallStack, Digest, Frames, StackPart};
+use crate::events::{CallStack, Frames, StackHash, StackPart};
 use crate::tables::{Hashing, KeyedMap};
 pub(super) use known::{KeyPlace, SiteUser, WholePlace};
 use known::{KnownSites, NOWHERE};
@@ -89,7 +89,7 @@ enum FreshStack {
 /// A whole stack that was met before.
 #[derive(Debug)]
 pub(super) struct Whole {
-    digest: Digest,
+    stack_hash: StackHash,
     node: NodeId,
     pub(super) sites: KnownSites,
 }
@@ -149,25 +149,25 @@ impl Interner {
     /// Interns frames, and returns the stack with its latest sites.
     pub(super) fn whole(&mut self, frames: Frames<'_>) -> &mut Whole {
         let Self { whole, trie, hashing, .. } = self;
-        let digest = frames.digest();
-        let hash = |whole: &Whole| hashing.hash_one(whole.digest);
-        let entry = whole.entry(hashing.hash_one(digest), |whole| whole.digest == digest, hash);
-        let made = || Whole { digest, node: trie.node(frames.addresses()), sites: KnownSites::default() };
+        let stack_hash = frames.stack_hash();
+        let hash = |whole: &Whole| hashing.hash_one(whole.stack_hash);
+        let entry = whole.entry(hashing.hash_one(stack_hash), |whole| whole.stack_hash == stack_hash, hash);
+        let made = || Whole { stack_hash, node: trie.node(frames.addresses()), sites: KnownSites::default() };
         entry.or_insert_with(made).into_mut()
     }
 
     /// Looks up a whole stack. Many are looked up before the first result is needed: the processor then
     /// waits for all of them at once.
     #[inline(always)]
-    pub(super) fn place_of_whole(&self, digest: Digest) -> WholePlace {
-        let place = self.whole.find_bucket_index(self.hashing.hash_one(digest), |whole| whole.digest == digest);
+    pub(super) fn place_of_whole(&self, stack_hash: StackHash) -> WholePlace {
+        let place = self.whole.find_bucket_index(self.hashing.hash_one(stack_hash), |whole| whole.stack_hash == stack_hash);
         WholePlace(place.map_or(NOWHERE, |place| place as u32))
     }
 
     /// The site of a whole stack that was found at a place, if it is known.
     #[inline(always)]
-    pub(super) fn site_of_whole(&self, place: WholePlace, digest: Digest, user: SiteUser) -> Option<SiteId> {
-        let whole = self.whole.get_bucket(place.0 as usize).filter(|whole| whole.digest == digest)?;
+    pub(super) fn site_of_whole(&self, place: WholePlace, stack_hash: StackHash, user: SiteUser) -> Option<SiteId> {
+        let whole = self.whole.get_bucket(place.0 as usize).filter(|whole| whole.stack_hash == stack_hash)?;
         whole.sites.of(user)
     }
 

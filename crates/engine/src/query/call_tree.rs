@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
-use super::nest::NOBODY;
+use super::line_tree::NOBODY;
 use super::peaks::line_peaks;
 use super::tree::{magnitude, sort_lines};
 use super::{

@@ -9,7 +9,7 @@ pub(super) mod keys;
 use std::sync::Arc;
 
 use super::buckets::Decades;
-use super::nest::NOBODY;
+use super::line_tree::NOBODY;
 use super::peaks::{line_peaks, row_peaks};
 use super::{By, ByClass, Cancel, Cancelled, Index, LifetimeBucket, LifetimeClass, Mask, SeriesOf, SizeBucket, Totals};
 use super::{series, totals};

@@ -4,7 +4,7 @@
 //! Cost: the totals and a pass over the events for numbers and peaks; for the moments one parallel scan of the rows,
 //! with a number per heap, moment and worker.
 
-use super::nest::NOBODY;
+use super::line_tree::NOBODY;
 use super::peaks::line_peaks;
 use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Numbers, totals};
 use crate::model::SiteId;

@@ -1,9 +1,9 @@
 //! Peaks of outstanding bytes, for lines of a table or groups of a report: the only number that depends on the order of
 //! changes. Cost: a pass over the events of the interval, in which each event takes a step per node above it
-//! ([`Nest`]); for growing traces a sort of the events.
+//! ([`LineTree`]); for growing traces a sort of the events.
 
 use super::changes::{Change, changes};
-use super::nest::{NOBODY, Nest};
+use super::line_tree::{LineTree, NOBODY};
 use super::{Cancel, Cancelled, Index, LifetimeClass};
 use crate::model::Row;
 use crate::units::Interval;
@@ -23,23 +23,23 @@ pub(super) fn line_peaks(
     cancel: &Cancel,
 ) -> Result<Vec<u64>, Cancelled> {
     let own = lines_of.iter().flatten().copied().filter(|&line| line != NOBODY);
-    let nest = Nest::new(now.len(), own, parent);
-    lines_of.iter_mut().flatten().filter(|line| **line != NOBODY).for_each(|line| *line = nest.of(*line));
-    nest_peaks(index, interval, now, &lines_of, &nest, cancel)
+    let line_tree = LineTree::new(now.len(), own, parent);
+    lines_of.iter_mut().flatten().filter(|line| **line != NOBODY).for_each(|line| *line = line_tree.of(*line));
+    line_tree_peaks(index, interval, now, &lines_of, &line_tree, cancel)
 }
 
-/// Returns the peaks of lines, where `nodes_of` already has nodes of `nest`.
-pub(super) fn nest_peaks(
+/// Returns the peaks of lines, where `nodes_of` already has nodes of `line_tree`.
+pub(super) fn line_tree_peaks(
     index: &Index,
     interval: Interval,
     now: &[u64],
     nodes_of: &[ByClassLines],
-    nest: &Nest,
+    line_tree: &LineTree,
     cancel: &Cancel,
 ) -> Result<Vec<u64>, Cancelled> {
-    let swept = index.node_rises(interval, nodes_of, nest, cancel)?;
+    let swept = index.node_rises(interval, nodes_of, line_tree, cancel)?;
     let of = |row: &Row, class: LifetimeClass| nodes_of[row.site.0 as usize][class as usize];
-    finish(index, interval, swept, now, of, nest, cancel)
+    finish(index, interval, swept, now, of, line_tree, cancel)
 }
 
 /// Returns the peaks of groups of rows that are not groups of sites.
@@ -50,10 +50,10 @@ pub(super) fn row_peaks(
     group_of: impl Fn(&Row) -> Option<u32> + Sync,
     cancel: &Cancel,
 ) -> Result<Vec<u64>, Cancelled> {
-    let nest = Nest::side_by_side(now.len());
+    let line_tree = LineTree::side_by_side(now.len());
     let of = |row: &Row| group_of(row).unwrap_or(NOBODY);
-    let swept = index.group_rises(interval, &of, &nest, cancel)?;
-    finish(index, interval, swept, now, |row, _| of(row), &nest, cancel)
+    let swept = index.group_rises(interval, &of, &line_tree, cancel)?;
+    finish(index, interval, swept, now, |row, _| of(row), &line_tree, cancel)
 }
 
 /// Converts rises to peaks. Without rises from the index, they are computed by sorting the changes.
@@ -63,11 +63,11 @@ fn finish(
     swept: Option<Vec<i128>>,
     now: &[u64],
     of: impl Fn(&Row, LifetimeClass) -> u32 + Sync,
-    nest: &Nest,
+    line_tree: &LineTree,
     cancel: &Cancel,
 ) -> Result<Vec<u64>, Cancelled> {
     let known = |row: &Row, class| Some(of(row, class)).filter(|&node| node != NOBODY);
-    let scan = |cancel| changes(index, interval, cancel, known).map(|changes| climb(&changes, nest));
+    let scan = |cancel| changes(index, interval, cancel, known).map(|changes| climb(&changes, line_tree));
     let rises = match swept {
         Some(rises) => {
             debug_assert!(
@@ -78,19 +78,19 @@ fn finish(
         }
         None => scan(cancel)?,
     };
-    let rise = |line: u32| rises.get(nest.of(line) as usize).copied().unwrap_or(0);
+    let rise = |line: u32| rises.get(line_tree.of(line) as usize).copied().unwrap_or(0);
     Ok((0..).zip(now).map(|(line, &now)| u64::try_from(i128::from(now) + rise(line)).unwrap_or(u64::MAX)).collect())
 }
 
 /// Returns the highest rise of each node above its start.
-fn climb(changes: &[Change], nest: &Nest) -> Vec<i128> {
-    let mut now = vec![0; nest.len()];
+fn climb(changes: &[Change], line_tree: &LineTree) -> Vec<i128> {
+    let mut now = vec![0; line_tree.len()];
     let mut rise = now.clone();
     for tick in changes.chunk_by(|a, b| a.at == b.at) {
         for change in tick {
-            nest.up(change.of).for_each(|node| now[node as usize] += change.delta());
+            line_tree.up(change.of).for_each(|node| now[node as usize] += change.delta());
         }
-        for node in tick.iter().flat_map(|change| nest.up(change.of)) {
+        for node in tick.iter().flat_map(|change| line_tree.up(change.of)) {
             let node = node as usize;
             rise[node] = rise[node].max(now[node]);
         }

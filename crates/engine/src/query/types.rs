@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::line_tree::NOBODY;
 use super::naming::{UNKNOWN_TYPE, allocated_type};
-use super::nest::NOBODY;
 use super::peaks::line_peaks;
 use super::tree::sort_lines;
 use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Numbers, SeriesOf, Sort, Totals};

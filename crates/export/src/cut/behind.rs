@@ -9,10 +9,11 @@ use super::after::PagePart;
 use super::before::describes;
 use super::output::Input;
 use super::pass::Pass;
-use super::stacks::{Stashed, owner_and_part};
+use super::stacks::Stashed;
 use crate::etl::RawEvent;
 use crate::etl::write::WriteError;
 use crate::events::{Batch, Event, PageRange, ProcessChange, Record, decode_event, mem};
+use crate::model::pairing::owner_and_part;
 use crate::tables;
 use crate::units::{Pid, PointerSize, Tid};
 
@@ -54,7 +55,7 @@ impl<W: Write + Seek> Pass<'_, W> {
                         self.stacks.forget_process(record.pid);
                     }
                     if change == ProcessChange::Start && self.after.prepared.remove(&(record.pid, record.time)) {
-                        self.known.after(record);
+                        self.known.starts_later(record.pid);
                         return self.out.event(input);
                     }
                     self.name_behind(input, record)?;
@@ -78,12 +79,12 @@ impl<W: Write + Seek> Pass<'_, W> {
 
     /// A stack of an event that is written, or the user's part of what a thread did in the kernel.
     fn stack_behind(&mut self, input: &Input<'_>, stack: Record, frames: &[u64]) -> Result<(), WriteError> {
-        let is_of_interval = owner_and_part(&stack).is_some_and(|(owner, _)| (self.from..self.to).contains(&owner));
+        let is_of_interval = owner_and_part(&stack.event).is_some_and(|(owner, _)| (self.from..self.to).contains(&owner));
         let is_wanted = self.stacks.wants(&stack) || (is_of_interval && !self.stacks.is_left_out(&stack));
         if !is_wanted {
             return Ok(());
         }
-        if let (Event::StackRef { key, .. }, Some((_, part))) = (&stack.event, owner_and_part(&stack))
+        if let (Event::StackRef { key, .. }, Some((_, part))) = (&stack.event, owner_and_part(&stack.event))
             && self.after.defined.contains(&(part, *key))
         {
             // What was defined at the time that events get here is not what it means.

@@ -1,7 +1,9 @@
 //! Processes, trackers and images that exist by the end of the interval, and the later events that still name them:
 //! rundowns, ends of processes, images and managed methods, closes of trackers. Whatever begins later belongs to none of them.
 
-use crate::events::{CommittedRegion, Event, ImageChange, PageRange, ProcessChange, ProcessInfo, Record};
+use crate::events::{
+    Event, ImageChange, LifetimeChange, ProcessChange, ProcessEvent, ProcessInfo, ProcessLifetimes, Record, Sign,
+};
 use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Layer, Pid};
 
@@ -13,12 +15,13 @@ struct Tracker {
 }
 
 /// Processes and trackers that are known so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Known {
-    /// The kernel's objects of the processes that run; 0 where no event told it.
-    keys: KeyedMap<Pid, u64>,
-    /// The kernel's object of the process that ended last under each id.
-    ended: KeyedMap<Pid, u64>,
+    lifetimes: ProcessLifetimes<()>,
+    /// Ticks in a second.
+    frequency: i64,
+    /// The latest time that was met: an event that comes late happens when it comes.
+    now: i64,
     trackers: KeyedMap<Pid, KeyedMap<u64, Tracker>>,
     /// Ids that stand for other processes, ...
     over: KeyedSet<Pid>,
@@ -27,13 +30,23 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// Nothing is known yet; the clock has `frequency` ticks in a second.
+    pub(super) fn new(frequency: u64) -> Self {
+        Self {
+            lifetimes: ProcessLifetimes::default(),
+            frequency: i64::try_from(frequency).unwrap_or(i64::MAX),
+            now: i64::MIN,
+            trackers: KeyedMap::default(),
+            over: KeyedSet::default(),
+            unmapped: KeyedSet::default(),
+        }
+    }
+
     /// A record before the end of the interval.
     pub(super) fn note(&mut self, record: &Record) {
-        if shows_life(&record.event) && record.pid.is_known() {
-            self.keys.entry(record.pid).or_default();
-        }
-        if let Event::VirtualAlloc(PageRange { owner, .. }) | Event::CommitRundown(CommittedRegion { owner, .. }) = record.event {
-            self.keys.entry(owner).or_default();
+        self.now = self.now.max(record.time);
+        for (pid, sign) in Sign::of(record) {
+            self.lifetimes.shows(pid, sign, self.now, || ());
         }
         match &record.event {
             Event::Process(change, info) => self.process(record.pid, *change, info),
@@ -55,50 +68,38 @@ impl Known {
         }
     }
 
-    /// Lives as the replay tells them apart (`model::world::process`).
+    /// Applies an event of a process.
     fn process(&mut self, pid: Pid, change: ProcessChange, info: &ProcessInfo) {
-        let known = self.keys.get(&pid).copied();
-        let is_same = known.is_some_and(|known| known != 0 && known == info.key);
-        match change {
-            // A second session can log a start, and later than the first.
-            ProcessChange::Start if is_same => {}
-            ProcessChange::Start => {
-                self.keys.insert(pid, info.key);
-                self.trackers.remove(&pid);
-            }
-            _ if self.is_over(pid, info) => {}
-            ProcessChange::End => {
-                self.ended.insert(pid, known.filter(|&key| key != 0).unwrap_or(info.key));
-                self.keys.remove(&pid);
-                self.trackers.remove(&pid);
-            }
-            ProcessChange::Rundown => {
-                if known.is_some_and(|known| known != 0 && info.key != 0 && known != info.key) {
-                    self.trackers.remove(&pid);
-                }
-                let key = if info.key == 0 { known.unwrap_or(0) } else { info.key };
-                self.keys.insert(pid, key);
-            }
+        match self.change(pid, change, info) {
+            LifetimeChange::Past | LifetimeChange::Same { .. } => {}
+            LifetimeChange::Begins { .. } | LifetimeChange::Ends(()) => drop(self.trackers.remove(&pid)),
         }
     }
 
-    /// Whether an event tells of a process that has ended: the kernel keeps it while something refers to it, and
-    /// a second session can log its end.
-    fn is_over(&self, pid: Pid, info: &ProcessInfo) -> bool {
-        !self.keys.contains_key(&pid) && info.key != 0 && self.ended.get(&pid) == Some(&info.key)
+    fn change(&mut self, pid: Pid, change: ProcessChange, info: &ProcessInfo) -> LifetimeChange<()> {
+        let event = ProcessEvent::new(change, info, self.now);
+        self.lifetimes.apply(pid, &event, self.frequency, || ())
+    }
+
+    /// A process that had pages in the interval starts after it, and its start is written: later events are not about the
+    /// interval.
+    pub(super) fn starts_later(&mut self, pid: Pid) {
+        self.over.insert(pid);
     }
 
     /// Turns a record after the interval into one about something that existed in it; `None` if it is about nothing such.
     pub(super) fn after(&mut self, record: Record) -> Option<Record> {
+        self.now = self.now.max(record.time);
         if self.over.contains(&record.pid) && !matches!(record.event, Event::Volume(_)) {
             return None;
         }
         match record.event {
             Event::Process(change, mut info) => {
+                let known = self.lifetimes.key(record.pid);
                 let is_its = self.process_after(record.pid, change, &info);
-                if change == ProcessChange::End {
+                if change == ProcessChange::End && known != 0 {
                     // Who ends under an id is who ran under it, whatever its object is said to be.
-                    info.key = self.keys.get(&record.pid).copied().filter(|&key| key != 0).unwrap_or(info.key);
+                    info.key = known;
                 }
                 let event = Event::Process(ProcessChange::Rundown, info);
                 is_its.then_some(Record { event, ..record })
@@ -140,26 +141,16 @@ impl Known {
 
     /// Whether an event of a process after the interval is about one that was there in it.
     fn process_after(&mut self, pid: Pid, change: ProcessChange, info: &ProcessInfo) -> bool {
-        let known = self.keys.get(&pid).copied().unwrap_or(0);
-        let is_same = known != 0 && known == info.key;
-        let is_other = known != 0 && info.key != 0 && known != info.key;
-        match change {
-            // A second session can log a start, and later than the first.
-            ProcessChange::Start if is_same => true,
-            ProcessChange::Start => {
+        match self.change(pid, change, info) {
+            LifetimeChange::Past => false,
+            LifetimeChange::Same { .. } => true,
+            // Only stacks may have named it in the interval.
+            LifetimeChange::Begins { ended: None, .. } if change == ProcessChange::Rundown => true,
+            LifetimeChange::Begins { .. } => {
                 self.over.insert(pid);
                 false
             }
-            _ if self.is_over(pid, info) => false,
-            ProcessChange::Rundown if is_other => {
-                self.over.insert(pid);
-                false
-            }
-            ProcessChange::Rundown => {
-                self.keys.insert(pid, if info.key == 0 { known } else { info.key });
-                true
-            }
-            ProcessChange::End => {
+            LifetimeChange::Ends(()) => {
                 self.over.insert(pid);
                 true
             }
@@ -167,19 +158,57 @@ impl Known {
     }
 }
 
-/// Whether an event shows that its process runs.
-fn shows_life(event: &Event) -> bool {
-    use Event::{Alloc, HeapOpen, Image, ImageFile, ImageId, Realloc, ThreadName, VirtualAlloc, VirtualFree};
-    matches!(
-        event,
-        Alloc { .. }
-            | HeapOpen { .. }
-            | Realloc { .. }
-            | VirtualAlloc(_)
-            | VirtualFree(_)
-            | Image(..)
-            | ImageFile(_)
-            | ImageId(_)
-            | ThreadName(_)
-    )
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Tid;
+
+    const PID: Pid = Pid(7);
+
+    fn record(time: i64, event: Event) -> Record {
+        Record { time, pid: PID, tid: Tid(70), event }
+    }
+
+    fn process(time: i64, change: ProcessChange, key: u64) -> Record {
+        let info = ProcessInfo { key, name: "game.exe".to_owned(), ..ProcessInfo::default() };
+        record(time, Event::Process(change, Box::new(info)))
+    }
+
+    fn open(time: i64, name: Option<&str>) -> Record {
+        record(time, Event::HeapOpen { layer: Layer::Tracker, heap: 0x50, name: name.map(Into::into) })
+    }
+
+    fn after(before: &[Record]) -> Known {
+        let mut known = Known::new(10_000);
+        before.iter().for_each(|record| known.note(record));
+        known
+    }
+
+    #[test]
+    fn a_tracker_that_was_opened_just_before_its_process_started_is_known() {
+        let mut known = after(&[open(99, Some("Physics")), process(100, ProcessChange::Start, 1)]);
+        assert_eq!(known.after(open(200, Some("Audio"))), None, "it is named already");
+        let mut known = after(&[open(9, Some("Physics")), process(100, ProcessChange::Start, 1)]);
+        assert!(known.after(open(200, Some("Audio"))).is_some(), "that was the process before it");
+    }
+
+    #[test]
+    fn an_end_that_is_logged_late_is_not_that_of_who_has_the_id_since() {
+        let [start, end] = [ProcessChange::Start, ProcessChange::End];
+        let lives = [process(10, start, 1), process(20, end, 1), process(30, start, 2), open(40, None)];
+        let mut known = after(&lives);
+        assert_eq!(known.after(process(50, end, 1)), None);
+        assert!(known.after(process(70, end, 2)).is_some(), "a rundown of who ran in the interval");
+        // In the interval it ends nothing either.
+        let mut known = after(&[&lives[..], &[process(50, end, 1)]].concat());
+        assert!(known.after(open(60, Some("Physics"))).is_some(), "its name comes late");
+    }
+
+    #[test]
+    fn a_free_after_the_end_of_a_process_begins_no_other() {
+        let range = crate::events::PageRange { base: 0x1000, size: 0x1000, owner: Pid(8), flags: 0 };
+        let free = record(30, Event::VirtualFree(range));
+        let mut known = after(&[process(10, ProcessChange::Start, 1), process(20, ProcessChange::End, 1), free]);
+        assert_eq!(known.after(process(40, ProcessChange::Rundown, 1)), None);
+    }
 }

@@ -227,7 +227,7 @@ impl<W: Write + Seek> Pass<'_, W> {
                 }
                 Event::StackDefinition { part, key, .. } => drop(self.stacks.define(part, key)),
                 _ => {
-                    if !wants_all && is_memory(&record.event) {
+                    if is_memory(&record.event) {
                         self.stacks.keep(&record);
                     }
                     self.note(&record);

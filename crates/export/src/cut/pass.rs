@@ -48,7 +48,7 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
             alive: Alive::new(trace, trace_start, interval.from, processes),
             stacks: KeptStacks::default(),
             acting: Acting::default(),
-            known: Known::default(),
+            known: Known::new(trace.clock.frequency),
             after: After::new(trace, trace_start, interval.to),
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, json};
 
-use super::{ListColumn, Value};
+use super::Value;
 use crate::export::{csv_cell, csv_line};
 use crate::units::Ticks;
 
@@ -27,36 +27,6 @@ pub trait TableSource: Send + Sync {
     /// Whether the table is a tree.
     fn is_tree(&self) -> bool {
         false
-    }
-}
-
-/// A table without a tree: its cells are the same on the screen and in a file.
-pub trait FlatTable: Send + Sync {
-    /// Title of the table.
-    const TITLE: &'static str;
-    /// Its columns.
-    fn columns() -> impl AsRef<[ListColumn]>;
-    /// Number of lines.
-    fn len(&self) -> usize;
-    /// The value of a cell.
-    fn value(&self, row: usize, column: usize) -> Value;
-}
-
-impl<T: FlatTable> TableSource for T {
-    fn title(&self) -> &'static str {
-        T::TITLE
-    }
-
-    fn columns(&self) -> Vec<&'static str> {
-        T::columns().as_ref().iter().map(|column| column.title).collect()
-    }
-
-    fn len(&self) -> usize {
-        FlatTable::len(self)
-    }
-
-    fn line(&self, row: usize) -> (usize, Vec<Value>) {
-        (0, (0..T::columns().as_ref().len()).map(|column| self.value(row, column)).collect())
     }
 }
 

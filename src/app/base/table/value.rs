@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::format;
+use crate::model::Clock;
 use crate::units::Ticks;
 
 /// The value of a cell.
@@ -36,6 +37,11 @@ impl Value {
     /// A text, if there is one.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
+    }
+
+    /// A moment of a trace with this clock.
+    pub fn moment(at: Ticks, clock: &Clock) -> Self {
+        Self::Moment(at, clock.seconds(at))
     }
 
     /// Whether it is a number equal to zero.

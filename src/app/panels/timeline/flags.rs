@@ -237,8 +237,11 @@ fn menu(document: &Document, mark: &Mark, place: usize, (count, all): (usize, In
     }
     ui.separator();
     let (edges, are_all) = edges(document, document.view());
-    let text =
-        if are_all { "Marks in sight as edges of generations" } else { "The first marks in sight as edges of generations" };
+    let text = if are_all {
+        "Use visible marks as generation boundaries"
+    } else {
+        "Use the first visible marks as generation boundaries"
+    };
     item(ui, text, DocCommand::MarkAll(edges));
     item(ui, "List the marks", DocCommand::ShowTab(Tab::View(ViewId::Marks)));
 }

@@ -384,7 +384,7 @@ impl Shown<'_> {
             if ui.button("Filter to this").clicked() {
                 commands.doc(DocCommand::AddChip(Chip::only(what.clone())));
             }
-            if ui.button("Leave this out").clicked() {
+            if ui.button("Exclude this").clicked() {
                 commands.doc(DocCommand::AddChip(Chip::without(what.clone())));
             }
             if let Some(peak_at) = peak_at

@@ -25,7 +25,7 @@ use crate::query::{By, Cancelled, Compared, DiffSide, FlameWeights, Group, Mask,
 use crate::symbols::Names;
 use crate::units::{Interval, Layer};
 use sides::Sides;
-use table::Order;
+use table::{Listed, Order};
 
 /// Most groups that are listed.
 const MOST: usize = 10_000;
@@ -108,13 +108,9 @@ pub struct Difference {
     /// The side of the open trace: 0 is A, 1 is B.
     ours: usize,
     sides: [Interval; 2],
-    grouping: Grouping,
-    groups: Arc<[Group<Compared>]>,
+    listed: Arc<Listed>,
     /// Whether there are more groups than are listed.
     is_cut: bool,
-    /// Whether the peaks are known; they are computed after the other numbers.
-    has_peaks: bool,
-    order: Arc<[usize]>,
     /// Totals of the sort column per layer, for the share that each row has.
     wholes: Wholes,
     /// The flame graph that is shown in place of the groups.
@@ -204,7 +200,7 @@ impl View for Compare {
     fn take(&mut self, mut difference: Difference) {
         self.order.sort(&mut difference);
         if difference.flame.is_none() {
-            self.changed_most = changed_most(&difference.groups);
+            self.changed_most = changed_most(&difference.listed.groups);
         }
         drop_aside(self.difference.replace(difference));
     }
@@ -221,7 +217,7 @@ impl Pane for Compare {
 
     fn table_source(&self) -> Option<Arc<dyn TableSource>> {
         let difference = self.difference.as_ref().filter(|difference| difference.flame.is_none())?;
-        Some(difference.table_source())
+        Some(Arc::clone(&difference.listed) as Arc<dyn TableSource>)
     }
 
     fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
@@ -275,12 +271,14 @@ impl Request {
             is_across: self.other.is_some(),
             ours: self.ours,
             sides: self.sides,
-            grouping: self.grouping,
-            order: (0..groups.len()).collect(),
+            listed: Arc::new(Listed {
+                grouping: self.grouping,
+                order: (0..groups.len()).collect(),
+                groups: groups.into(),
+                has_peaks,
+            }),
             wholes: Wholes::default(),
-            groups: groups.into(),
             is_cut,
-            has_peaks,
             flame: None,
         }
     }

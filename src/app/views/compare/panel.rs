@@ -46,7 +46,7 @@ pub fn show(view: &mut Compare, context: &mut ViewContext<'_>, ui: &mut Ui) {
         }
         return;
     }
-    if difference.groups.is_empty() {
+    if difference.listed.groups.is_empty() {
         let text = match (view.search.trim().is_empty(), is_across || document.filters().is_all()) {
             (false, _) => "No group has that in its name.",
             (true, false) => "The filters leave nothing on either side.",
@@ -56,7 +56,7 @@ pub fn show(view: &mut Compare, context: &mut ViewContext<'_>, ui: &mut Ui) {
         return;
     }
     if difference.is_cut {
-        ui.weak(format!("The {} groups with the largest change.", format::count(difference.grouping.most() as u64)));
+        ui.weak(format!("The {} groups with the largest change.", format::count(difference.listed.grouping.most() as u64)));
     }
     table::show(difference, &mut view.order, &view.search, context, ui);
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use eframe::egui::{RichText, Ui};
 
 use super::{Difference, Grouping};
-use crate::app::base::table::TableSource;
+use crate::app::base::table::{Head, TypedTable};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::state::filters::Predicate;
 use crate::app::views::ViewContext;
 use crate::app::widgets::columns::Wholes;
-use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
+use crate::app::widgets::list::{self, List, ListColumn, NO_STACK, Name, Share, Style, Value, widest};
 use crate::format;
 use crate::model::{Heap, HeapId};
 use crate::query::{Compared, Group, TypeKey, layer_label};
@@ -22,7 +22,7 @@ const FRAMES: usize = 32;
 
 /// The content of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Cell {
+pub enum Cell {
     Process,
     Heap,
     Stack,
@@ -52,7 +52,8 @@ impl Order {
     }
 
     pub fn sort(self, difference: &mut Difference) {
-        let Difference { groups, order, wholes, .. } = difference;
+        let Difference { listed, wholes, .. } = difference;
+        let Listed { groups, order, .. } = Arc::make_mut(listed);
         let mut sorted: Vec<usize> = (0..groups.len()).collect();
         *wholes = Wholes::default();
         for group in groups.iter() {
@@ -83,32 +84,6 @@ impl Cell {
         };
         let numbers = [Self::Layer, Self::A, Self::B, Self::Delta, Self::Allocated, Self::Count, Self::Peak];
         keys.iter().copied().chain(numbers).collect()
-    }
-
-    fn column(self) -> ListColumn {
-        match self {
-            Self::Process => ListColumn::rest("Process", "One life of a process"),
-            Self::Heap => ListColumn::text("Handle", "Heap or tracker", 126.0),
-            Self::Stack => ListColumn::rest("Stack", "The function that wanted the memory, and when pointed at its stack"),
-            Self::Type => ListColumn::rest("Type", "The C++ type that was allocated"),
-            Self::Function => ListColumn::rest("Function", "The function that wanted the memory"),
-            Self::Module => ListColumn::rest("Module", "The module of the function that wanted the memory"),
-            Self::Tag => ListColumn::rest("Tag", "The name that a rule gives to the stack"),
-            Self::Thread => ListColumn::text("Thread", "Thread that allocated", 90.0),
-            Self::Layer => ListColumn::text("Layer", "Layers nest and are never added together", 140.0),
-            Self::A => ListColumn::number("A", "Outstanding at the end of A", widest::BYTES),
-            Self::B => ListColumn::number("B", "Outstanding at the end of B", widest::BYTES),
-            Self::Delta => ListColumn::number("Change", "Outstanding at the end of B minus that of A", widest::CHANGE),
-            Self::Allocated => {
-                ListColumn::number("Allocated", "How much more was allocated inside B than inside A", widest::CHANGE)
-            }
-            Self::Count => ListColumn::number(
-                "Count",
-                "How many more allocations were alive at some moment of B than of A",
-                widest::COUNT_CHANGE,
-            ),
-            Self::Peak => ListColumn::number("Peak", "How much larger the peak of B is than that of A", widest::CHANGE),
-        }
     }
 
     fn number(self, group: &Group<Compared>) -> Option<i64> {
@@ -143,11 +118,6 @@ impl Cell {
         }
     }
 
-    /// The value of a cell, or a placeholder for a peak that is not computed yet.
-    fn value_of(self, group: &Group<Compared>, has_peaks: bool) -> Value {
-        if self == Self::Peak && !has_peaks { Value::Awaited } else { self.value(group) }
-    }
-
     fn compare(self, a: &Group<Compared>, b: &Group<Compared>) -> Ordering {
         match self.number(a).zip(self.number(b)) {
             Some((a, b)) => a.cmp(&b),
@@ -157,8 +127,33 @@ impl Cell {
     }
 }
 
-/// Shown in place of the function if no stack was recorded.
-const NO_STACK: &str = "(no stack recorded)";
+impl Head for Cell {
+    fn head(self) -> ListColumn {
+        match self {
+            Self::Process => ListColumn::rest("Process", "One life of a process"),
+            Self::Heap => ListColumn::text("Handle", "Heap or tracker", 126.0),
+            Self::Stack => ListColumn::rest("Stack", "The function that wanted the memory, and when pointed at its stack"),
+            Self::Type => ListColumn::rest("Type", "The C++ type that was allocated"),
+            Self::Function => ListColumn::rest("Function", "The function that wanted the memory"),
+            Self::Module => ListColumn::rest("Module", "The module of the function that wanted the memory"),
+            Self::Tag => ListColumn::rest("Tag", "The name that a rule gives to the stack"),
+            Self::Thread => ListColumn::text("Thread", "Thread that allocated", 90.0),
+            Self::Layer => ListColumn::text("Layer", "Layers nest and are never added together", 140.0),
+            Self::A => ListColumn::number("A", "Outstanding at the end of A", widest::BYTES),
+            Self::B => ListColumn::number("B", "Outstanding at the end of B", widest::BYTES),
+            Self::Delta => ListColumn::number("Change", "Outstanding at the end of B minus that of A", widest::CHANGE),
+            Self::Allocated => {
+                ListColumn::number("Allocated", "How much more was allocated inside B than inside A", widest::CHANGE)
+            }
+            Self::Count => ListColumn::number(
+                "Count",
+                "How many more allocations were alive at some moment of B than of A",
+                widest::COUNT_CHANGE,
+            ),
+            Self::Peak => ListColumn::number("Peak", "How much larger the peak of B is than that of A", widest::CHANGE),
+        }
+    }
+}
 
 fn layer(group: &Group<Compared>) -> Option<Layer> {
     Layer::ALL.into_iter().find(|layer| layer.name() == group.layer)
@@ -174,59 +169,60 @@ pub fn matches(group: &Group<Compared>, text: &str) -> bool {
 
 pub fn show(difference: &mut Difference, order: &mut Order, searched: &str, context: &mut ViewContext<'_>, ui: &mut Ui) {
     let before = *order;
-    let cells = Cell::all(difference.grouping);
-    let columns: Vec<ListColumn> = cells.iter().map(|cell| cell.column()).collect();
-    let id = difference.grouping.label();
-    let rows = difference.order.len();
-    list::show(ui, id, &columns, rows, &mut Lines { difference, cells: &cells, order, searched, context });
+    list::show(ui, difference.listed.grouping.label(), &difference.listed, &mut Lines { difference, order, searched, context });
     if *order != before {
         order.sort(difference);
     }
 }
 
-/// The table in its current order, for copying and export.
-struct Groups {
-    cells: Vec<Cell>,
-    groups: Arc<[Group<Compared>]>,
-    order: Arc<[usize]>,
-    has_peaks: bool,
+/// The groups in their current order.
+#[derive(Clone)]
+pub struct Listed {
+    pub grouping: Grouping,
+    pub groups: Arc<[Group<Compared>]>,
+    pub order: Arc<[usize]>,
+    /// Whether the peaks are known; they are computed after the other numbers.
+    pub has_peaks: bool,
 }
 
-impl Difference {
-    pub fn table_source(&self) -> Arc<dyn TableSource> {
-        let (groups, order) = (Arc::clone(&self.groups), Arc::clone(&self.order));
-        Arc::new(Groups { cells: Cell::all(self.grouping), groups, order, has_peaks: self.has_peaks })
+impl Listed {
+    fn group(&self, row: usize) -> Option<&Group<Compared>> {
+        self.groups.get(*self.order.get(row)?)
     }
 }
 
-impl TableSource for Groups {
+impl TypedTable for Listed {
+    type Column = Cell;
+
     fn title(&self) -> &'static str {
         "Compare"
     }
 
-    fn columns(&self) -> Vec<&'static str> {
-        self.cells.iter().map(|cell| cell.column().title).collect()
+    fn columns(&self) -> impl IntoIterator<Item = Cell> {
+        Cell::all(self.grouping)
     }
 
     fn len(&self) -> usize {
         self.order.len()
     }
 
-    fn line(&self, row: usize) -> (usize, Vec<Value>) {
-        let Some(group) = self.order.get(row).and_then(|&at| self.groups.get(at)) else { return (0, Vec::new()) };
-        (0, self.cells.iter().map(|cell| cell.value_of(group, self.has_peaks)).collect())
+    fn value(&self, row: usize, cell: Cell) -> Value {
+        match self.group(row) {
+            Some(_) if cell == Cell::Peak && !self.has_peaks => Value::Awaited,
+            Some(group) => cell.value(group),
+            None => Value::Nothing,
+        }
     }
 }
 
 struct Lines<'a, 'b> {
     difference: &'a Difference,
-    cells: &'a [Cell],
     order: &'a mut Order,
     searched: &'a str,
     context: &'a mut ViewContext<'b>,
 }
 
-impl<'a> Lines<'a, '_> {
+impl Lines<'_, '_> {
     /// The heap of the open trace that a group stands for, if it is exactly one.
     fn heap(&self, group: &Group<Compared>) -> Option<HeapId> {
         let trace = &self.context.document.trace;
@@ -236,68 +232,43 @@ impl<'a> Lines<'a, '_> {
             is_its && heap.layer.name() == group.layer && heap.key() == group.heap
         };
         let mut heaps = (0..).zip(&trace.heaps).filter(|(_, heap)| is_it(heap));
-        let (id, _) = heaps.next().filter(|_| self.difference.grouping == Grouping::Heap)?;
+        let (id, _) = heaps.next().filter(|_| self.difference.listed.grouping == Grouping::Heap)?;
         heaps.next().is_none().then_some(HeapId(id))
-    }
-
-    fn group(&self, row: usize) -> Option<&'a Group<Compared>> {
-        self.difference.groups.get(*self.difference.order.get(row)?)
     }
 }
 
-impl List for Lines<'_, '_> {
-    fn value(&self, row: usize, column: usize) -> Value {
-        let (Some(cell), Some(group)) = (self.cells.get(column), self.group(row)) else { return Value::Nothing };
-        cell.value_of(group, self.difference.has_peaks)
+impl List<Listed> for Lines<'_, '_> {
+    fn share(&self, row: usize, cell: Cell) -> Option<Share> {
+        let group = self.difference.listed.group(row)?;
+        let layer = layer(group)?;
+        let whole = format!("{} in {}, growth and shrinkage together", cell.head().title, layer_label(layer));
+        Share::of(cell.number(group)?.unsigned_abs(), self.difference.wholes.of(layer), whole)
     }
 
-    fn share(&self, row: usize, column: usize) -> Option<Share> {
-        let (cell, group) = (*self.cells.get(column)?, self.group(row)?);
-        Share::of(cell.number(group)?.unsigned_abs(), self.difference.wholes.of(layer(group)?))
-    }
-
-    fn whole(&self, row: usize, column: usize) -> String {
-        let group = self.group(row);
-        let layer = group.map_or("", |group| layer(group).map_or(group.layer, layer_label));
-        let title = self.cells.get(column).map_or("", |cell| cell.column().title);
-        format!("{title} in {layer}, growth and shrinkage together")
-    }
-
-    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
-        let (Some(cell), Some(group)) = (self.cells.get(column), self.group(row)) else { return };
-        match (cell, self.value(row, column)) {
+    fn cell(&mut self, ui: &mut Ui, row: usize, cell: Cell, value: &Value) {
+        let Some(group) = self.difference.listed.group(row) else { return };
+        match (cell, value) {
             (Cell::Stack | Cell::Function | Cell::Type, Value::Text(text)) => {
                 let style = match cell {
                     _ if text == NO_STACK => Style::Weak,
                     Cell::Type => Style::Code,
                     _ => Style::Frame,
                 };
-                let label = list::name(ui, Name { text: &text, style, searched: self.searched });
-                if *cell == Cell::Stack {
+                let label = list::name(ui, Name { text, style, searched: self.searched });
+                if cell == Cell::Stack {
                     label.on_hover_ui(|ui| stack(ui, group));
                 }
             }
-            (Cell::Delta, value) => {
-                let share = self.share(row, column).filter(|_| self.order.cell() == Cell::Delta);
-                let whole = || self.whole(row, column);
-                list::number(ui, &value, share.map(|share| (share, &whole as &dyn Fn() -> String)));
-            }
             // Only the column of the change itself has the colours of growth.
-            (Cell::Allocated | Cell::Peak, Value::Change(change)) if change != 0 => {
+            (Cell::Allocated | Cell::Peak, &Value::Change(change)) if change != 0 => {
                 list::number(ui, &Value::Text(format::signed_bytes(change)), None);
             }
-            _ => list::plain(self, ui, row, column),
+            _ => list::plain(self, ui, row, cell, value),
         }
     }
 
-    fn is_selected(&self, _: usize) -> bool {
-        false
-    }
-
-    fn clicked(&mut self, _: usize) {}
-
     fn menu(&mut self, ui: &mut Ui, row: usize) {
-        let Some(group) = self.group(row) else { return };
+        let Some(group) = self.difference.listed.group(row) else { return };
         if let Some(id) = self.heap(group) {
             self.context.offer_heap(ui, id);
         }
@@ -316,25 +287,19 @@ impl List for Lines<'_, '_> {
         }
     }
 
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(self.difference.table_source())
-    }
-
     fn push(&mut self, command: Command) {
         self.context.commands.push(command);
     }
 
-    fn sorted_by(&self) -> Option<(usize, bool)> {
-        let (cell, descending) = self.order.0.unwrap_or((Cell::Delta, true));
-        Some((self.cells.iter().position(|of| *of == cell)?, descending))
+    fn sorted(&self, cell: Cell) -> Option<bool> {
+        let (by, descending) = self.order.0.unwrap_or((Cell::Delta, true));
+        (cell == by).then_some(descending)
     }
 
-    fn header_clicked(&mut self, column: usize) {
-        let Some(&cell) = self.cells.get(column) else { return };
-        let is_number = cell.column().is_number;
+    fn header_clicked(&mut self, cell: Cell) {
         let descending = match self.order.0 {
-            Some((of, descending)) if of == cell => !descending,
-            _ => is_number,
+            Some((by, descending)) if by == cell => !descending,
+            _ => cell.head().is_number,
         };
         self.order.0 = Some((cell, descending));
     }

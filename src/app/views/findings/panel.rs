@@ -184,8 +184,10 @@ fn accepted(all: &[(usize, Finding, Accepted)], context: &mut ViewContext<'_>, u
     ui.collapsing(head, |ui| {
         for (_, finding, entry) in all {
             ui.horizontal(|ui| {
-                let again = ui.small_button("Tell again").on_hover_text("Take it out of the file of accepted findings");
-                again.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Tell again {}", finding.text)));
+                let again = ui.small_button("Stop accepting").on_hover_text("Take it out of the file of accepted findings");
+                again.widget_info(|| {
+                    egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Stop accepting {}", finding.text))
+                });
                 if again.clicked() {
                     context.commands.push(Command::ChangeAccepted(AcceptChange::Forget(Box::new(entry.clone()))));
                 }

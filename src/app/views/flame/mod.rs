@@ -3,6 +3,7 @@
 //!
 //! Boxes narrower than a point are never made, so the cost of a frame does not depend on the number of stacks.
 
+mod modules;
 mod panel;
 mod unit;
 
@@ -21,6 +22,7 @@ use crate::query::{
     node_name,
 };
 use crate::units::Layer;
+use modules::ModuleColors;
 pub use panel::turn_tools;
 pub use unit::{Measure, SampledIn, Unit};
 
@@ -55,6 +57,7 @@ pub struct Icicle {
     found: u64,
     is_searched: bool,
     functions: Arc<Functions>,
+    modules: ModuleColors,
 }
 
 impl Icicle {
@@ -76,6 +79,7 @@ impl Icicle {
         Self {
             whole: whole.into(),
             measure,
+            modules: ModuleColors::of(&made.boxes, functions),
             boxes: made.boxes,
             depths: made.depths,
             focus: forest.way(node).into_iter().map(|key| node_name(functions, key).into()).collect(),

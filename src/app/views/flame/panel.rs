@@ -1,6 +1,6 @@
 //! The flame graph on the screen.
 
-use eframe::egui::{self, Color32, FontId, Rect, Sense, Ui, pos2, vec2};
+use eframe::egui::{self, Color32, FontId, Rect, RichText, Sense, Ui, Visuals, pos2, vec2};
 
 use super::{Flame, Icicle, Measure, Unit, Way};
 use crate::app::base::theme;
@@ -89,6 +89,7 @@ impl Icicle {
             let share = format::percent(self.found as f64 / self.shown.max(1) as f64);
             ui.weak(format!("The search lights up {share} of what is in sight."));
         }
+        self.legend(ui);
         egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.draw(context, ui)).inner
     }
 
@@ -202,11 +203,32 @@ impl Icicle {
         match one.key {
             NodeKey::All => visuals.widgets.inactive.weak_bg_fill,
             NodeKey::Function(function) => match self.functions.module(function) {
-                Some(module) => theme::flame(hash(self.functions.module_name(module)), visuals),
+                Some(module) => self.color_of(self.functions.module_name(module), visuals),
                 None => visuals.widgets.inactive.bg_fill,
             },
             _ => visuals.widgets.inactive.bg_fill,
         }
+    }
+
+    /// The colour of a module; a neutral one if it has none of its own.
+    fn color_of(&self, module: &str, visuals: &Visuals) -> Color32 {
+        self.modules.number(module).map_or(visuals.widgets.inactive.bg_fill, |number| theme::flame(number, visuals))
+    }
+
+    /// Draws the modules and their colours.
+    fn legend(&self, ui: &mut Ui) {
+        ui.horizontal_wrapped(|ui| {
+            ui.spacing_mut().item_spacing = vec2(4.0, 2.0);
+            let others = self.modules.has_others.then_some(("other modules", ui.visuals().widgets.inactive.bg_fill));
+            let all: Vec<(&str, Color32)> =
+                self.modules.all().map(|(name, number)| (name, theme::flame(number, ui.visuals()))).chain(others).collect();
+            for (name, color) in all {
+                let (square, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
+                ui.painter().rect_filled(square, 2.0, color);
+                ui.add(egui::Label::new(RichText::new(name).size(11.5).weak()).extend());
+                ui.add_space(6.0);
+            }
+        });
     }
 
     fn name(&self, key: NodeKey) -> String {
@@ -312,9 +334,4 @@ impl Icicle {
         }
         did
     }
-}
-
-/// A hash of a text that is the same in every run.
-fn hash(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193))
 }

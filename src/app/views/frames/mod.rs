@@ -14,7 +14,7 @@ use eframe::egui::Ui;
 use super::layers::LayerChoice;
 use super::pane::Pane;
 use super::view::{View, ViewContext};
-use crate::app::base::table::TableSource;
+use crate::app::base::table::{Sort, TableSource};
 use crate::app::document::Document;
 use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
@@ -25,7 +25,7 @@ use crate::units::Interval;
 
 /// The sort key of the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Order {
+pub enum Order {
     Number,
     #[default]
     Duration,
@@ -58,24 +58,11 @@ impl Order {
     }
 }
 
-/// A sort key, and whether the largest come first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Sort {
-    by: Order,
-    descending: bool,
-}
-
-impl Default for Sort {
-    fn default() -> Self {
-        Self { by: Order::default(), descending: true }
-    }
-}
-
 /// The view's request.
 pub struct Request {
     of: Option<FramesOf>,
     view: Interval,
-    sort: Sort,
+    sort: Sort<Order>,
 }
 
 /// The list.
@@ -90,11 +77,16 @@ pub struct Listed {
 }
 
 /// State of the view.
-#[derive(Default)]
 pub struct Frames {
     layer: LayerChoice,
-    sort: Sort,
+    sort: Sort<Order>,
     listed: Option<Arc<Listed>>,
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        Self { layer: LayerChoice::default(), sort: Sort { by: Order::default(), descending: true }, listed: None }
+    }
 }
 
 /// Bytes that a frame added to what is outstanding.

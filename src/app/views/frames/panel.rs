@@ -1,33 +1,20 @@
 //! The list of frames, with a summary above it.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use eframe::egui::{self, Ui};
 
-use super::{Frames, Listed, Order, Sort, net};
-use crate::app::base::table::{FlatTable, TableSource};
+use super::{Frames, Listed, Order, net};
+use crate::app::base::table::{FlatTable, Sort, TypedColumn};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::state::ids::Stop;
 use crate::app::state::overlay::Overlay;
 use crate::app::views::ViewContext;
-use crate::app::widgets::list::{self, List, ListColumn, Share, Value, widest};
+use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Share, Value, widest};
 use crate::format;
-use crate::query::{frame_name, layer_label};
+use crate::query::{FrameLine, frame_name, layer_label};
 use crate::units::Ticks;
-
-const COLUMNS: [ListColumn; 8] = [
-    ListColumn::rest("Frame", "Its number: the frames of a swap chain are counted from 0, each from one present to the next"),
-    ListColumn::number("Start", "When it began, since the trace start", widest::MOMENT),
-    ListColumn::number("Duration", "From one present to the next", widest::DURATION),
-    ListColumn::number("Allocations", "Blocks that were allocated in it", widest::COUNT),
-    ListColumn::number("Allocated", "Their bytes", widest::BYTES),
-    ListColumn::number("Frees", "Blocks that were freed in it", widest::COUNT),
-    ListColumn::number("Freed", "Their bytes", widest::BYTES),
-    ListColumn::number("Net", "What it added to the outstanding size: allocated minus freed bytes", widest::CHANGE),
-];
-
-const SORTS: [Order; 8] =
-    [Order::Number, Order::Number, Order::Duration, Order::Allocations, Order::Allocated, Order::Frees, Order::Freed, Order::Net];
 
 pub fn tools(view: &mut Frames, context: &mut ViewContext<'_>, ui: &mut Ui) {
     view.layer.show_as(context, ui, view.listed.as_ref().map(|listed| listed.of.layer));
@@ -83,7 +70,7 @@ pub fn show(view: &mut Frames, context: &mut ViewContext<'_>, ui: &mut Ui) {
     }
     let mut sort = view.sort;
     let shown = context.document.shown_frame();
-    list::show(ui, "frames", &COLUMNS, listed.lines.len(), &mut Lines { listed, sort: &mut sort, shown, context });
+    list::show(ui, "frames", listed, &mut Lines { listed, sort: &mut sort, shown, context });
     if sort != view.sort {
         view.sort = sort;
         context.ask();
@@ -92,7 +79,7 @@ pub fn show(view: &mut Frames, context: &mut ViewContext<'_>, ui: &mut Ui) {
 
 struct Lines<'a, 'b> {
     listed: &'a Arc<Listed>,
-    sort: &'a mut Sort,
+    sort: &'a mut Sort<Order>,
     /// The frame that the tables show.
     shown: Option<usize>,
     context: &'a mut ViewContext<'b>,
@@ -100,44 +87,39 @@ struct Lines<'a, 'b> {
 
 impl FlatTable for Listed {
     const TITLE: &'static str = "Frames";
-
-    fn columns() -> impl AsRef<[ListColumn]> {
-        COLUMNS
-    }
+    type Line = FrameLine;
+    type Key = Order;
+    const COLUMNS: &'static [TypedColumn<Self, FrameLine, Order>] = &[
+        ListColumn::rest("Frame", "Its number: the frames of a swap chain are counted from 0, each from one present to the next")
+            .by(Order::Number, |_, line| Value::Text(format::sentence(&frame_name(line.number)))),
+        ListColumn::number("Start", "When it began, since the trace start", widest::MOMENT)
+            .by(Order::Number, |listed, line| Value::moment(line.interval.from, &listed.trace.clock)),
+        ListColumn::number("Duration", "From one present to the next", widest::DURATION)
+            .by(Order::Duration, |listed, line| Value::Duration(listed.trace.clock.seconds(Ticks(line.interval.len())))),
+        ListColumn::number("Allocations", "Blocks that were allocated in it", widest::COUNT)
+            .by(Order::Allocations, |_, line| Value::Count(line.sums.allocated_count)),
+        ListColumn::number("Allocated", "Their bytes", widest::BYTES)
+            .by(Order::Allocated, |_, line| Value::Bytes(line.sums.allocated_size)),
+        ListColumn::number("Frees", "Blocks that were freed in it", widest::COUNT)
+            .by(Order::Frees, |_, line| Value::Count(line.sums.freed_count)),
+        ListColumn::number("Freed", "Their bytes", widest::BYTES).by(Order::Freed, |_, line| Value::Bytes(line.sums.freed_size)),
+        ListColumn::number("Net", "What it added to the outstanding size: allocated minus freed bytes", widest::CHANGE)
+            .by(Order::Net, |_, line| Value::Change(net(line))),
+    ];
 
     fn len(&self) -> usize {
         self.lines.len()
     }
 
-    fn value(&self, row: usize, column: usize) -> Value {
-        let Some(line) = self.lines.get(row) else { return Value::Nothing };
-        let clock = &self.trace.clock;
-        let sums = &line.sums;
-        match column {
-            0 => Value::Text(format::sentence(&frame_name(line.number))),
-            1 => Value::Moment(line.interval.from, clock.seconds(line.interval.from)),
-            2 => Value::Duration(clock.seconds(Ticks(line.interval.len()))),
-            3 => Value::Count(sums.allocated_count),
-            4 => Value::Bytes(sums.allocated_size),
-            5 => Value::Count(sums.freed_count),
-            6 => Value::Bytes(sums.freed_size),
-            _ => Value::Change(net(line)),
-        }
+    fn line(&self, row: usize) -> Option<impl Borrow<FrameLine>> {
+        self.lines.get(row)
     }
 }
 
-impl List for Lines<'_, '_> {
-    fn value(&self, row: usize, column: usize) -> Value {
-        self.listed.value(row, column)
-    }
-
-    fn share(&self, row: usize, column: usize) -> Option<Share> {
+impl List<Listed> for Lines<'_, '_> {
+    fn share(&self, row: usize, column: ColumnOf<Listed>) -> Option<Share> {
         let line = self.listed.lines.get(row)?;
-        Share::of(SORTS.get(column)?.magnitude(line)?, self.listed.most)
-    }
-
-    fn whole(&self, _: usize, _: usize) -> String {
-        "the most of one frame in the view".to_owned()
+        Share::of(column.key?.magnitude(line)?, self.listed.most, "the most of one frame in the view")
     }
 
     fn is_selected(&self, row: usize) -> bool {
@@ -174,19 +156,11 @@ impl List for Lines<'_, '_> {
         self.context.commands.push(command);
     }
 
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(Arc::clone(self.listed) as Arc<dyn TableSource>)
+    fn sorted(&self, column: ColumnOf<Listed>) -> Option<bool> {
+        (column.key == Some(self.sort.by)).then_some(self.sort.descending)
     }
 
-    fn sorted_by(&self) -> Option<(usize, bool)> {
-        // Two columns can have the same sort key; the first is marked.
-        let column = SORTS.iter().position(|by| *by == self.sort.by)?;
-        Some((column, self.sort.descending))
-    }
-
-    fn header_clicked(&mut self, column: usize) {
-        let Some(&by) = SORTS.get(column) else { return };
-        let descending = if self.sort.by == by { !self.sort.descending } else { by != Order::Number };
-        *self.sort = Sort { by, descending };
+    fn header_clicked(&mut self, column: ColumnOf<Listed>) {
+        *self.sort = self.sort.clicked(column.key, |by| by != Order::Number);
     }
 }

@@ -13,6 +13,7 @@ mod butterfly;
 mod opened;
 mod panel;
 mod search;
+mod table;
 mod tools;
 mod wings;
 

@@ -4,39 +4,20 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Key, Modifiers, Ui};
 
+use super::table::Titled;
 use super::tools::above_table;
-use super::{CallTable, CallTrees, Choices, Grouping, wings};
-use crate::app::base::table::TableSource;
+use super::{CallTable, CallTrees, Grouping, wings};
 use crate::app::commands::keys::STEPS;
 use crate::app::commands::{Command, Setting};
-use crate::app::jobs::ForestKind;
 use crate::app::state::filters::Predicate;
 use crate::app::views::ViewContext;
 use crate::app::views::histograms::AnyBucket;
-use crate::app::widgets::columns::{self, list_column, title};
-use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value};
+use crate::app::widgets::columns::{self, title};
+use crate::app::widgets::list::{self, List, Name, Share, Style, Value};
 use crate::app::widgets::{losses, source_lines};
 use crate::format;
 use crate::query::{CallLine, Column, NodeKey, RowGrouping, SHARED, SiteLabels, layer_label, magnitude};
 use crate::stack_rules::NO_TAG;
-
-/// Columns that can be shown; those of single allocations are not among them. The last one is only for lines that stand for
-/// functions.
-const COLUMNS: [Column; 10] = [
-    Column::Name,
-    Column::Count,
-    Column::Impacting,
-    Column::Size,
-    Column::OutstandingFrom,
-    Column::OutstandingTo,
-    Column::Peak,
-    Column::AllocationsPerFrame,
-    Column::BytesPerFrame,
-    Column::Source,
-];
-
-/// Columns of the view of frees.
-const FREED_COLUMNS: [Column; 3] = [Column::Name, Column::Count, Column::Size];
 
 /// The hint for a trace in which no free has a stack.
 const NO_FREE_STACKS: &str = "No free in this trace has a call stack. To see who frees, record them: \
@@ -83,19 +64,17 @@ pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, context: &mut ViewCo
     }
     if table.asked.grouping == Grouping::Rows(RowGrouping::Tag) && table.functions.rules().tags().is_empty() {
         ui.weak(
-            "No rule names stacks yet: choose Name these stacks\u{2026} in the menu of a function, or View, Stack rules\u{2026}",
+            "No rule names stacks yet: choose Tag these stacks\u{2026} in the menu of a function, or View, Stack rules\u{2026}",
         );
     }
     if FREES && table.lines.iter().all(|line| table.key(line) == NodeKey::NoStack) {
         ui.weak("What was freed in this layer and interval was recorded without stacks.");
     }
-    let columns = table.shown();
-    let titles: Vec<ListColumn> = columns.iter().map(|&column| titled(column, &table.asked)).collect();
     let by_key = keys(ui, table, view.line);
     let is_key = by_key.is_some();
     let reveal = std::mem::take(&mut view.reveal).then_some(view.line).flatten();
-    let mut lines = Lines { table, columns, selected: view.line, reveal, did: by_key, context };
-    list::show(ui, "functions", &titles, table.lines.len(), &mut lines);
+    let mut lines = Lines { table, selected: view.line, reveal, did: by_key, context };
+    list::show(ui, "functions", table, &mut lines);
     let Some(did) = lines.did else { return };
     match did {
         Action::Select(index) => {
@@ -106,41 +85,6 @@ pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, context: &mut ViewCo
         Action::SortBy(column) => view.wish.sort = view.wish.sort.by(column),
     }
     context.ask();
-}
-
-fn titled(column: Column, wish: &Choices) -> ListColumn {
-    let plain = list_column(column);
-    let (title, hint) = match (column, wish.grouping) {
-        (Column::Source, _) => (plain.title, "Source file and line where most of it was asked for"),
-        (Column::Count, _) if wish.frees => ("Freed", "Allocations that died in the interval"),
-        (Column::Size, _) if wish.frees => ("Freed Size", "Bytes of those that died in the interval"),
-        (Column::Name, Grouping::Rows(RowGrouping::Tag)) => ("Tag", "The name that the first rule that fits gives to the stack"),
-        (Column::Name, Grouping::Sites(ForestKind::ByModule)) if wish.frees => {
-            ("Module", "The module of the function that freed")
-        }
-        (Column::Name, Grouping::Sites(ForestKind::ByModule)) => ("Module", "The module of the function that wanted the memory"),
-        (Column::Name, Grouping::Sites(ForestKind::TopDown)) => {
-            ("Function", "From the thread's start inwards: under each function what it called")
-        }
-        (Column::Name, Grouping::INVERTED) => ("Function", "Innermost functions outside, and under each what called it"),
-        (Column::Name, Grouping::Sites(ForestKind::ByFunction)) if wish.frees => {
-            ("Function", "The function that freed: the innermost one that is not the allocator's")
-        }
-        (Column::Name, Grouping::Sites(ForestKind::ByFunction)) => {
-            ("Function", "The function that wanted the memory: the innermost one that is not the allocator's")
-        }
-        (Column::Name, Grouping::Rows(RowGrouping::Owner)) => ("Owner", "Who keeps the memory, by the stack that committed it"),
-        (Column::Name, Grouping::Rows(RowGrouping::Heap)) => ("Heap", "Where the memory lies"),
-        (Column::Name, Grouping::Rows(RowGrouping::Type)) => ("Type", "The C++ type that was allocated"),
-        (Column::Name, Grouping::Rows(RowGrouping::Thread)) => ("Thread", "The thread that allocated"),
-        (Column::Name, Grouping::Rows(RowGrouping::Size)) => ("Sizes", "Powers of two, in bytes"),
-        (Column::Name, Grouping::Rows(RowGrouping::Lifetime)) => (
-            "LifeTimes",
-            "Decades of seconds from birth to death; what has no end was never freed, or was there before the trace",
-        ),
-        _ => return plain,
-    };
-    ListColumn { title, hint, ..plain }
 }
 
 /// The action of a pressed key on the selected row, unless a text field has the focus.
@@ -172,7 +116,6 @@ fn keys(ui: &Ui, table: &CallTable, selected: Option<usize>) -> Option<Action> {
 
 struct Lines<'a, 'b> {
     table: &'a Arc<CallTable>,
-    columns: &'a [Column],
     selected: Option<usize>,
     reveal: Option<usize>,
     did: Option<Action>,
@@ -184,77 +127,24 @@ impl Lines<'_, '_> {
         self.table.lines.get(row)
     }
 
-    fn column(&self, column: usize) -> Column {
-        self.columns.get(column).copied().unwrap_or(Column::Name)
-    }
-
-    fn name_cell(&mut self, ui: &mut Ui, row: usize) {
+    fn name_cell(&mut self, ui: &mut Ui, row: usize, text: &str) {
         let table = self.table;
         let Some(line) = table.lines.get(row) else { return };
-        let (key, text) = (table.key(line), table.name(line));
         if table.asked.grouping.is_tree()
-            && list::branch(ui, line.depth as usize, line.has_children.then_some(line.is_open), &text)
+            && list::branch(ui, line.depth as usize, line.has_children.then_some(line.is_open), text)
         {
             self.did = Some(Action::Toggle(row));
         }
         let is_middle = || table.butterfly.as_ref().is_some_and(|butterfly| *butterfly.name == *table.own_name(line));
-        let style = match key {
+        let style = match table.key(line) {
             NodeKey::Function(_) if is_middle() => Style::StrongFrame,
             NodeKey::Function(_) => Style::Frame,
             NodeKey::All | NodeKey::NoStack | NodeKey::NoModule => Style::Weak,
             NodeKey::Label(_) if text == NO_TAG => Style::Weak,
             _ => Style::Plain,
         };
-        let label = list::name(ui, Name { text: &text, style, searched: &table.asked.search });
-        label.on_hover_ui(|ui| details(ui, table, line, &text));
-    }
-}
-
-impl CallTable {
-    fn peak(&self, row: usize) -> Option<u64> {
-        self.peaks.as_ref()?.get(row).copied()
-    }
-
-    /// The value of a cell.
-    fn value(&self, row: usize, column: Column) -> Value {
-        let Some(line) = self.lines.get(row) else { return Value::Nothing };
-        match column {
-            Column::Name => Value::Text(self.name(line)),
-            Column::Source if self.sources.is_none() => Value::Awaited,
-            Column::Source => self.source(line).map_or(Value::Nothing, |line| Value::Text(line.short())),
-            column => columns::value(column, &line.numbers, self.peak(row), self.frames),
-        }
-    }
-
-    fn shown(&self) -> &'static [Column] {
-        match () {
-            () if self.asked.frees => &FREED_COLUMNS,
-            () if self.has_sources() => &COLUMNS,
-            () => &COLUMNS[..COLUMNS.len() - 1],
-        }
-    }
-}
-
-impl TableSource for CallTable {
-    fn title(&self) -> &'static str {
-        if self.asked.frees { "Freed by" } else { "Functions" }
-    }
-
-    fn columns(&self) -> Vec<&'static str> {
-        self.shown().iter().map(|&column| titled(column, &self.asked).title).collect()
-    }
-
-    fn len(&self) -> usize {
-        self.lines.len()
-    }
-
-    fn line(&self, row: usize) -> (usize, Vec<Value>) {
-        let depth = self.lines.get(row).map_or(0, |line| line.depth as usize);
-        (depth, self.shown().iter().map(|&column| self.value(row, column)).collect())
-    }
-
-    fn is_tree(&self) -> bool {
-        self.asked.grouping.is_tree()
+        let label = list::name(ui, Name { text, style, searched: &table.asked.search });
+        label.on_hover_ui(|ui| details(ui, table, line, text));
     }
 }
 
@@ -274,32 +164,25 @@ fn details(ui: &mut Ui, table: &CallTable, line: &CallLine, name: &str) {
     });
 }
 
-impl List for Lines<'_, '_> {
-    fn value(&self, row: usize, column: usize) -> Value {
-        self.table.value(row, self.column(column))
-    }
-
-    fn share(&self, row: usize, column: usize) -> Option<Share> {
-        let (of, line) = (self.column(column), self.line(row)?);
+impl List<CallTable> for Lines<'_, '_> {
+    fn share(&self, row: usize, Titled { column: of, .. }: Titled) -> Option<Share> {
+        let line = self.line(row)?;
         let number = match of {
             Column::Name | Column::Source => return None,
             Column::Peak => self.table.peak(row)?,
             _ => magnitude(of, &line.numbers),
         };
-        let share = Share::of(number, self.table.scale)?;
+        let name = format!("{}, by {}", layer_label(self.table.layer), title(of));
+        let share = Share::of(number, self.table.scale, name)?;
         // The share can exceed 100 %: a part can have changed more than the whole.
         let whole = magnitude(of, &self.table.whole);
         Some(if of == Column::Peak || whole == 0 { share } else { Share { part: number as f64 / whole as f64, ..share } })
     }
 
-    fn whole(&self, _: usize, column: usize) -> String {
-        format!("{}, by {}", layer_label(self.table.layer), title(self.column(column)))
-    }
-
-    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
-        match self.column(column) {
-            Column::Name => self.name_cell(ui, row),
-            _ => list::plain(self, ui, row, column),
+    fn cell(&mut self, ui: &mut Ui, row: usize, column: Titled, value: &Value) {
+        match (column.column, value) {
+            (Column::Name, Value::Text(text)) => self.name_cell(ui, row, text),
+            _ => list::plain(self, ui, row, column, value),
         }
     }
 
@@ -307,18 +190,13 @@ impl List for Lines<'_, '_> {
         self.line(row)?.parent.map(|parent| parent as usize)
     }
 
-    fn depth(&self, row: usize) -> usize {
-        self.line(row).map_or(0, |line| line.depth as usize)
-    }
-
-    fn is_shown(&self, column: usize) -> Option<bool> {
-        let column = self.column(column);
+    fn is_shown(&self, Titled { column, .. }: Titled) -> Option<bool> {
         let has_numbers = self.table.frames.is_some() || !column.is_per_frame();
         (!self.table.asked.frees).then(|| has_numbers && columns::is_shown(column, self.table.interval, self.context.settings))
     }
 
-    fn show_column(&mut self, column: usize, shown: bool) {
-        self.context.commands.push(Command::Set(Setting::Column(self.column(column), shown)));
+    fn show_column(&mut self, Titled { column, .. }: Titled, shown: bool) {
+        self.context.commands.push(Command::Set(Setting::Column(column, shown)));
     }
 
     fn is_selected(&self, row: usize) -> bool {
@@ -362,28 +240,24 @@ impl List for Lines<'_, '_> {
         copy_name(ui, self.context, &name);
     }
 
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(Arc::clone(self.table) as Arc<dyn TableSource>)
-    }
-
     fn push(&mut self, command: Command) {
         self.context.commands.push(command);
     }
 
-    fn sorted_by(&self) -> Option<(usize, bool)> {
+    fn sorted(&self, Titled { column, .. }: Titled) -> Option<bool> {
         let sort = self.table.sort();
-        self.columns.iter().position(|&column| column == sort.column).map(|column| (column, sort.descending))
+        (column == sort.column).then_some(sort.descending)
     }
 
-    fn bound(&self, column: usize) -> Option<String> {
+    fn bound(&self, Titled { column, .. }: Titled) -> Option<String> {
         if self.table.asked.frees {
             return None;
         }
-        losses::bound(&self.table.trace, self.table.interval, self.column(column))
+        losses::bound(&self.table.trace, self.table.interval, column)
     }
 
-    fn header_clicked(&mut self, column: usize) {
-        self.did = Some(Action::SortBy(self.column(column)));
+    fn header_clicked(&mut self, Titled { column, .. }: Titled) {
+        self.did = Some(Action::SortBy(column));
     }
 }
 

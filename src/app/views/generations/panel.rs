@@ -1,29 +1,28 @@
 //! The table of generations, with a bar for each of them.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use eframe::egui::{self, Sense, Ui, pos2, vec2};
 
 use super::{Generations, Left};
-use crate::app::base::table::{FlatTable, TableSource};
+use crate::app::base::table::{FlatTable, TypedColumn};
 use crate::app::base::theme;
 use crate::app::commands::{Command, DocCommand};
 use crate::app::state::filters::Predicate;
 use crate::app::views::ViewContext;
-use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
+use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, NO_STACK, Name, Share, Style, Value, widest};
 use crate::app::widgets::mark_menu::edges;
 use crate::format;
+use crate::query::GenerationGroup;
 
-const COLUMNS: [ListColumn; 5] = [
-    ListColumn::rest("Function", "The function that wanted the memory: the innermost one that is not the allocator's"),
-    ListColumn::number("Repeats", "In how many generations it allocated something that is still there at the end", "100 of 100"),
-    ListColumn::number("Left behind", "Bytes that were allocated in any of the generations and are still there", widest::BYTES),
-    ListColumn::number("Count", "Allocations that are still there", widest::COUNT),
-    ListColumn::text("By generation", "What each generation has left behind, the first on the left", 260.0),
-];
-
-/// Shown in place of the function if no stack was recorded.
-const NO_STACK: &str = "(no stack recorded)";
+/// Cells that show more than their value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Special {
+    Repeats,
+    LeftBehind,
+    ByGeneration,
+}
 
 /// Number of generations into which the button cuts the view.
 const PARTS: usize = 8;
@@ -69,7 +68,7 @@ pub fn show(view: &mut Generations, context: &mut ViewContext<'_>, ui: &mut Ui) 
         context.nothing(ui, "Nothing that was allocated in these generations is still there at the end.");
         return;
     }
-    list::show(ui, "generations", &COLUMNS, left.groups.len(), &mut Lines { left, searched: &view.search, context });
+    list::show(ui, "generations", left, &mut Lines { left, searched: &view.search, context });
 }
 
 struct Lines<'a, 'b> {
@@ -79,38 +78,49 @@ struct Lines<'a, 'b> {
 }
 
 impl Left {
-    fn name(&self, row: usize) -> Option<String> {
-        let function = self.groups.get(row)?.function?;
-        Some(self.functions.name(function).to_string())
+    fn name(&self, group: &GenerationGroup) -> Option<String> {
+        Some(self.functions.name(group.function?).to_string())
     }
 }
 
 impl FlatTable for Left {
     const TITLE: &'static str = "Generations";
-
-    fn columns() -> impl AsRef<[ListColumn]> {
-        COLUMNS
-    }
+    type Line = GenerationGroup;
+    type Key = Special;
+    const COLUMNS: &'static [TypedColumn<Self, GenerationGroup, Special>] = &[
+        ListColumn::rest("Function", "The function that wanted the memory: the innermost one that is not the allocator's")
+            .of(|left, group| Value::Text(left.name(group).unwrap_or_else(|| NO_STACK.to_owned()))),
+        ListColumn::number(
+            "Repeats",
+            "In how many generations it allocated something that is still there at the end",
+            "100 of 100",
+        )
+        .by(Special::Repeats, |_, group| Value::Text(format!("{} of {}", group.repeats, group.left.len()))),
+        ListColumn::number(
+            "Left behind",
+            "Bytes that were allocated in any of the generations and are still there",
+            widest::BYTES,
+        )
+        .by(Special::LeftBehind, |_, group| Value::Bytes(group.all.size)),
+        ListColumn::number("Count", "Allocations that are still there", widest::COUNT)
+            .of(|_, group| Value::Count(group.all.count)),
+        ListColumn::text("By generation", "What each generation has left behind, the first on the left", 260.0)
+            .by(Special::ByGeneration, |_, group| {
+                Value::Text(group.left.iter().map(|left| format::bytes(left.size)).collect::<Vec<_>>().join("; "))
+            }),
+    ];
 
     fn len(&self) -> usize {
         self.groups.len()
     }
 
-    fn value(&self, row: usize, column: usize) -> Value {
-        let Some(group) = self.groups.get(row) else { return Value::Nothing };
-        match column {
-            0 => Value::Text(self.name(row).unwrap_or_else(|| NO_STACK.to_owned())),
-            1 => Value::Text(format!("{} of {}", group.repeats, group.left.len())),
-            2 => Value::Bytes(group.all.size),
-            3 => Value::Count(group.all.count),
-            _ => Value::Text(group.left.iter().map(|left| format::bytes(left.size)).collect::<Vec<_>>().join("; ")),
-        }
+    fn line(&self, row: usize) -> Option<impl Borrow<GenerationGroup>> {
+        self.groups.get(row)
     }
 }
 
 impl Lines<'_, '_> {
-    fn bars(&self, ui: &mut Ui, row: usize) {
-        let Some(group) = self.left.groups.get(row) else { return };
+    fn bars(&self, ui: &mut Ui, group: &GenerationGroup) {
         let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width().min(320.0), 16.0), Sense::hover());
         let most = group.left.iter().map(|left| left.size).max().unwrap_or(0).max(1) as f32;
         let width = rect.width() / group.left.len() as f32;
@@ -135,58 +145,36 @@ impl Lines<'_, '_> {
     }
 }
 
-impl List for Lines<'_, '_> {
-    fn value(&self, row: usize, column: usize) -> Value {
-        self.left.value(row, column)
+impl List<Left> for Lines<'_, '_> {
+    fn share(&self, row: usize, _: ColumnOf<Left>) -> Option<Share> {
+        Share::of(self.left.groups.get(row)?.all.size, self.left.whole, "all that was left behind")
     }
 
-    fn share(&self, row: usize, _: usize) -> Option<Share> {
-        Share::of(self.left.groups.get(row)?.all.size, self.left.whole)
+    fn has_bars(&self, column: ColumnOf<Left>) -> bool {
+        column.key == Some(Special::LeftBehind)
     }
 
-    fn whole(&self, _: usize, _: usize) -> String {
-        "all that was left behind".to_owned()
+    fn name<'n>(&'n self, row: usize, text: &'n str) -> Name<'n> {
+        let has_stack = self.left.groups.get(row).is_some_and(|group| group.function.is_some());
+        Name { text, style: if has_stack { Style::Frame } else { Style::Weak }, searched: self.searched }
     }
 
-    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
+    fn cell(&mut self, ui: &mut Ui, row: usize, column: ColumnOf<Left>, value: &Value) {
         let Some(group) = self.left.groups.get(row) else { return };
-        match column {
-            0 => {
-                let name = self.left.name(row);
-                let style = if name.is_some() { Style::Frame } else { Style::Weak };
-                list::name(ui, Name { text: name.as_deref().unwrap_or(NO_STACK), style, searched: self.searched });
-            }
-            1 => {
-                let value = self.value(row, column);
-                // Highlights functions that leave something in every generation.
-                let is_each = group.repeats == group.left.len() && group.repeats > 1;
-                let growth = theme::growth(ui.visuals());
-                ui.visuals_mut().override_text_color = is_each.then_some(growth);
-                list::number(ui, &value, None);
-            }
-            4 => self.bars(ui, row),
-            _ => {
-                let share = self.share(row, column).filter(|_| column == 2);
-                let whole = || self.whole(row, column);
-                list::number(ui, &self.value(row, column), share.map(|share| (share, &whole as &dyn Fn() -> String)));
-            }
+        if column.key == Some(Special::ByGeneration) {
+            return self.bars(ui, group);
         }
+        // Highlights functions that leave something in every generation.
+        if column.key == Some(Special::Repeats) && group.repeats == group.left.len() && group.repeats > 1 {
+            ui.visuals_mut().override_text_color = Some(theme::growth(ui.visuals()));
+        }
+        list::plain(self, ui, row, column, value);
     }
-
-    fn is_selected(&self, _: usize) -> bool {
-        false
-    }
-
-    fn clicked(&mut self, _: usize) {}
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
-        let Some(name) = self.left.name(row) else { return };
+        let Some(name) = self.left.groups.get(row).and_then(|group| self.left.name(group)) else { return };
         self.context.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
         self.context.offer_rules(ui, &name);
-    }
-
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(Arc::clone(self.left) as Arc<dyn TableSource>)
     }
 
     fn push(&mut self, command: Command) {

@@ -218,7 +218,7 @@ impl Chart<'_> {
             if ui.button(first).clicked() {
                 did = Some(Action::Click(bar.bucket));
             }
-            if ui.button("Leave this bucket out").clicked() {
+            if ui.button("Exclude this bucket").clicked() {
                 did = Some(Action::LeaveOut(bar.bucket));
             }
         });

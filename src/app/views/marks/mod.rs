@@ -11,7 +11,7 @@ use eframe::egui::Ui;
 
 use super::pane::Pane;
 use super::view::{View, ViewContext};
-use crate::app::base::table::TableSource;
+use crate::app::base::table::{Sort, TableSource};
 use crate::app::document::Document;
 use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
@@ -21,25 +21,18 @@ use crate::units::Interval;
 
 /// The sort key of the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Order {
+pub enum Order {
     #[default]
     Time,
     Duration,
     Text,
 }
 
-/// A sort key, and whether the largest come first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Sort {
-    by: Order,
-    descending: bool,
-}
-
 /// The view's request.
 pub struct Request {
     view: Interval,
     search: String,
-    sort: Sort,
+    sort: Sort<Order>,
 }
 
 /// The list.
@@ -61,7 +54,7 @@ impl Listed {
 #[derive(Default)]
 pub struct Marks {
     search: String,
-    sort: Sort,
+    sort: Sort<Order>,
     /// The index of the selected mark in the trace's list.
     selected: Option<usize>,
     listed: Option<Arc<Listed>>,

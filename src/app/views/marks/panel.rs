@@ -1,32 +1,23 @@
 //! The list of marks.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use eframe::egui::{self, Ui};
 
-use super::{Listed, Marks, Order, Sort};
-use crate::app::base::table::{FlatTable, TableSource};
+use super::{Listed, Marks, Order};
+use crate::app::base::table::{FlatTable, Sort, TypedColumn};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::document::lasting;
 use crate::app::state::ids::{MOST_MARKS, Stop, Tab, ViewId};
 use crate::app::state::overlay::Overlay;
 use crate::app::state::overlays::centered;
 use crate::app::views::ViewContext;
-use crate::app::widgets::list::{self, List, ListColumn, Name, Style, Value, widest};
+use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Name, Style, Value, widest};
 use crate::app::widgets::mark_menu::{edges, one_mark};
+use crate::model::Mark;
 use crate::query::thread_label;
 use crate::units::{Interval, Ticks};
-
-const COLUMNS: [ListColumn; 6] = [
-    ListColumn::number("Start", "When it was written; of what lasts, when that began", widest::MOMENT),
-    ListColumn::number("Duration", "How long that lasts of which it tells: a collection, a scope", widest::DURATION),
-    ListColumn::rest("Text", "What it says"),
-    ListColumn::text("By", "Who wrote it: marks of xperf and wpr, the runtime's collections, or a provider", 160.0),
-    ListColumn::text("Process", "In which process it was written", 180.0),
-    ListColumn::number("Thread", "In which thread", widest::THREAD),
-];
-
-const SORTS: [Option<Order>; 6] = [Some(Order::Time), Some(Order::Duration), Some(Order::Text), None, None, None];
 
 /// Zooming to a mark without a duration shortens the view by this factor, with the mark in the middle.
 const ZOOM: i64 = 20;
@@ -67,7 +58,7 @@ pub fn show(view: &mut Marks, context: &mut ViewContext<'_>, ui: &mut Ui) {
     let (mut sort, mut selected) = (view.sort, view.selected);
     let searched = view.search.clone();
     let mut lines = Lines { listed, searched: &searched, sort: &mut sort, selected: &mut selected, context };
-    list::show(ui, "marks", &COLUMNS, listed.places.len(), &mut lines);
+    list::show(ui, "marks", listed, &mut lines);
     view.selected = selected;
     if sort != view.sort {
         view.sort = sort;
@@ -78,56 +69,58 @@ pub fn show(view: &mut Marks, context: &mut ViewContext<'_>, ui: &mut Ui) {
 struct Lines<'a, 'b> {
     listed: &'a Arc<Listed>,
     searched: &'a str,
-    sort: &'a mut Sort,
+    sort: &'a mut Sort<Order>,
     selected: &'a mut Option<usize>,
     context: &'a mut ViewContext<'b>,
 }
 
+impl Listed {
+    fn duration(&self, mark: &Mark) -> Value {
+        lasting(mark).map_or(Value::Nothing, |during| Value::Duration(self.trace.clock.seconds(Ticks(during.len()))))
+    }
+
+    fn process(&self, mark: &Mark) -> Value {
+        let Some(process) = mark.process.map(|process| self.trace.process(process)) else { return Value::Nothing };
+        Value::Text(format!("{} ({})", process.label(), process.pid))
+    }
+
+    fn thread(&self, mark: &Mark) -> Value {
+        match mark.process {
+            Some(process) => Value::Text(thread_label(&self.trace, process, mark.tid)),
+            None if mark.tid.is_known() => Value::Text(mark.tid.to_string()),
+            None => Value::Nothing,
+        }
+    }
+}
+
 impl FlatTable for Listed {
     const TITLE: &'static str = "Marks";
-
-    fn columns() -> impl AsRef<[ListColumn]> {
-        COLUMNS
-    }
+    type Line = Mark;
+    type Key = Order;
+    const COLUMNS: &'static [TypedColumn<Self, Mark, Order>] = &[
+        ListColumn::number("Start", "When it was written; of what lasts, when that began", widest::MOMENT)
+            .by(Order::Time, |listed, mark| Value::moment(mark.from, &listed.trace.clock)),
+        ListColumn::number("Duration", "How long that lasts of which it tells: a collection, a scope", widest::DURATION)
+            .by(Order::Duration, Listed::duration),
+        ListColumn::rest("Text", "What it says").by(Order::Text, |_, mark| Value::text(&*mark.text)),
+        ListColumn::text("By", "Who wrote it: marks of xperf and wpr, the runtime's collections, or a provider", 160.0)
+            .of(|listed, mark| Value::Text(listed.trace.activity.marks.provider(mark).label())),
+        ListColumn::text("Process", "In which process it was written", 180.0).of(Listed::process),
+        ListColumn::number("Thread", "In which thread", widest::THREAD).of(Listed::thread),
+    ];
 
     fn len(&self) -> usize {
         self.places.len()
     }
 
-    fn value(&self, row: usize, column: usize) -> Value {
-        let Some((_, mark)) = self.mark(row) else { return Value::Nothing };
-        let trace = &self.trace;
-        match column {
-            0 => Value::Moment(mark.from, trace.clock.seconds(mark.from)),
-            1 => lasting(mark).map_or(Value::Nothing, |during| Value::Duration(trace.clock.seconds(Ticks(during.len())))),
-            2 => Value::text(&*mark.text),
-            3 => Value::Text(trace.activity.marks.provider(mark).label()),
-            4 => mark.process.map_or(Value::Nothing, |process| {
-                let process = trace.process(process);
-                Value::Text(format!("{} ({})", process.label(), process.pid))
-            }),
-            _ => match mark.process {
-                Some(process) => Value::Text(thread_label(trace, process, mark.tid)),
-                None if mark.tid.is_known() => Value::Text(mark.tid.to_string()),
-                None => Value::Nothing,
-            },
-        }
+    fn line(&self, row: usize) -> Option<impl Borrow<Mark>> {
+        self.mark(row).map(|(_, mark)| mark)
     }
 }
 
-impl List for Lines<'_, '_> {
-    fn value(&self, row: usize, column: usize) -> Value {
-        self.listed.value(row, column)
-    }
-
-    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
-        match self.value(row, column) {
-            Value::Text(text) if column == 2 => {
-                list::name(ui, Name { text: &text, style: Style::Plain, searched: self.searched });
-            }
-            value if COLUMNS[column].is_number => list::number(ui, &value, None),
-            _ => list::plain(self, ui, row, column),
-        }
+impl List<Listed> for Lines<'_, '_> {
+    fn name<'n>(&'n self, _: usize, text: &'n str) -> Name<'n> {
+        Name { text, style: Style::Plain, searched: self.searched }
     }
 
     fn is_selected(&self, row: usize) -> bool {
@@ -162,20 +155,12 @@ impl List for Lines<'_, '_> {
         self.context.commands.push(command);
     }
 
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(Arc::clone(self.listed) as Arc<dyn TableSource>)
+    fn sorted(&self, column: ColumnOf<Listed>) -> Option<bool> {
+        (column.key == Some(self.sort.by)).then_some(self.sort.descending)
     }
 
-    fn sorted_by(&self) -> Option<(usize, bool)> {
-        let column = SORTS.iter().position(|by| *by == Some(self.sort.by))?;
-        Some((column, self.sort.descending))
-    }
-
-    fn header_clicked(&mut self, column: usize) {
-        if let Some(by) = SORTS[column] {
-            // By duration the longest come first, otherwise the smallest.
-            let descending = if self.sort.by == by { !self.sort.descending } else { by == Order::Duration };
-            *self.sort = Sort { by, descending };
-        }
+    fn header_clicked(&mut self, column: ColumnOf<Listed>) {
+        // By duration the longest come first, otherwise the smallest.
+        *self.sort = self.sort.clicked(column.key, |by| by == Order::Duration);
     }
 }

@@ -1,32 +1,26 @@
 //! The list of processes that ran. A click draws the flame graph of one.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use eframe::egui::Ui;
 
 use super::{ProcessChoice, UNKNOWN};
-use crate::app::base::table::{FlatTable, TableSource};
+use crate::app::base::table::{FlatTable, TypedColumn};
 use crate::app::commands::Command;
 use crate::app::state::filters::Predicate;
 use crate::app::views::ViewContext;
-use crate::app::widgets::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
+use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Name, Share, Style, Value, widest};
 use crate::format;
 use crate::model::{ProcessId, Trace};
 use crate::query::{Key, ProcessSamples};
 
-pub const COLUMNS: [ListColumn; 4] = [
-    ListColumn::rest("Process", "Whose threads processors ran; that to which everything is filtered comes first"),
-    ListColumn::number("Processor", "Share of one processor in the interval: more than 100 % if several ran it", "1000.0 %"),
-    ListColumn::number("Ran for", "Seconds that its samples stand for, of all processors together", widest::DURATION),
-    ListColumn::number("Samples", "How often a processor was found running it", widest::COUNT),
-];
-
-/// The column by which the list is sorted; sorting by samples gives the same order.
-const SHARE: usize = 1;
+/// Mark of the column by which the list is sorted; sorting by samples gives the same order.
+type BySamples = ();
 
 /// A row.
 #[derive(Clone, Debug)]
-struct Line {
+pub struct Line {
     choice: ProcessChoice,
     name: String,
     /// Whether the trace has memory of the process, so that the views can be filtered to it.
@@ -82,23 +76,25 @@ impl ProcessList {
 
 impl FlatTable for ProcessList {
     const TITLE: &'static str = "Processors";
-
-    fn columns() -> impl AsRef<[ListColumn]> {
-        COLUMNS
-    }
+    type Line = Line;
+    type Key = BySamples;
+    const COLUMNS: &'static [TypedColumn<Self, Line, BySamples>] = &[
+        ListColumn::rest("Process", "Whose threads processors ran; that to which everything is filtered comes first")
+            .of(|_, line| Value::text(&*line.name)),
+        ListColumn::number("Processor", "Share of one processor in the interval: more than 100 % if several ran it", "1000.0 %")
+            .by((), |_, line| Value::Part(line.share)),
+        ListColumn::number("Ran for", "Seconds that its samples stand for, of all processors together", widest::DURATION)
+            .of(|_, line| Value::Duration(line.seconds)),
+        ListColumn::number("Samples", "How often a processor was found running it", widest::COUNT)
+            .of(|_, line| Value::Count(line.count)),
+    ];
 
     fn len(&self) -> usize {
         self.lines.len()
     }
 
-    fn value(&self, row: usize, column: usize) -> Value {
-        let Some(line) = self.lines.get(row) else { return Value::Nothing };
-        match column {
-            0 => Value::text(&*line.name),
-            1 => Value::Part(line.share),
-            2 => Value::Duration(line.seconds),
-            _ => Value::Count(line.count),
-        }
+    fn line(&self, row: usize) -> Option<impl Borrow<Line>> {
+        self.lines.get(row)
     }
 }
 
@@ -117,7 +113,7 @@ pub fn show(
     ui: &mut Ui,
 ) -> Option<ProcessChoice> {
     let mut lines = Lines { processes, choice, did: None, context };
-    list::show(ui, "processors", &COLUMNS, processes.lines.len(), &mut lines);
+    list::show(ui, "processors", processes, &mut lines);
     lines.did
 }
 
@@ -128,30 +124,15 @@ struct Lines<'a, 'b> {
     context: &'a mut ViewContext<'b>,
 }
 
-impl List for Lines<'_, '_> {
-    fn value(&self, row: usize, column: usize) -> Value {
-        self.processes.value(row, column)
+impl List<ProcessList> for Lines<'_, '_> {
+    fn share(&self, row: usize, _: ColumnOf<ProcessList>) -> Option<Share> {
+        let line = self.processes.lines.get(row).filter(|line| line.choice != ProcessChoice::All)?;
+        Share::of(line.count, self.processes.count, "all samples in this interval")
     }
 
-    fn share(&self, row: usize, column: usize) -> Option<Share> {
-        let line = self.processes.lines.get(row).filter(|line| column == SHARE && line.choice != ProcessChoice::All)?;
-        Share::of(line.count, self.processes.count)
-    }
-
-    fn whole(&self, _: usize, _: usize) -> String {
-        "all samples in this interval".to_owned()
-    }
-
-    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
-        let Some(line) = self.processes.lines.get(row) else { return };
-        let style = match line.choice {
-            ProcessChoice::All | ProcessChoice::One(None) => Style::Weak,
-            ProcessChoice::One(Some(_)) => Style::Plain,
-        };
-        match column {
-            0 => _ = list::name(ui, Name::new(&line.name, style)),
-            _ => list::plain(self, ui, row, column),
-        }
+    fn name<'n>(&'n self, row: usize, text: &'n str) -> Name<'n> {
+        let is_one = matches!(self.processes.lines.get(row), Some(Line { choice: ProcessChoice::One(Some(_)), .. }));
+        Name::new(text, if is_one { Style::Plain } else { Style::Weak })
     }
 
     fn is_selected(&self, row: usize) -> bool {
@@ -178,11 +159,7 @@ impl List for Lines<'_, '_> {
         self.context.commands.push(command);
     }
 
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(Arc::clone(self.processes) as Arc<dyn TableSource>)
-    }
-
-    fn sorted_by(&self) -> Option<(usize, bool)> {
-        Some((SHARE, true))
+    fn sorted(&self, column: ColumnOf<ProcessList>) -> Option<bool> {
+        column.key.map(|()| true)
     }
 }

@@ -1,44 +1,20 @@
 //! The table of single allocations, with the details of the selected one beside it.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use eframe::egui::{self, Ui};
 
 use super::{Listed, Rows, details};
-use crate::app::base::table::{FlatTable, TableSource};
+use crate::app::base::table::{FlatTable, TypedColumn};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::state::filters::Predicate;
 use crate::app::views::ViewContext;
-use crate::app::widgets::list::{self, List, ListColumn, Name, Style, Value, widest};
+use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, NO_STACK, Name, Style, Value, widest};
 use crate::format;
 use crate::model::{Row, RowId};
 use crate::query::{Bounds, RowColumn, RowCondition, RowSort, heap_label, thread_label};
 use crate::units::{Interval, Ticks};
-
-const COLUMNS: [ListColumn; 8] = [
-    ListColumn::number("Address", "First byte", widest::ADDRESS),
-    ListColumn::number("Size", "Requested bytes, or the bytes of a committed range", widest::BYTES),
-    ListColumn::rest("Function", "The function that wanted the memory: the innermost one that is not the allocator's"),
-    ListColumn::number("Alloc/Commit Time", "When it was allocated or committed, since the trace start", widest::MOMENT),
-    ListColumn::number("Free/Decommit Time", "When it was freed or decommitted; \u{2014} if never", widest::MOMENT),
-    ListColumn::number("LifeTime", "From the one to the other", widest::DURATION),
-    ListColumn::text("Handle", "Heap, tracker or commit, and the process", 200.0),
-    ListColumn::number("Thread", "Thread that allocated", widest::THREAD),
-];
-
-/// Shown in place of the function if no stack was recorded.
-const NO_STACK: &str = "(no stack recorded)";
-
-const SORTS: [Option<RowColumn>; 8] = [
-    Some(RowColumn::Address),
-    Some(RowColumn::Size),
-    None,
-    Some(RowColumn::AllocTime),
-    Some(RowColumn::FreeTime),
-    Some(RowColumn::Lifetime),
-    None,
-    Some(RowColumn::Thread),
-];
 
 pub fn show(view: &mut Rows, context: &mut ViewContext<'_>, ui: &mut Ui) {
     let Some(listed) = &view.listed else {
@@ -60,7 +36,7 @@ pub fn show(view: &mut Rows, context: &mut ViewContext<'_>, ui: &mut Ui) {
         ui.weak(format!("The first {} of {}.", format::count(shown as u64), format::count(count)));
     }
     let (mut sort, mut selected) = (view.sort, view.selected);
-    list::show(ui, "rows", &COLUMNS, shown, &mut Lines { listed, sort: &mut sort, selected: &mut selected, context });
+    list::show(ui, "rows", listed, &mut Lines { listed, sort: &mut sort, selected: &mut selected, context });
     view.selected = selected;
     if sort != view.sort {
         view.sort = sort;
@@ -88,6 +64,11 @@ impl Listed {
         Some(self.functions.name(function).to_string())
     }
 
+    fn handle(&self, row: &Row) -> Value {
+        let (trace, site) = (&self.trace, self.trace.site(row.site));
+        Value::Text(format!("{}: {}", trace.process_name(trace.process_of(site)), heap_label(trace.heap(site.heap))))
+    }
+
     pub(super) fn time(&self, t: Ticks) -> String {
         format::moment(t, self.trace.clock.seconds(t))
     }
@@ -101,47 +82,39 @@ impl Listed {
 
 impl FlatTable for Listed {
     const TITLE: &'static str = "Allocations";
-
-    fn columns() -> impl AsRef<[ListColumn]> {
-        COLUMNS
-    }
+    type Line = Row;
+    type Key = RowColumn;
+    const COLUMNS: &'static [TypedColumn<Self, Row, RowColumn>] = &[
+        ListColumn::number("Address", "First byte", widest::ADDRESS).by(RowColumn::Address, |_, row| Value::Address(row.address)),
+        ListColumn::number("Size", "Requested bytes, or the bytes of a committed range", widest::BYTES)
+            .by(RowColumn::Size, |_, row| Value::Bytes(row.size)),
+        ListColumn::rest("Function", "The function that wanted the memory: the innermost one that is not the allocator's")
+            .of(|listed, row| Value::Text(listed.function(row).unwrap_or_else(|| NO_STACK.to_owned()))),
+        ListColumn::number("Alloc/Commit Time", "When it was allocated or committed, since the trace start", widest::MOMENT)
+            .by(RowColumn::AllocTime, |listed, row| Value::moment(row.birth, &listed.trace.clock)),
+        ListColumn::number("Free/Decommit Time", "When it was freed or decommitted; \u{2014} if never", widest::MOMENT)
+            .by(RowColumn::FreeTime, |listed, row| Value::moment(row.death, &listed.trace.clock)),
+        ListColumn::number("LifeTime", "From the one to the other", widest::DURATION)
+            .by(RowColumn::Lifetime, |listed, row| listed.lifetime(row).map_or_else(|| Value::text("\u{2014}"), Value::Duration)),
+        ListColumn::text("Handle", "Heap, tracker or commit, and the process", 200.0).of(Listed::handle),
+        ListColumn::number("Thread", "Thread that allocated", widest::THREAD)
+            .by(RowColumn::Thread, |Listed { trace, .. }, row| {
+                Value::Text(thread_label(trace, trace.site(row.site).caller, row.thread))
+            }),
+    ];
 
     fn len(&self) -> usize {
         self.table.rows.len()
     }
 
-    fn value(&self, row: usize, column: usize) -> Value {
-        let Some((_, row)) = self.row(row) else { return Value::Nothing };
-        let trace = &self.trace;
-        let site = trace.site(row.site);
-        let moment = |t: Ticks| Value::Moment(t, trace.clock.seconds(t));
-        match column {
-            0 => Value::Address(row.address),
-            1 => Value::Bytes(row.size),
-            2 => Value::Text(self.function(&row).unwrap_or_else(|| NO_STACK.to_owned())),
-            3 => moment(row.birth),
-            4 => moment(row.death),
-            5 => self.lifetime(&row).map_or_else(|| Value::text("\u{2014}"), Value::Duration),
-            6 => Value::Text(format!("{}: {}", trace.process_name(trace.process_of(site)), heap_label(trace.heap(site.heap)))),
-            _ => Value::Text(thread_label(trace, site.caller, row.thread)),
-        }
+    fn line(&self, row: usize) -> Option<impl Borrow<Row>> {
+        self.row(row).map(|(_, row)| row)
     }
 }
 
-impl List for Lines<'_, '_> {
-    fn value(&self, row: usize, column: usize) -> Value {
-        self.listed.value(row, column)
-    }
-
-    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
-        match self.value(row, column) {
-            Value::Text(text) if column == 2 => {
-                let style = if text == NO_STACK { Style::Weak } else { Style::Frame };
-                list::name(ui, Name::new(&text, style));
-            }
-            value if COLUMNS[column].is_number => list::number(ui, &value, None),
-            _ => list::plain(self, ui, row, column),
-        }
+impl List<Listed> for Lines<'_, '_> {
+    fn name<'n>(&'n self, _: usize, text: &'n str) -> Name<'n> {
+        Name::new(text, if text == NO_STACK { Style::Weak } else { Style::Frame })
     }
 
     fn is_selected(&self, row: usize) -> bool {
@@ -177,17 +150,12 @@ impl List for Lines<'_, '_> {
         self.context.commands.push(command);
     }
 
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(Arc::clone(self.listed) as Arc<dyn TableSource>)
+    fn sorted(&self, column: ColumnOf<Listed>) -> Option<bool> {
+        (column.key == Some(self.sort.column)).then_some(self.sort.descending)
     }
 
-    fn sorted_by(&self) -> Option<(usize, bool)> {
-        let column = SORTS.iter().position(|column| *column == Some(self.sort.column))?;
-        Some((column, self.sort.descending))
-    }
-
-    fn header_clicked(&mut self, column: usize) {
-        if let Some(column) = SORTS[column] {
+    fn header_clicked(&mut self, column: ColumnOf<Listed>) {
+        if let Some(column) = column.key {
             *self.sort = self.sort.by(column);
         }
     }

@@ -8,12 +8,11 @@ use eframe::egui::{self, Ui};
 
 use super::table::Table;
 use super::{Action, Stacks, text};
-use crate::app::base::table::TableSource;
 use crate::app::commands::{Command, DocCommand, Setting};
 use crate::app::document::Document;
 use crate::app::state::filters::{Chip, Predicate};
 use crate::app::views::ViewContext;
-use crate::app::widgets::columns::{self, list_column, title};
+use crate::app::widgets::columns::{self, title};
 use crate::app::widgets::list::{self, List, Name, Share, Style, Value};
 use crate::app::widgets::{frames, losses, rule_menu, source_lines};
 use crate::format;
@@ -43,7 +42,7 @@ pub fn show(view: &mut Stacks, context: &mut ViewContext<'_>, ui: &mut Ui) {
     }
     let revealed = view.selected.index().filter(|_| reveal);
     let mut lines = Lines { view, table, context, visible: 0..0, rows: Vec::new(), revealed, action: None };
-    list::show(ui, "allocations", &Column::ALL.map(list_column), table.tree.len(), &mut lines);
+    list::show(ui, "allocations", table, &mut lines);
     let (action, visible) = (lines.action, lines.visible);
     view.look_at(visible, context);
     if let Some(action) = action {
@@ -148,7 +147,7 @@ struct Lines<'a, 'b> {
     action: Option<Action>,
 }
 
-impl List for Lines<'_, '_> {
+impl List<Table> for Lines<'_, '_> {
     fn prepare(&mut self, rows: Range<usize>) {
         if self.visible != rows {
             self.rows = rows.clone().map_while(|index| self.table.row(index).map(Rc::new)).collect();
@@ -156,45 +155,39 @@ impl List for Lines<'_, '_> {
         }
     }
 
-    fn value(&self, row: usize, column: usize) -> Value {
-        let line = self.row(row);
-        line.map_or(Value::Nothing, |line| text::of_cell(self.table, &line, row, Column::ALL[column]))
+    fn value(&self, table: &Table, row: usize, column: Column) -> Value {
+        self.row(row).map_or(Value::Nothing, |line| text::of_cell(table, &line, row, column))
     }
 
-    fn share(&self, row: usize, column: usize) -> Option<Share> {
+    fn share(&self, row: usize, column: Column) -> Option<Share> {
         let line = self.row(row).filter(|line| !line.mixes_layers)?;
-        let number = match Column::ALL[column] {
+        let number = match column {
             Column::Peak => self.table.tree.peak(&self.table.trace, &self.table.peaks, row)?,
             Column::Name | Column::Source | Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => {
                 return None;
             }
             column => magnitude(column, &line.numbers),
         };
-        Share::of(number, self.table.wholes.of(layer(&line)?))
+        let layer = layer(&line)?;
+        let whole = match column {
+            Column::Impacting => format!("all change in {}, growth and what was given back together", layer_label(layer)),
+            column => format!("{}, by {}", layer_label(layer), title(column)),
+        };
+        Share::of(number, self.table.wholes.of(layer), whole)
     }
 
-    fn whole(&self, row: usize, column: usize) -> String {
-        let layer = self.row(row).as_deref().and_then(layer).map_or("", layer_label);
-        match Column::ALL[column] {
-            Column::Impacting => format!("all change in {layer}, growth and what was given back together"),
-            column => format!("{layer}, by {}", title(column)),
-        }
-    }
-
-    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
-        match (Column::ALL[column], self.row(row)) {
+    fn cell(&mut self, ui: &mut Ui, row: usize, column: Column, value: &Value) {
+        match (column, self.row(row)) {
             (Column::Name, Some(line)) => self.name_cell(ui, &line, row),
-            (_, Some(line)) if !line.mixes_layers => list::plain(self, ui, row, column),
+            // At the left, although the header is at the right.
+            (Column::Thread, Some(_)) if let Value::Text(text) = value => _ = list::name(ui, Name::new(text, Style::Plain)),
+            (_, Some(line)) if !line.mixes_layers => list::plain(self, ui, row, column, value),
             _ => {}
         }
     }
 
     fn parent(&self, row: usize) -> Option<usize> {
         self.table.tree.parent(row)
-    }
-
-    fn depth(&self, row: usize) -> usize {
-        self.row(row).map_or(0, |line| line.depth)
     }
 
     fn is_selected(&self, row: usize) -> bool {
@@ -225,35 +218,30 @@ impl List for Lines<'_, '_> {
         self.context.commands.push(command);
     }
 
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        self.view.table.clone().map(|table| table as Arc<dyn TableSource>)
-    }
-
     fn copy_key(&self) -> &'static str {
         "Ctrl+C"
     }
 
-    fn sorted_by(&self) -> Option<(usize, bool)> {
+    fn sorted(&self, column: Column) -> Option<bool> {
         let sort = self.view.sort.in_interval(self.table.interval);
-        Column::ALL.iter().position(|&column| column == sort.column).map(|column| (column, sort.descending))
+        (column == sort.column).then_some(sort.descending)
     }
 
-    fn bound(&self, column: usize) -> Option<String> {
-        losses::bound(&self.table.trace, self.table.interval, Column::ALL[column])
+    fn bound(&self, column: Column) -> Option<String> {
+        losses::bound(&self.table.trace, self.table.interval, column)
     }
 
-    fn header_clicked(&mut self, column: usize) {
-        self.action = Some(Action::SortBy(Column::ALL[column]));
+    fn header_clicked(&mut self, column: Column) {
+        self.action = Some(Action::SortBy(column));
     }
 
-    fn is_shown(&self, column: usize) -> Option<bool> {
-        let column = Column::ALL[column];
+    fn is_shown(&self, column: Column) -> Option<bool> {
         let has_numbers = self.table.frames.is_some() || !column.is_per_frame();
         Some(has_numbers && columns::is_shown(column, self.table.interval, self.context.settings))
     }
 
-    fn show_column(&mut self, column: usize, shown: bool) {
-        self.context.commands.push(Command::Set(Setting::Column(Column::ALL[column], shown)));
+    fn show_column(&mut self, column: Column, shown: bool) {
+        self.context.commands.push(Command::Set(Setting::Column(column, shown)));
     }
 }
 
@@ -306,7 +294,7 @@ impl Lines<'_, '_> {
         if ui.button("Filter to this line").clicked() {
             self.view.filter_to(Arc::clone(&row.path), self.context);
         }
-        if ui.button("Leave this out").clicked()
+        if ui.button("Exclude this").clicked()
             && let Some(path) = self.view.present(Arc::clone(&row.path), &self.context.document.trace)
         {
             self.context.commands.doc(DocCommand::AddChip(Chip::without(Predicate::Under(path))));

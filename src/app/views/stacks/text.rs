@@ -1,8 +1,8 @@
 //! The texts of the cells and of copied rows.
 
 use super::table::Table;
-use crate::app::base::table::TableSource;
-use crate::app::widgets::columns::{title, value};
+use crate::app::base::table::TypedTable;
+use crate::app::widgets::columns::value;
 use crate::app::widgets::list::Value;
 use crate::format;
 use crate::model::{Row, Trace};
@@ -69,20 +69,31 @@ pub fn of_selected(table: &Table, index: usize) -> Option<String> {
     })
 }
 
-impl TableSource for Table {
+impl TypedTable for Table {
+    type Column = Column;
+
     fn title(&self) -> &'static str {
         "Stacks"
     }
 
-    fn columns(&self) -> Vec<&'static str> {
-        Column::ALL.map(title).to_vec()
+    fn columns(&self) -> impl IntoIterator<Item = Column> {
+        Column::ALL
     }
 
     fn len(&self) -> usize {
         self.tree.len()
     }
 
+    fn value(&self, row: usize, column: Column) -> Value {
+        self.row(row).map_or(Value::Nothing, |line| of_cell(self, &line, row, column))
+    }
+
+    fn depth(&self, row: usize) -> usize {
+        self.row(row).map_or(0, |line| line.depth)
+    }
+
     fn line(&self, row: usize) -> (usize, Vec<Value>) {
+        // Makes the row once for all its cells.
         let Some(line) = self.row(row) else { return (0, Vec::new()) };
         (line.depth, Column::ALL.map(|column| of_cell(self, &line, row, column)).to_vec())
     }

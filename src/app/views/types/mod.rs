@@ -25,28 +25,41 @@ pub struct Request {
     sort: Sort,
 }
 
+/// A row: a type in a layer.
+#[derive(Clone, Debug)]
+pub struct Line {
+    group: TypeGroup,
+    /// The peak size, once it is known.
+    peak: Option<u64>,
+}
+
+impl Line {
+    /// The number by which rows are sorted, if the column has numbers and they are known.
+    fn magnitude(&self, column: Column) -> Option<u64> {
+        match column {
+            Column::Name => None,
+            Column::Peak => self.peak,
+            column => Some(magnitude(column, &self.group.numbers)),
+        }
+    }
+}
+
 /// The table.
 #[derive(Clone, Debug)]
 pub struct TypeTable {
     interval: Interval,
-    groups: Vec<TypeGroup>,
-    /// Peak sizes of the groups, once they are known.
-    peaks: Option<Vec<u64>>,
+    lines: Vec<Line>,
     /// Totals of the sort column per layer, for the share that each row has.
     wholes: Wholes,
 }
 
 impl TypeTable {
-    fn of(request: &Request, query: &QueryContext<'_>, groups: Vec<TypeGroup>, peaks: Option<Vec<u64>>) -> Self {
+    fn of(request: &Request, query: &QueryContext<'_>, lines: Vec<Line>) -> Self {
         let mut wholes = Wholes::default();
-        for (i, group) in groups.iter().enumerate() {
-            let number = match (request.sort.column, &peaks) {
-                (Column::Peak, peaks) => peaks.as_ref().map_or(0, |peaks| peaks[i]),
-                (column, _) => magnitude(column, &group.numbers),
-            };
-            wholes.add(group.key.layer, number);
+        for line in &lines {
+            wholes.add(line.group.key.layer, line.magnitude(request.sort.column).unwrap_or(0));
         }
-        Self { interval: query.interval(), groups, peaks, wholes }
+        Self { interval: query.interval(), lines, wholes }
     }
 }
 
@@ -70,7 +83,8 @@ impl View for Types {
 
     fn answer(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(TypeTable)) -> Result<(), Cancelled> {
         let (groups, _) = groups(request, query)?;
-        tell(TypeTable::of(request, query, groups, None));
+        let lines = groups.into_iter().map(|group| Line { group, peak: None }).collect();
+        tell(TypeTable::of(request, query, lines));
         Ok(())
     }
 
@@ -78,15 +92,11 @@ impl View for Types {
         let (groups, mask) = groups(request, query)?;
         let (types, sums) = (query.types()?, query.totals()?);
         let peaks = types.peaks(&query.index, &sums, &groups, &mask, query.cancel)?;
-        let Sort { column, descending } = request.sort;
-        let (groups, peaks) = if column == Column::Peak {
-            let mut both: Vec<_> = groups.into_iter().zip(peaks).collect();
-            both.sort_by_key(|(_, peak)| if descending { !peak } else { *peak });
-            both.into_iter().unzip()
-        } else {
-            (groups, peaks)
-        };
-        tell(TypeTable::of(request, query, groups, Some(peaks)));
+        let mut lines: Vec<Line> = groups.into_iter().zip(peaks).map(|(group, peak)| Line { group, peak: Some(peak) }).collect();
+        if let Sort { column: Column::Peak, descending } = request.sort {
+            lines.sort_by_key(|line| if descending { line.peak.map(|peak| !peak) } else { line.peak });
+        }
+        tell(TypeTable::of(request, query, lines));
         Ok(())
     }
 

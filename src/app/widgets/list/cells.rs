@@ -29,6 +29,9 @@ pub enum Style {
     StrongFrame,
 }
 
+/// Name of the function of allocations without a recorded stack.
+pub const NO_STACK: &str = "(no stack recorded)";
+
 /// A name in a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Name<'a> {
@@ -211,28 +214,30 @@ pub fn triangle(ui: &mut Ui, is_open: bool, name: &str) -> Response {
 }
 
 /// A number's share of a whole.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Share {
     /// Length of its bar, 0 to 1.
     pub bar: f32,
     /// The share; more than 1 if other numbers have the opposite sign.
     pub part: f64,
+    /// The name of the whole.
+    pub whole: String,
 }
 
 impl Share {
-    /// A number's share of a whole; `None` if either is zero.
-    pub fn of(number: u64, whole: u64) -> Option<Self> {
+    /// A number's share of a whole with this name; `None` if either is zero.
+    pub fn of(number: u64, whole: u64, name: impl Into<String>) -> Option<Self> {
         let part = number as f64 / whole as f64;
-        (whole > 0 && number > 0).then_some(Self { bar: part.min(1.0) as f32, part })
+        (whole > 0 && number > 0).then(|| Self { bar: part.min(1.0) as f32, part, whole: name.into() })
     }
 }
 
-/// Draws a number at the right of its cell, on a bar for its share of what `whole` says.
-pub fn number(ui: &mut Ui, value: &Value, share: Option<(Share, &dyn Fn() -> String)>) {
+/// Draws a number at the right of its cell, on a bar for its share.
+pub fn number(ui: &mut Ui, value: &Value, share: Option<&Share>) {
     if *value == Value::Nothing {
         return;
     }
-    if let Some((share, _)) = share {
+    if let Some(share) = share {
         bar(ui, ui.max_rect().shrink2(vec2(3.0, 2.5)), value.change(), share.bar);
     }
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -244,8 +249,8 @@ pub fn number(ui: &mut Ui, value: &Value, share: Option<(Share, &dyn Fn() -> Str
         let label = ui.add(egui::Label::new(text).truncate());
         if *value == Value::Awaited {
             label.on_hover_text("Worked out behind everything else, and not while the trace grows");
-        } else if let Some((share, whole)) = share {
-            label.on_hover_ui(|ui| _ = ui.label(format!("{} of {}", format::percent(share.part), whole())));
+        } else if let Some(share) = share {
+            label.on_hover_ui(|ui| _ = ui.label(format!("{} of {}", format::percent(share.part), share.whole)));
         }
     });
 }

@@ -14,41 +14,45 @@ use eframe::egui::{self, Align, Color32, Id, Layout, Rect, Sense, Ui, UiBuilder,
 use egui_table::{CellInfo, Column, HeaderCellInfo, HeaderRow, PrefetchInfo, Table, TableDelegate, TableState};
 
 use crate::app::base::table::column::{self, Chosen, Placed, Plan};
-use crate::app::base::table::{Export, Format, TableSource};
-pub use crate::app::base::table::{ListColumn, Value, Width, widest};
+pub use crate::app::base::table::{ColumnOf, ListColumn, Value, Width, widest};
+use crate::app::base::table::{Export, Format, Head, TableSource, TypedTable};
 use crate::app::commands::Command;
-pub use cells::{Name, Share, Style, TRIANGLE, bar, branch, name, name_at, number, triangle};
+pub use cells::{NO_STACK, Name, Share, Style, TRIANGLE, bar, branch, name, name_at, number, triangle};
 
-/// The contents of a list.
-pub trait List {
+/// A table on the screen: the look of its cells, its order, and the actions on its lines.
+pub trait List<T: TypedTable> {
     /// Called before these lines are drawn.
     fn prepare(&mut self, _rows: Range<usize>) {}
     /// The value of a cell.
-    fn value(&self, row: usize, column: usize) -> Value;
-    /// A number's share of a whole, in the column that sorts.
-    fn share(&self, _row: usize, _column: usize) -> Option<Share> {
+    fn value(&self, table: &T, row: usize, column: T::Column) -> Value {
+        table.value(row, column)
+    }
+    /// A number's share of a whole.
+    fn share(&self, _row: usize, _column: T::Column) -> Option<Share> {
         None
     }
-    /// The name of that whole.
-    fn whole(&self, _row: usize, _column: usize) -> String {
-        String::new()
+    /// Whether a column shows shares: by default the one that sorts.
+    fn has_bars(&self, column: T::Column) -> bool {
+        self.sorted(column).is_some()
+    }
+    /// The look of a line's name, which is the text in the column that takes the remaining room.
+    fn name<'n>(&'n self, _row: usize, text: &'n str) -> Name<'n> {
+        Name::new(text, Style::Plain)
     }
     /// Draws a cell that shows more than its value.
-    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
-        plain(self, ui, row, column);
+    fn cell(&mut self, ui: &mut Ui, row: usize, column: T::Column, value: &Value) {
+        plain(self, ui, row, column, value);
     }
     /// The parent of a line in a tree.
     fn parent(&self, _row: usize) -> Option<usize> {
         None
     }
-    /// The number of a line's ancestors.
-    fn depth(&self, _row: usize) -> usize {
-        0
-    }
     /// Whether a line is selected.
-    fn is_selected(&self, row: usize) -> bool;
+    fn is_selected(&self, _row: usize) -> bool {
+        false
+    }
     /// Called when a line was clicked.
-    fn clicked(&mut self, row: usize);
+    fn clicked(&mut self, _row: usize) {}
     /// Called when a line was double-clicked.
     fn double_clicked(&mut self, _row: usize) {}
     /// The line to scroll to, if it is not visible.
@@ -56,45 +60,42 @@ pub trait List {
         None
     }
     /// The context menu of a line, above the entries that all lists have.
-    fn menu(&mut self, ui: &mut Ui, row: usize);
+    fn menu(&mut self, _ui: &mut Ui, _row: usize) {}
     /// Pushes a command.
     fn push(&mut self, command: Command);
-    /// The whole list for copying and export, if it can be long.
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        None
-    }
     /// The key that copies the selected line; empty if there is none.
     fn copy_key(&self) -> &'static str {
         ""
     }
-    /// The column that sorts the list, and whether the largest come first.
-    fn sorted_by(&self) -> Option<(usize, bool)> {
+    /// Whether the largest come first, if a column sorts the list. The first such column is marked.
+    fn sorted(&self, _column: T::Column) -> Option<bool> {
         None
     }
     /// Why a column's numbers are bounds; `None` if they are exact.
-    fn bound(&self, _column: usize) -> Option<String> {
+    fn bound(&self, _column: T::Column) -> Option<String> {
         None
     }
     /// Called when a header was clicked.
-    fn header_clicked(&mut self, _column: usize) {}
+    fn header_clicked(&mut self, _column: T::Column) {}
     /// Whether a column is shown; `None` if the table itself remembers that.
-    fn is_shown(&self, _column: usize) -> Option<bool> {
+    fn is_shown(&self, _column: T::Column) -> Option<bool> {
         None
     }
     /// Shows or hides a column, if the list itself remembers that.
-    fn show_column(&mut self, _column: usize, _shown: bool) {}
+    fn show_column(&mut self, _column: T::Column, _shown: bool) {}
 }
 
 /// Draws a cell with its value only.
-pub fn plain<L: List + ?Sized>(list: &L, ui: &mut Ui, row: usize, column: usize) {
-    let value = list.value(row, column);
-    if let Value::Text(text) = &value {
-        name(ui, Name::new(text, Style::Plain));
-        return;
+pub fn plain<T: TypedTable, L: List<T> + ?Sized>(list: &L, ui: &mut Ui, row: usize, column: T::Column, value: &Value) {
+    let head = column.head();
+    match value {
+        Value::Text(text) if head.is_rest() => _ = name(ui, list.name(row, text)),
+        Value::Text(text) if !head.is_number => _ = name(ui, Name::new(text, Style::Plain)),
+        _ => {
+            let share = if list.has_bars(column) { list.share(row, column) } else { None };
+            number(ui, value, share.as_ref());
+        }
     }
-    let share = list.share(row, column).filter(|_| list.sorted_by().is_some_and(|(by, _)| by == column));
-    let whole = || list.whole(row, column);
-    number(ui, &value, share.map(|share| (share, &whole as &dyn Fn() -> String)));
 }
 
 const HEADER_HEIGHT: f32 = 24.0;
@@ -113,42 +114,58 @@ struct Kept {
     go_to: Option<usize>,
 }
 
-/// Draws a list.
-pub fn show(ui: &mut Ui, id: &'static str, columns: &[ListColumn], rows: usize, list: &mut dyn List) {
+/// Draws a table that can be long, and therefore be exported.
+pub fn show<T: TypedTable + Send + Sync + 'static>(ui: &mut Ui, id: &'static str, table: &Arc<T>, list: &mut impl List<T>) {
+    draw(ui, id, (&**table, Some(Arc::clone(table) as Arc<dyn TableSource>)), list);
+}
+
+/// Draws a short table, which can only be copied.
+pub fn show_short<T: TypedTable>(ui: &mut Ui, id: &'static str, table: &T, list: &mut impl List<T>) {
+    draw(ui, id, (table, None), list);
+}
+
+fn draw<T: TypedTable, L: List<T>>(
+    ui: &mut Ui,
+    id: &'static str,
+    (table, source): (&T, Option<Arc<dyn TableSource>>),
+    list: &mut L,
+) {
+    let columns: Vec<T::Column> = table.columns().into_iter().collect();
+    let heads: Vec<ListColumn> = columns.iter().map(|column| column.head()).collect();
+    let rows = table.len();
     let kept_at = Id::unique(("list", id));
     let mut kept: Kept = ui.data_mut(|data| data.get_temp(kept_at)).unwrap_or_default();
     let area = ui.available_rect_before_wrap();
-    let shown = |column: usize| list.is_shown(column).unwrap_or(!kept.chosen.hidden.contains(columns[column].title));
-    let wanted = (0..columns.len()).filter(|&column| columns[column].is_rest() || shown(column));
-    let widths: Vec<(usize, Option<f32>)> =
-        wanted.map(|column| (column, column::width(ui, &columns[column], &kept.chosen))).collect();
-    let least = columns.iter().find_map(|column| if let Width::Rest(least) = column.width { Some(least) } else { None });
-    let plan = column::plan(&widths, least.unwrap_or(0.0), list.sorted_by().map(|(by, _)| by), area.width() - END);
+    let shown = |at: usize| list.is_shown(columns[at]).unwrap_or(!kept.chosen.hidden.contains(heads[at].title));
+    let wanted = (0..columns.len()).filter(|&at| heads[at].is_rest() || shown(at));
+    let widths: Vec<(usize, Option<f32>)> = wanted.map(|at| (at, column::width(ui, &heads[at], &kept.chosen))).collect();
+    let least = heads.iter().find_map(|head| if let Width::Rest(least) = head.width { Some(least) } else { None });
+    let sorted = columns.iter().position(|&column| list.sorted(column).is_some());
+    let plan = column::plan(&widths, least.unwrap_or(0.0), sorted, area.width() - END);
     let table_columns: Vec<Column> =
         plan.placed.iter().map(|placed| placed.width).chain([END]).map(|width| Column::new(width).resizable(false)).collect();
-    let mut table =
+    let mut drawn =
         Table::new().id_salt(id).num_rows(rows as u64).columns(table_columns).headers([HeaderRow::new(HEADER_HEIGHT)]);
     // Without a stored state the table would measure its first lines.
-    let table_id = table.get_id(ui);
+    let table_id = drawn.get_id(ui);
     TableState::default().store(ui.ctx(), table_id);
     if let Some(row) = kept.go_to.take() {
-        let above = list.depth(row).min(sticky::MOST);
-        table = table.scroll_to_row(row.saturating_sub(above) as u64, Some(Align::TOP));
+        let above = table.depth(row).min(sticky::MOST);
+        drawn = drawn.scroll_to_row(row.saturating_sub(above) as u64, Some(Align::TOP));
     } else if let Some(row) = list.revealed() {
         // Keeps the line from being covered by the sticky lines.
-        let above = row.saturating_sub(list.depth(row).min(sticky::MOST));
-        table = table.scroll_to_rows(above as u64..=row as u64, None);
+        let above = row.saturating_sub(table.depth(row).min(sticky::MOST));
+        drawn = drawn.scroll_to_rows(above as u64..=row as u64, None);
     }
     let body = Rect::from_min_max(pos2(area.left(), area.top() + HEADER_HEIGHT), area.max);
-    let mut delegate = Delegate { columns, plan: &plan, rows, list, body, covered: kept.covered, first: None };
-    table.show(ui, &mut delegate);
-    let first = delegate.first;
-    header::show(ui, area, columns, &plan, &mut kept.chosen, list);
+    let mut delegate =
+        Delegate { table, source, columns: &columns, sorted, plan: &plan, list, body, covered: kept.covered, first: None };
+    drawn.show(ui, &mut delegate);
+    header::show(ui, area, &mut kept.chosen, &mut delegate);
     kept.covered = 0;
-    if let Some(first) = first {
-        let above = sticky::above(list, first, rows, body.height());
+    if let Some(first) = delegate.first {
+        let above = sticky::above(delegate.list, first, rows, body.height());
         kept.covered = above.len();
-        let mut delegate = Delegate { columns, plan: &plan, rows, list, body, covered: 0, first: None };
         kept.go_to = sticky::show(ui, &mut delegate, &above);
     }
     if kept.go_to.is_some() {
@@ -172,11 +189,15 @@ fn fill_row(ui: &Ui, rect: Rect, row: usize, is_selected: bool, is_hovered: bool
     ui.painter().rect_filled(rect, 0.0, fill);
 }
 
-struct Delegate<'a> {
-    columns: &'a [ListColumn],
+struct Delegate<'a, T: TypedTable, L> {
+    table: &'a T,
+    /// The table for exports, if it can be long.
+    source: Option<Arc<dyn TableSource>>,
+    columns: &'a [T::Column],
+    /// The place of the column that sorts.
+    sorted: Option<usize>,
     plan: &'a Plan,
-    rows: usize,
-    list: &'a mut dyn List,
+    list: &'a mut L,
     /// The area of the lines.
     body: Rect,
     /// Number of lines at the top that are covered by their ancestors.
@@ -185,30 +206,30 @@ struct Delegate<'a> {
     first: Option<usize>,
 }
 
-impl Delegate<'_> {
+impl<T: TypedTable, L: List<T>> Delegate<'_, T, L> {
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         self.list.menu(ui, row);
         ui.separator();
         if ui.add(egui::Button::new("Copy line").shortcut_text(self.list.copy_key())).clicked() {
             self.list.push(Command::Copy(self.line(row)));
         }
-        if let Some(table_source) = self.list.table_source() {
+        if let Some(table_source) = &self.source {
             for format in Format::ALL {
                 if ui.button(format.label()).clicked() {
-                    self.list.push(Command::Export(Export { table_source: Arc::clone(&table_source), format }));
+                    self.list.push(Command::Export(Export { table_source: Arc::clone(table_source), format }));
                 }
             }
             return;
         }
         if ui.button("Copy table").clicked() {
-            let header = self.columns.iter().map(|column| column.title).collect::<Vec<_>>().join("\t");
-            let lines = (0..self.rows).map(|row| "  ".repeat(self.list.depth(row)) + &self.line(row));
+            let header = self.columns.iter().map(|column| column.head().title).collect::<Vec<_>>().join("\t");
+            let lines = (0..self.table.len()).map(|row| "  ".repeat(self.table.depth(row)) + &self.line(row));
             self.list.push(Command::Copy(std::iter::once(header).chain(lines).collect::<Vec<_>>().join("\n")));
         }
     }
 
     fn line(&self, row: usize) -> String {
-        (0..self.columns.len()).map(|column| self.list.value(row, column).to_string()).collect::<Vec<_>>().join("\t")
+        self.columns.iter().map(|&column| self.list.value(self.table, row, column).to_string()).collect::<Vec<_>>().join("\t")
     }
 
     /// Handles pointer, clicks and context menu of a line; returns whether it was clicked.
@@ -226,12 +247,14 @@ impl Delegate<'_> {
     }
 
     /// Draws a cell into a `ui` of its own.
-    fn draw(&mut self, ui: &mut Ui, row: usize, column: usize) {
+    fn draw(&mut self, ui: &mut Ui, row: usize, at: usize) {
+        let column = self.columns[at];
         ui.spacing_mut().item_spacing.x = 6.0;
-        if !self.columns[column].is_number {
+        if !column.head().is_number {
             ui.add_space(6.0);
         }
-        self.list.cell(ui, row, column);
+        let value = self.list.value(self.table, row, column);
+        self.list.cell(ui, row, column, &value);
     }
 
     fn is_covered(&self, rect: Rect) -> bool {
@@ -239,7 +262,7 @@ impl Delegate<'_> {
     }
 }
 
-impl TableDelegate for Delegate<'_> {
+impl<T: TypedTable, L: List<T>> TableDelegate for Delegate<'_, T, L> {
     fn default_row_height(&self) -> f32 {
         ROW_HEIGHT
     }
@@ -250,7 +273,8 @@ impl TableDelegate for Delegate<'_> {
 
     fn header_cell_ui(&mut self, ui: &mut Ui, cell: &HeaderCellInfo) {
         let placed = self.plan.placed.get(cell.col_range.start);
-        header::cell(ui, placed.map(|placed| (placed.column, &self.columns[placed.column])), self.list);
+        let column = placed.map(|placed| (self.columns[placed.column], self.sorted == Some(placed.column)));
+        header::cell(ui, column, self.list);
     }
 
     fn row_ui(&mut self, ui: &mut Ui, row: u64) {

@@ -3,6 +3,7 @@
 use eframe::egui::{Align, Layout, Rect, Ui, UiBuilder, pos2, vec2};
 
 use super::{Delegate, List, ROW_HEIGHT};
+use crate::app::base::table::TypedTable;
 
 /// Maximum number of sticky lines.
 pub const MOST: usize = 5;
@@ -11,7 +12,7 @@ pub const MOST: usize = 5;
 const OUTERMOST: usize = 2;
 
 /// The sticky lines above `first`, from the top, in a table of this height with `rows` lines.
-pub fn above(list: &dyn List, first: usize, rows: usize, height: f32) -> Vec<usize> {
+pub fn above<T: TypedTable>(list: &impl List<T>, first: usize, rows: usize, height: f32) -> Vec<usize> {
     let most = MOST.min((height / ROW_HEIGHT / 3.0) as usize);
     let mut covered = 0;
     loop {
@@ -30,7 +31,7 @@ pub fn above(list: &dyn List, first: usize, rows: usize, height: f32) -> Vec<usi
 }
 
 /// The ancestors of a line, outermost first, at most `most`.
-fn ancestors(list: &dyn List, row: usize, most: usize) -> Vec<usize> {
+fn ancestors<T: TypedTable>(list: &impl List<T>, row: usize, most: usize) -> Vec<usize> {
     let mut above: Vec<usize> = std::iter::successors(list.parent(row), |&row| list.parent(row)).collect();
     above.reverse();
     if above.len() > most {
@@ -41,7 +42,8 @@ fn ancestors(list: &dyn List, row: usize, most: usize) -> Vec<usize> {
 }
 
 /// Draws the sticky lines over the table's first lines; returns the one that was clicked.
-pub(super) fn show(ui: &mut Ui, delegate: &mut Delegate<'_>, above: &[usize]) -> Option<usize> {
+pub(super) fn show<T: TypedTable>(ui: &mut Ui, delegate: &mut Delegate<'_, T, impl List<T>>, above: &[usize]) -> Option<usize> {
+    delegate.covered = 0;
     let mut clicked = None;
     let body = delegate.body;
     for (place, &row) in above.iter().enumerate() {

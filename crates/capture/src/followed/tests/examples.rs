@@ -278,7 +278,7 @@ fn hostile_streams_leave_small_tables_and_are_no_panic() {
         take(&Sent::pages(time, (n, 5), n + 1));
         take(&end(time, n.wrapping_mul(7), "a.exe"));
     }
-    let (lives, callers) = (followed.lives.len(), followed.callers.len());
-    assert!(lives <= 1 << 16 && callers <= 8192, "{lives} {callers}");
+    let (lifetimes, callers) = (followed.lifetimes.len(), followed.callers.len());
+    assert!(lifetimes <= 1 << 16 && callers <= 8192, "{lifetimes} {callers}");
     assert!(followed.news().len() <= 1024);
 }

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::events::encode::system::IMAGE_VERSION;
-use crate::events::{Event, ImageInfo, Record, Whose, whose};
+use crate::events::{Event, EventOwner, ImageInfo, Record, event_owner};
 
 const GAME: u32 = 100;
 const OTHER: u32 = 200;
@@ -24,7 +24,9 @@ fn said(followed: &mut Followed, sent: &[Sent]) -> Vec<(u16, u32, String, String
             let hook = event.hook;
             // A defunct-process event has the same layout as a start event.
             let told = NewEvent { id: EventId::Hook(hook::PROCESS_START), ..*passed };
-            let Some(Whose::Process(Record { pid, event: Event::Process(_, info), .. })) = whose(&told) else { panic!() };
+            let Some(EventOwner::Process(Record { pid, event: Event::Process(_, info), .. })) = event_owner(&told) else {
+                panic!()
+            };
             all.push((hook, pid.0, info.name, info.command_line));
         });
     }

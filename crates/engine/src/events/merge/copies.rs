@@ -312,13 +312,13 @@ fn say_the_same((a, of_a): (&Record, &Batch), (b, of_b): (&Record, &Batch)) -> b
         (Event::Stack { owner, part, frames }, Event::Stack { owner: other, part: other_part, frames: others })
             if (a.pid, a.tid) == (b.pid, b.tid) =>
         {
-            (owner, part) == (other, other_part) && of_a.frames.get(*frames).digest() == of_b.frames.get(*others).digest()
+            (owner, part) == (other, other_part) && of_a.frames.get(*frames).stack_hash() == of_b.frames.get(*others).stack_hash()
         }
         (
             Event::StackDefinition { part, key, frames },
             Event::StackDefinition { part: other_part, key: other, frames: others },
         ) if (a.pid, a.tid) == (b.pid, b.tid) => {
-            (part, key) == (other_part, other) && of_a.frames.get(*frames).digest() == of_b.frames.get(*others).digest()
+            (part, key) == (other_part, other) && of_a.frames.get(*frames).stack_hash() == of_b.frames.get(*others).stack_hash()
         }
         _ => a == b,
     }
@@ -332,8 +332,8 @@ fn hash(runs: &[Run], place: Place) -> u64 {
     let of_words = |words: &[u64]| xxh3_64_with_seed(bytemuck::cast_slice(words), seed);
     let frames = &runs[place.run as usize].batch.frames;
     match &record.event {
-        &Event::Stack { owner, frames: range, .. } => of_words(&[1, owner as u64, frames.get(range).digest().half()]),
-        &Event::StackDefinition { key, frames: range, .. } => of_words(&[2, key, frames.get(range).digest().half()]),
+        &Event::Stack { owner, frames: range, .. } => of_words(&[1, owner as u64, frames.get(range).stack_hash().half()]),
+        &Event::StackDefinition { key, frames: range, .. } => of_words(&[2, key, frames.get(range).stack_hash().half()]),
         &Event::StackRef { owner, key, .. } => of_words(&[3, owner as u64, key]),
         &Event::Sample { address, .. } => of_words(&[4, address]),
         &Event::Realloc { heap, old, new, size, .. } => of_words(&[5, heap, old, new, size]),

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::call_stack::CallStack;
 use super::run::{Place, Run};
-use crate::events::{Attached, Digest, Event, Record, StackPart};
+use crate::events::{Attached, Event, Record, StackHash, StackPart};
 use crate::units::Tid;
 
 /// Most stacks that are waited for.
@@ -19,7 +19,7 @@ const MOST: usize = 1 << 12;
 /// Identity of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum KnownStack {
-    Frames(Digest),
+    Frames(StackHash),
     Key { key: u64, time: i64 },
 }
 
@@ -38,7 +38,7 @@ impl OwedStack {
         let entry = &batch.entries[place.at as usize];
         let stack = match entry.stack() {
             Attached::Nothing => return None,
-            Attached::Frames(frames) => KnownStack::Frames(batch.frames.get(frames).digest()),
+            Attached::Frames(frames) => KnownStack::Frames(batch.frames.get(frames).stack_hash()),
             Attached::Key { delay, key } => KnownStack::Key { key, time: entry.time.wrapping_add(delay.into()) },
         };
         Some(Self { owner: (entry.time, entry.tid), stack })
@@ -75,7 +75,7 @@ impl OwedStacks {
     /// Whether a record is one of these stacks, which is then no longer waited for.
     pub fn has_come(&mut self, record: &Record, stack: CallStack<'_>) -> bool {
         let (owner, stack) = match record.event {
-            Event::Stack { owner, part: StackPart::User, .. } => (owner, KnownStack::Frames(stack.frames().digest())),
+            Event::Stack { owner, part: StackPart::User, .. } => (owner, KnownStack::Frames(stack.frames().stack_hash())),
             Event::StackRef { owner, part: StackPart::User, key } => (owner, KnownStack::Key { key, time: record.time }),
             _ => return false,
         };

@@ -1,18 +1,18 @@
 //! Reads one processor's records of one file, buffer by buffer.
 //!
 //! A buffer is decoded when the one before it begins to be used: records that are not earlier than its
-//! first record wait ([`Carried`]), so that the current records of a stream are complete up to the
+//! first record wait ([`ReorderBuffer`]), so that the current records of a stream are complete up to the
 //! buffer behind them.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::carried::Carried;
+use super::reorder_buffer::ReorderBuffer;
 use super::run::Run;
 use super::totals::{Arrivals, Totals};
 use crate::events::Batch;
-use crate::events::ahead::Ahead;
+use crate::events::prefetch::Prefetch;
 
 /// Number of a file among all, and the processor.
 pub(super) type StreamKey = (u64, u16);
@@ -28,16 +28,16 @@ pub(super) struct Stream {
     at: usize,
     ahead: Option<Batch>,
     /// Records of buffers that were read, not earlier than `ahead`.
-    carried: Carried,
+    reorder_buffer: ReorderBuffer,
 }
 
 /// The decoder from which streams read, and the totals to which they add.
 pub(super) struct Reading<'a, 'f> {
-    pub(super) decoder: &'a Ahead<'f>,
+    pub(super) decoder: &'a Prefetch<'f>,
     pub(super) totals: &'a mut Totals,
     pub(super) arrivals: &'a mut Arrivals,
     /// Most records of a stream that may wait.
-    pub(super) most_carried: usize,
+    pub(super) most_reordered: usize,
     /// Bytes of batches that slices still hold, but no stream.
     pub(super) retired: &'a mut usize,
 }
@@ -115,7 +115,7 @@ impl Stream {
     fn look_ahead(&mut self, reading: &mut Reading<'_, '_>) {
         loop {
             self.ahead = self.next_batch(reading);
-            self.hold_back(reading.most_carried);
+            self.hold_back(reading.most_reordered);
             if self.next().is_some() {
                 return;
             }
@@ -150,18 +150,18 @@ impl Stream {
     /// waited and are earlier now. If more than `most` would wait, all of them go on.
     fn hold_back(&mut self, most: usize) {
         let limit = self.ahead.as_ref().and_then(|ahead| ahead.entries.first()).map(|first| first.time);
-        let mut earlier = self.carried.take_earlier(limit);
+        let mut earlier = self.reorder_buffer.take_earlier(limit);
         let is_earlier = |time: i64| limit.is_none_or(|limit| time < limit);
         let first = self.current.entries.partition_point(|entry| is_earlier(entry.time)).max(self.at);
         let waits = self.current.entries.len() - first;
-        let is_much = self.carried.len() + waits > most;
-        if is_much && let Some(mut rest) = self.carried.take_earlier(None) {
+        let is_much = self.reorder_buffer.len() + waits > most;
+        if is_much && let Some(mut rest) = self.reorder_buffer.take_earlier(None) {
             earlier.take().into_iter().for_each(|earlier| rest.absorb_earlier(earlier, 0));
             earlier = Some(rest);
         }
         if !is_much && waits > 0 {
             let late = self.own().split_off(first);
-            self.carried.push(late);
+            self.reorder_buffer.push(late);
         }
         if let Some(earlier) = earlier {
             let at = std::mem::take(&mut self.at);

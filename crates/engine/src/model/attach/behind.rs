@@ -7,6 +7,7 @@
 use super::{Attach, Origin, Rooms, SiteKey, Waiting};
 use crate::events::{CallStack, Event, Frames, Record, StackPart};
 use crate::model::RowId;
+use crate::model::pairing::{completes_samples, may_be_early, of_user_mode, owner_and_part};
 use crate::model::rows::Row;
 use crate::model::stack::StackRef;
 use crate::units::Ticks;
@@ -16,7 +17,7 @@ impl Attach {
     /// tick, and the thread has written nothing at that tick. If it has, the stack belongs to an event
     /// without rows, for example a release of pages that were only reserved.
     fn is_early(&self, owner: i64, stack: Origin) -> bool {
-        owner == stack.raw && !self.tick.has(owner, stack.tid)
+        may_be_early(owner, stack.raw) && !self.tick.has(owner, stack.tid)
     }
 
     /// Makes an event's rows, and the rows that it ended, wait for its stack.
@@ -49,10 +50,10 @@ impl Attach {
 
     /// Takes a stack, or a part of one, for an event that was replayed before.
     pub(in crate::model) fn stack_came(&mut self, rooms: &mut Rooms<'_>, from: Origin, record: &Record, frames: Frames<'_>) {
-        let (owner, part, stack) = match record.event {
-            Event::Stack { owner, part, .. } => (owner, part, CallStack::Frames(frames)),
-            Event::StackRef { owner, part, key } => (owner, part, CallStack::Key { key, time: from.raw }),
-            _ => return,
+        let Some((owner, part)) = owner_and_part(&record.event) else { return };
+        let stack = match record.event {
+            Event::StackRef { key, .. } => CallStack::Key { key, time: from.raw },
+            _ => CallStack::Frames(frames),
         };
         if !self.owed.is_empty() && self.owed.has_come(record, stack) {
             return;
@@ -81,7 +82,7 @@ impl Attach {
         }
         if part == StackPart::User {
             self.complete_fragments(rooms, from, stack);
-            if !is_of_block {
+            if completes_samples(part, is_of_block) {
                 self.complete_samples(rooms, from, stack);
             }
         }
@@ -134,25 +135,13 @@ impl Attach {
     }
 
     fn give_stack(&mut self, rooms: &mut Rooms<'_>, row: RowId, stack: StackRef, from: Origin) {
-        let Row { site, birth, thread, .. } = rooms.lives.rows.get(row);
+        let Row { site, birth, thread, .. } = rooms.allocations.rows.get(row);
         let SiteKey { heap, mut caller, .. } = self.sites.key(site);
         if !thread.is_known() {
-            rooms.lives.rows.set_thread(row, from.tid);
+            rooms.allocations.rows.set_thread(row, from.tid);
             caller = rooms.world.processes.find_or_add(from.pid, from.time);
         }
         let site = self.site(heap, stack, caller, birth);
-        rooms.lives.rows.set_site(row, site);
-    }
-}
-
-/// The user-mode part of a stack, if it has one; a key always stands for a user-mode stack.
-pub(super) fn of_user_mode(stack: CallStack<'_>) -> Option<CallStack<'_>> {
-    match stack {
-        CallStack::Nothing => None,
-        CallStack::Key { .. } => Some(stack),
-        CallStack::Frames(frames) => {
-            let frames = frames.of_user_mode();
-            (!frames.addresses().is_empty()).then_some(CallStack::Frames(frames))
-        }
+        rooms.allocations.rows.set_site(row, site);
     }
 }

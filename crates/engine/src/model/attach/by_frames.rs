@@ -27,13 +27,13 @@ impl Attach {
         let mut framed = std::mem::take(&mut self.framed);
         let Framed { rows, frames } = &mut framed;
         // All look-ups are begun before the first is needed.
-        let place = |row: &FramedRow| self.stacks.place_of_whole(frames.get(row.frames).digest());
+        let place = |row: &FramedRow| self.stacks.place_of_whole(frames.get(row.frames).stack_hash());
         let places: Vec<WholePlace> = rows.iter().map(place).collect();
         for (FramedRow { row, heap, birth, frames: range }, place) in rows.drain(..).zip(places) {
             let (user, frames) = (SiteUser::allocating(heap), frames.get(range));
-            let known = self.stacks.site_of_whole(place, frames.digest(), user);
+            let known = self.stacks.site_of_whole(place, frames.stack_hash(), user);
             let site = known.unwrap_or_else(|| self.framed_site(user, frames, rooms.world.heap(heap).process, birth));
-            rooms.lives.rows.set_site(row, site);
+            rooms.allocations.rows.set_site(row, site);
         }
         framed.frames.clear();
         self.framed = framed;

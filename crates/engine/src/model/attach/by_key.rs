@@ -3,7 +3,7 @@
 use super::keyed::{AwaitedKeys, KeyOwner, KeyedRow};
 use super::sites::SiteKey;
 use super::{Attach, Rooms};
-use crate::model::lives::{Ended, EndedRow};
+use crate::model::allocations::{Ended, EndedRow};
 use crate::model::origin::Origin;
 use crate::model::stack::{KeyPlace, SiteUser, StackRef};
 use crate::model::world::World;
@@ -89,12 +89,12 @@ impl Attach {
         };
         let known = self.stacks.site_of_key(place, key, user, time);
         let at = || match owner {
-            KeyOwner::Freed(EndedRow::Known(row)) => rooms.lives.rows.death(row),
+            KeyOwner::Freed(EndedRow::Known(row)) => rooms.allocations.rows.death(row),
             _ => at(),
         };
         let site = known.unwrap_or_else(|| self.keyed_site(rooms.world, user, (key, time), at()));
         match owner {
-            KeyOwner::Began(row) => rooms.lives.rows.set_site(row, site),
+            KeyOwner::Began(row) => rooms.allocations.rows.set_site(row, site),
             KeyOwner::Freed(row) => self.tell_freeing_site(rooms, row, site),
         }
     }
@@ -128,7 +128,7 @@ impl Attach {
             let KeyedRow { owner: KeyOwner::Began(row), heap, at, .. } = self.keyed.rows[i] else { continue };
             let caller = rooms.world.heap(heap).process;
             let site = self.site(heap, StackRef::NONE, caller, at);
-            rooms.lives.rows.set_site(row, site);
+            rooms.allocations.rows.set_site(row, site);
         }
     }
 }

@@ -1,11 +1,9 @@
 //! Stacks with the same tick as their event, which may stand before it.
 
 use crate::events::{Frames, Record};
+use crate::model::pairing::MOST_EARLY;
 use crate::tables::{self, KeyedSet};
 use crate::units::Tid;
-
-/// Most stacks of one tick that are kept for an event that comes after them.
-const MAX_EARLY: usize = 256;
 
 /// Threads of one tick that are compared one by one; more are hashed.
 const FEW_THREADS: usize = 32;
@@ -22,7 +20,7 @@ impl EarlyStacks {
 
     /// Adds a stack, if there is room; drops those of an earlier tick, which belong to nothing.
     pub(super) fn add(&mut self, stack: &Record, frames: Frames<'_>) {
-        if self.0.len() >= MAX_EARLY {
+        if self.0.len() >= MOST_EARLY {
             return;
         }
         if self.0.first().is_some_and(|(first, _)| first.time != stack.time) {

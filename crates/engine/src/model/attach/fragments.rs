@@ -11,14 +11,12 @@
 use std::collections::hash_map::Entry;
 
 use super::pending::EventNumber;
+use crate::model::pairing::returns_to_user_mode;
 use crate::tables::{self, KeyedMap};
 use crate::units::{Pid, Tid};
 
 /// Most fragments of one generation.
 const GENERATION: usize = 1 << 15;
-
-/// The idle process and the kernel's own, whose threads never return to user mode.
-const KERNEL_ONLY: [Pid; 2] = [Pid(0), Pid(4)];
 
 /// A thread in one life of a process id; lives are counted while fragments wait.
 type ThreadLife = (Pid, u32, Tid);
@@ -52,7 +50,7 @@ impl KernelFragments {
 
     /// Adds an event of which the kernel part was written and the user part is to come.
     pub(super) fn add(&mut self, pid: Pid, tid: Tid, event: EventNumber) {
-        if KERNEL_ONLY.contains(&pid) {
+        if !returns_to_user_mode(pid) {
             return;
         }
         if self.count >= GENERATION {

@@ -4,7 +4,7 @@ use super::frees::Frees;
 use super::sites::SiteKey;
 use super::{Attach, Rooms};
 use crate::model::SiteId;
-use crate::model::lives::{Ended, EndedRow, Lives};
+use crate::model::allocations::{AllocationTable, Ended, EndedRow};
 use crate::model::origin::Origin;
 use crate::model::stack::StackRef;
 use crate::units::{Layer, Pid, Ticks};
@@ -32,7 +32,7 @@ impl Attach {
         // Another process can free pages.
         let caller = if owner.layer == Layer::Commit { rooms.world.processes.find(pid) } else { None };
         let key = SiteKey { heap, stack, caller: caller.unwrap_or(owner.process) };
-        let at = if let EndedRow::Known(row) = row { rooms.lives.rows.death(row) } else { at };
+        let at = if let EndedRow::Known(row) = row { rooms.allocations.rows.death(row) } else { at };
         let site = self.frees.sites.intern(key, at);
         self.tell_freeing_site(rooms, row, site);
     }
@@ -41,38 +41,38 @@ impl Attach {
     pub(super) fn tell_freeing_site(&mut self, rooms: &mut Rooms<'_>, row: EndedRow, site: SiteId) {
         self.frees.any = true;
         match row {
-            EndedRow::Known(row) => rooms.lives.rows.set_freed_at(row, site),
+            EndedRow::Known(row) => rooms.allocations.rows.set_freed_at(row, site),
             EndedRow::In(slot) => {
                 self.frees.log.push((slot, site));
                 if self.frees.log.len() >= LOG {
-                    rooms.lives.matcher.settle();
-                    self.settle_freed(rooms.lives);
+                    rooms.allocations.matcher.settle();
+                    self.settle_freed(rooms.allocations);
                 }
             }
         }
     }
 
     /// Sets the known sites of frees in their rows, and the stacks of frees that ended none. To be
-    /// called after `lives::Matcher::settle`.
-    pub(in crate::model) fn settle_freed(&mut self, lives: &mut Lives) {
+    /// called after `allocations::Matcher::settle`.
+    pub(in crate::model) fn settle_freed(&mut self, allocations: &mut AllocationTable) {
         let Frees { log, sites, .. } = &mut self.frees;
         let mut unmatched = Vec::new();
         for (slot, site) in log.drain(..) {
-            match lives.matcher.ended_at(slot) {
-                Some(row) => lives.rows.set_freed_at(row, site),
+            match allocations.matcher.ended_at(slot) {
+                Some(row) => allocations.rows.set_freed_at(row, site),
                 None => unmatched.push((slot, sites.key(site).stack)),
             }
         }
-        lives.matcher.tell_unmatched(&unmatched);
+        allocations.matcher.tell_unmatched(&unmatched);
     }
 
     /// Replaces slots, which are about to be released, by rows in all that waits for a stack, if the
-    /// free ended one. To be called after `lives::Matcher::settle`.
-    pub(in crate::model) fn leave_slots(&mut self, lives: &mut Lives) {
-        self.settle_freed(lives);
+    /// free ended one. To be called after `allocations::Matcher::settle`.
+    pub(in crate::model) fn leave_slots(&mut self, allocations: &mut AllocationTable) {
+        self.settle_freed(allocations);
         let Self { frees, pending, keyed, .. } = self;
         for ended in frees.waiting().chain(pending.newly_freed()).chain(keyed.freed()) {
-            if let Some(row) = lives.ended_row(*ended) {
+            if let Some(row) = allocations.ended_row(*ended) {
                 *ended = EndedRow::Known(row);
             }
         }

@@ -12,8 +12,9 @@
 //! bytes in the log. Nothing is kept by row until the first freeing stack of its chunk.
 
 use super::sites::SiteTable;
-use crate::model::lives::{DeathSlot, Ended, EndedRow};
+use crate::model::allocations::{DeathSlot, Ended, EndedRow};
 use crate::model::origin::Origin;
+use crate::model::pairing::threads_of_owner;
 use crate::model::{RowId, SiteId};
 use crate::units::Tid;
 
@@ -66,8 +67,9 @@ impl Frees {
     /// afterwards.
     pub(super) fn owner_of(&mut self, owner: i64, tid: Tid) -> Option<Ended> {
         let first = self.recent.partition_point(|(raw, ..)| *raw < owner);
-        let at_once = self.recent[first..].iter().take_while(|(raw, ..)| *raw == owner);
-        let at = at_once.map(|(_, thread, _)| *thread).position(|thread| thread == tid)?;
+        let at_once = || self.recent[first..].iter().take_while(|(raw, ..)| *raw == owner);
+        let by = |tid: Tid| at_once().position(|(_, thread, _)| *thread == tid);
+        let at = threads_of_owner(tid).into_iter().find_map(by)?;
         Some(self.recent.remove(first + at).2)
     }
 
@@ -87,6 +89,20 @@ mod tests {
     use super::*;
     use crate::model::HeapId;
     use crate::units::{Pid, Ticks};
+
+    #[test]
+    fn a_free_that_does_not_say_its_thread_gets_the_stack_of_its_time() {
+        let mut frees = Frees::default();
+        let mut free = |row: u32, tid| {
+            let ended = Ended { heap: HeapId(1), row: EndedRow::Known(RowId(row)) };
+            frees.await_stack(Origin { raw: 5, time: Ticks(5), pid: Pid(1), tid }, ended);
+        };
+        free(1, Tid::NONE);
+        free(2, Tid(70));
+        let mut owner = |time| frees.owner_of(time, Tid(70)).map(|ended| ended.row);
+        let row = |row| Some(EndedRow::Known(RowId(row)));
+        assert_eq!([owner(4), owner(5), owner(5), owner(5)], [None, row(2), row(1), None]);
+    }
 
     #[test]
     fn many_frees_wait_as_they_do_one_by_one() {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::events::{BlockEvent, CallStack, Event, Frames, Record};
+use crate::model::pairing::owner_and_part;
 use crate::units::Layer;
 
 /// An event with its stack, in memory of its own.
@@ -66,7 +67,7 @@ impl HeldEvents {
 
     /// Gives a stack's process and thread to the first event at its owner's time that lacks a process.
     pub(in crate::model) fn claim(&mut self, stack: &Record) {
-        let (Event::Stack { owner, .. } | Event::StackRef { owner, .. }) = stack.event else { return };
+        let Some((owner, _)) = owner_and_part(&stack.event) else { return };
         let first = self.0.partition_point(|held| held.order < owner);
         let mut at_once = self.0.range_mut(first..).take_while(|held| held.order == owner).map(|held| &mut held.record);
         let claimed = at_once.find(|r| r.time == owner && is_homeless(r));
@@ -92,7 +93,7 @@ pub(in crate::model) fn is_homeless(record: &Record) -> bool {
 }
 
 /// Whether an event is about heaps or trackers.
-pub(in crate::model) fn is_of_heap(event: &Event) -> bool {
+fn is_of_heap(event: &Event) -> bool {
     matches!(
         event,
         Event::Alloc { .. } | Event::Free { .. } | Event::Realloc { .. } | Event::HeapOpen { .. } | Event::HeapClose { .. }

@@ -4,7 +4,7 @@
 //! key's old meaning. So the rows wait until their key is defined or enough of them wait, and then get
 //! their sites all at once.
 
-use crate::model::lives::EndedRow;
+use crate::model::allocations::EndedRow;
 use crate::model::{HeapId, RowId, SiteId};
 use crate::units::Ticks;
 

@@ -21,6 +21,7 @@
 //! hash operation or a short search. All lists of waiting events are bounded.
 
 mod behind;
+mod block_batch;
 mod by_frames;
 mod by_key;
 mod early;
@@ -35,10 +36,9 @@ mod pieces;
 mod sampled;
 mod samples;
 mod sites;
-mod stretch;
 
 use super::activity::SampleTable;
-use super::lives::{Ended, Lives};
+use super::allocations::{AllocationTable, Ended};
 use super::origin::Origin;
 use super::renumbering::Renumbering;
 use super::stack::{Interner, StackRef};
@@ -51,7 +51,7 @@ use fragments::KernelFragments;
 use framed::Framed;
 pub(super) use frees::Frees;
 use held::HeldEvents;
-pub(super) use held::{is_homeless, is_of_heap};
+pub(super) use held::is_homeless;
 use keyed::Keyed;
 use pending::Pending;
 pub(super) use pending::Waiting;
@@ -87,7 +87,7 @@ pub(super) struct Attach {
 /// The rooms in which stacks and sites are noted.
 pub(super) struct Rooms<'a> {
     pub(super) world: &'a mut World,
-    pub(super) lives: &'a mut Lives,
+    pub(super) allocations: &'a mut AllocationTable,
     pub(super) samples: &'a mut SampleTable,
 }
 
@@ -200,7 +200,7 @@ impl Attach {
     }
 
     /// Brings all stacks that are known by now into one form, wherever one stands.
-    pub(super) fn settle_stacks(&mut self, lives: &mut Lives) {
+    pub(super) fn settle_stacks(&mut self, allocations: &mut AllocationTable) {
         let Self { stacks, sites, frees, pending, samples, .. } = self;
         sites.loosen();
         frees.sites.loosen();
@@ -208,7 +208,7 @@ impl Attach {
         stacks.settle(|settle| {
             sites.stacks().chain(frees.sites.stacks()).chain(samples.stacks()).for_each(&mut *settle);
             pending.stacks().for_each(&mut *settle);
-            lives.each_stack(settle);
+            allocations.each_stack(settle);
         });
     }
 

@@ -2,20 +2,18 @@
 //! stack names its owner by raw time and thread; it comes a little later, the user part perhaps much
 //! later and from another processor. (Most heap events do not wait: their stack comes with them.)
 //!
-//! Bounded: an event that saw [`MOST`] newer ones without its stack is dropped. Cost: a binary search a
+//! Bounded: an event that saw [`MOST_WAITING`] newer ones without its stack is dropped. Cost: a binary search a
 //! stack.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::events::StackPart;
-use crate::model::lives::{Ended, EndedRow};
+use crate::model::allocations::{Ended, EndedRow};
+use crate::model::pairing::{MOST_WAITING, threads_of_owner};
 use crate::model::renumbering::Renumbering;
 use crate::model::stack::StackRef;
 use crate::units::Tid;
-
-/// Most events that wait.
-const MOST: usize = 1 << 18;
 
 /// Most events of one tick that are searched for the owner of a stack.
 const MOST_AT_ONCE: usize = 1 << 12;
@@ -88,7 +86,7 @@ impl Pending {
         if self.events.back().is_some_and(|(last, ..)| *last > time) {
             return;
         }
-        if self.events.len() >= MOST
+        if self.events.len() >= MOST_WAITING
             && let Some((_, _, given_up)) = self.events.pop_front()
         {
             self.first += 1;
@@ -151,7 +149,7 @@ impl Pending {
         let first = first_from(&self.events, |(t, ..)| *t < time);
         let at_once = || self.events.range(first..).take(MOST_AT_ONCE).take_while(|(t, ..)| *t == time);
         let by = |tid: Tid| at_once().position(|(_, owner, waiting)| *owner == tid && waiting.wants(part));
-        let at = first + by(tid).or_else(|| by(Tid::NONE))?;
+        let at = first + threads_of_owner(tid).into_iter().find_map(by)?;
         let (_, _, waiting) = self.events.get_mut(at)?;
         match part {
             StackPart::Kernel => waiting.kernel = Some(stack()),

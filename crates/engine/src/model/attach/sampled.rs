@@ -1,12 +1,12 @@
 //! Gives CPU samples their stacks.
 
-use super::behind::of_user_mode;
 use super::pending::Waiting;
 use super::sites::SiteKey;
 use super::{Attach, Rooms};
 use crate::events::{CallStack, Frames, StackPart};
 use crate::model::activity::{NO_HEAP, NOBODY, Sample};
 use crate::model::origin::Origin;
+use crate::model::pairing::of_user_mode;
 use crate::model::stack::StackRef;
 use crate::model::{ProcessId, SiteId};
 use crate::units::{Ticks, Tid};

@@ -82,7 +82,7 @@ impl Builder {
 
     /// Whether `count` blocks can be replayed at once, because no check of the memory in use would cut
     /// the trace or forget anything before the last of them.
-    pub(super) fn admits_stretch(&self, count: u32) -> bool {
+    pub(super) fn admits_batch(&self, count: u32) -> bool {
         // Lists that are full grow to twice their size.
         let most = self.used(self.limit.alive) + self.attach.bytes() + u64::from(count) * MOST_A_BLOCK;
         self.limit.reads_all
@@ -139,7 +139,7 @@ impl Builder {
             return;
         }
         // Only now it is known how many of the new blocks are still alive.
-        self.lives.matcher.settle();
+        self.allocations.matcher.settle();
         self.limit.alive = self.alive_now();
         let used = self.used(self.limit.alive);
         if used > self.limit.forget_at {
@@ -166,9 +166,9 @@ impl Builder {
     fn has_numbers_for(&self, count: u32, Alive { ranges, rows, .. }: Alive) -> bool {
         // One event can end all ranges of pages, or begin one in each gap between them; it adds one gap
         // at most. Any other event begins and ends one row.
-        let ranges = ranges + (self.lives.rows.len() - rows) as u64;
+        let ranges = ranges + (self.allocations.rows.len() - rows) as u64;
         let needed = 2 * ranges + 8 * u64::from(count);
-        let numbered = self.lives.matcher.numbered().max(self.lives.rows.len() as u64);
+        let numbered = self.allocations.matcher.numbered().max(self.allocations.rows.len() as u64);
         numbered.saturating_add(needed) <= self.limit.numbers
     }
 
@@ -180,22 +180,22 @@ impl Builder {
 
     fn alive_now(&self) -> Alive {
         Alive {
-            blocks: self.limit.alive.blocks.max(self.lives.matcher.alive_count()),
-            ranges: self.lives.pages.ranges(),
-            rows: self.lives.rows.len(),
+            blocks: self.limit.alive.blocks.max(self.allocations.matcher.alive_count()),
+            ranges: self.allocations.pages.ranges(),
+            rows: self.allocations.rows.len(),
         }
     }
 
     /// Most bytes in use, and those that queries will need, as if all rows since `alive` was counted
     /// were still alive.
     fn used(&self, Alive { blocks, ranges, rows }: Alive) -> u64 {
-        let begun = self.lives.rows.len() - rows;
+        let begun = self.allocations.rows.len() - rows;
         // Not the size of the columns: when they are made depends on publications.
-        let freed = if self.attach.frees.any { self.lives.rows.len() as u64 * FREED_AT } else { 0 };
-        self.lives.rows.bytes(self.now)
+        let freed = if self.attach.frees.any { self.allocations.rows.len() as u64 * FREED_AT } else { 0 };
+        self.allocations.rows.bytes(self.now)
             + freed
-            + self.lives.rows.len() as u64 * (SUMS_A_ROW + BLOCKS_A_ROW) as u64
-            + self.lives.matcher.slots_bytes()
+            + self.allocations.rows.len() as u64 * (SUMS_A_ROW + BLOCKS_A_ROW) as u64
+            + self.allocations.matcher.slots_bytes()
             + blocks * BLOCK
             + (ranges + begun as u64) * RANGE
             + self.attach.bytes()
@@ -204,7 +204,7 @@ impl Builder {
             + self.world.told_bytes()
             + self.counters.bytes()
             + self.activity.bytes()
-            + self.lives.owners_bytes()
+            + self.allocations.owners_bytes()
     }
 
     /// The end of what was read, if that is before the end of the files.

@@ -22,15 +22,15 @@ impl Builder {
         let row = ROW + if self.attach.frees.any { FREED_AT } else { 0 };
         let (wanted, least) = (used.saturating_sub(budget / 2) / row, used.saturating_sub(budget / 8 * 7) / row);
         self.settle_framed();
-        let mut deaths = self.lives.rows.deaths_before(self.now);
+        let mut deaths = self.allocations.rows.deaths_before(self.now);
         if (deaths.len() as u64) < least.max(1) {
             return false;
         }
         let nth = (wanted as usize).clamp(1, deaths.len()) - 1;
         let until = deaths.select_nth_unstable(nth).1.next().min(self.now);
         drop(deaths);
-        self.attach.leave_slots(&mut self.lives);
-        let numbers = self.lives.forget(until, self.now);
+        self.attach.leave_slots(&mut self.allocations);
+        let numbers = self.allocations.forget(until, self.now);
         self.attach.renumber(&numbers);
         self.limit.forgotten = Some(until);
         self.tidy();

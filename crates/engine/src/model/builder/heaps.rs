@@ -2,8 +2,8 @@
 
 use super::{Builder, Origin};
 use crate::events::{BlockEvent, CallStack, StackPart};
+use crate::model::allocations::Ended;
 use crate::model::attach::Begun;
-use crate::model::lives::Ended;
 use crate::model::rows::Row;
 use crate::units::{Layer, Pid, Ticks};
 
@@ -35,9 +35,9 @@ impl Builder {
         let site = self.attach.first_site(heap, process, from.time, stack);
         let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid, freed_at: None };
         let Some(row) = self.push(&row) else { return };
-        self.lives.begin(&self.world, from.time, heap, address, row);
+        self.allocations.begin(&self.world, from.time, heap, address, row);
         if layer == Layer::Heap {
-            self.lives.latest.set(heap, from.tid, row);
+            self.allocations.latest.set(heap, from.tid, row);
         }
         let (attach, mut rooms) = self.attach();
         attach.began(&mut rooms, from, Begun { heap, row, freed }, stack);
@@ -48,10 +48,10 @@ impl Builder {
     fn end_block(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) -> Option<Ended> {
         let Some(heap) = self.world.find_heap(from.pid, layer, handle) else {
             let stack = self.attach.stacks.reference(StackPart::User, stack);
-            self.lives.free_unknown(from, (layer, handle, address), stack);
+            self.allocations.free_unknown(from, (layer, handle, address), stack);
             return None;
         };
-        Some(self.lives.free(&self.world, from.time, heap, address))
+        Some(self.allocations.free(&self.world, from.time, heap, address))
     }
 
     #[inline(always)]
@@ -88,10 +88,10 @@ impl Builder {
     /// was allocated since.
     fn is_summary(&mut self, from: Origin, handle: u64, old: u64, (new, size): (u64, u64), stack: CallStack<'_>) -> bool {
         let Some(heap) = self.world.find_heap(from.pid, Layer::Heap, handle) else { return false };
-        let Some(row) = self.lives.just_allocated(heap, from.tid, new, size) else { return false };
-        let stays = old == 0 || self.lives.matcher.alive(heap, old).is_some_and(|there| there > row);
+        let Some(row) = self.allocations.just_allocated(heap, from.tid, new, size) else { return false };
+        let stays = old == 0 || self.allocations.matcher.alive(heap, old).is_some_and(|there| there > row);
         if !stays {
-            let ended = self.lives.end(&self.world, from.time, heap, old);
+            let ended = self.allocations.end(&self.world, from.time, heap, old);
             self.freed_by(from, ended, stack);
         }
         true
@@ -99,7 +99,7 @@ impl Builder {
 
     pub(super) fn close_heap(&mut self, from: Origin, layer: Layer, handle: u64, name: Option<&str>) {
         if let Some(heap) = self.world.close_heap(from.pid, layer, handle, name) {
-            self.lives.close_heap(&self.world, from.time, heap);
+            self.allocations.close_heap(&self.world, from.time, heap);
         }
     }
 
@@ -112,6 +112,6 @@ impl Builder {
             return;
         }
         let is_read = self.limit.scope().has(Pid::NONE, Layer::Heap);
-        self.lives.free_unclaimed(&self.world, from, free, is_read);
+        self.allocations.free_unclaimed(&self.world, from, free, is_read);
     }
 }

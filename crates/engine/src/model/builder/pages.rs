@@ -3,8 +3,8 @@
 use super::{Builder, Origin};
 use crate::events::{CommittedRegion, PageRange, mem};
 use crate::model::ProcessId;
+use crate::model::allocations::{Ended, EndedRow, TouchedRange};
 use crate::model::attach::Waiting;
-use crate::model::lives::{Ended, EndedRow, TouchedRange};
 use crate::model::rows::Row;
 use crate::model::stack::StackRef;
 use crate::units::{Layer, Ticks, Tid};
@@ -23,14 +23,14 @@ impl Builder {
         let caller = if from.pid.is_known() { self.world.processes.acting(from.pid, from.time) } else { owner };
         if range.flags & mem::RESERVE != 0 {
             // Only free addresses can be reserved: the release of the pages there was lost.
-            for row in self.lives.pages.supersede(owner, range.base, end) {
-                self.lives.kill(row, from.time);
+            for row in self.allocations.pages.supersede(owner, range.base, end) {
+                self.allocations.kill(row, from.time);
             }
         }
         if range.flags & mem::COMMIT != 0 {
             self.commit(from, owner, caller, range.base, end);
         } else {
-            self.lives.pages.of(owner).reserve(range.base, end);
+            self.allocations.pages.of(owner).reserve(range.base, end);
         }
     }
 
@@ -41,7 +41,7 @@ impl Builder {
         let process = self.world.processes.acting(owner, from.time);
         let nobody = Origin { tid: Tid::NONE, time: Ticks::BEFORE_TRACE, ..from };
         self.commit(nobody, process, process, base, base.saturating_add(committed));
-        self.lives.pages.of(process).reserve(base, base.saturating_add(size));
+        self.allocations.pages.of(process).reserve(base, base.saturating_add(size));
         self.lineage.past += 1;
     }
 
@@ -50,20 +50,20 @@ impl Builder {
         if base >= end {
             return;
         }
-        let pieces = self.lives.pages.of(owner).uncommitted(base, end);
+        let pieces = self.allocations.pages.of(owner).uncommitted(base, end);
         let heap = self.world.commit_heap(owner);
         let site = self.attach.site(heap, StackRef::NONE, caller, from.time);
-        let first = self.lives.rows.len() as u32;
+        let first = self.allocations.rows.len() as u32;
         for piece in pieces {
             let (address, size) = (piece.0, piece.1 - piece.0);
             let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid, freed_at: None };
             if let Some(row) = self.push(&row) {
-                self.lives.pages.of(owner).own(piece, row);
+                self.allocations.pages.of(owner).own(piece, row);
             }
         }
-        self.lives.pages.of(owner).reserve(base, end);
+        self.allocations.pages.of(owner).reserve(base, end);
         if from.time != Ticks::BEFORE_TRACE {
-            self.await_stack(from, Waiting::new(first..self.lives.rows.len() as u32, true));
+            self.await_stack(from, Waiting::new(first..self.allocations.rows.len() as u32, true));
         }
     }
 
@@ -79,7 +79,7 @@ impl Builder {
             return;
         };
         let releases = range.flags & mem::RELEASE != 0;
-        let pages = self.lives.pages.of(owner);
+        let pages = self.allocations.pages.of(owner);
         let mut end = range.base.saturating_add(range.size);
         if range.size == 0 {
             // Size 0 means all of the region, as in the program's call.
@@ -101,7 +101,7 @@ impl Builder {
     }
 
     fn free_unknown_pages(&mut self, from: Origin, range: &PageRange) {
-        self.lives.free_unknown(Origin { pid: range.owner, ..from }, (Layer::Commit, 0, range.base), StackRef::NONE);
+        self.allocations.free_unknown(Origin { pid: range.owner, ..from }, (Layer::Commit, 0, range.base), StackRef::NONE);
     }
 
     fn await_stack(&mut self, from: Origin, waiting: Waiting) {
@@ -112,19 +112,19 @@ impl Builder {
     /// Ends a part of a committed range. The rest stays alive as rows of its own, with the birth and
     /// site of the whole range.
     fn cut_range(&mut self, owner: ProcessId, TouchedRange { row, whole, part }: TouchedRange, at: Ticks) {
-        let original = self.lives.rows.get(row);
-        self.lives.rows.pass(at);
+        let original = self.allocations.rows.get(row);
+        self.allocations.rows.pass(at);
         for rest in [(whole.0, part.0), (part.1, whole.1)] {
             if rest.0 < rest.1
                 && let Some(piece) = self.push(&Row { address: rest.0, size: rest.1 - rest.0, ..original })
             {
-                self.lives.pages.of(owner).own(rest, piece);
+                self.allocations.pages.of(owner).own(rest, piece);
                 self.attach.split(row, piece);
             }
         }
         if part != whole {
-            self.lives.rows.set_range(row, part.0, part.1 - part.0);
+            self.allocations.rows.set_range(row, part.0, part.1 - part.0);
         }
-        self.lives.kill(row, at);
+        self.allocations.kill(row, at);
     }
 }

@@ -11,11 +11,11 @@ use crate::units::{Interval, Pid, Ticks};
 
 impl Builder {
     fn published_rows(&mut self, complete: bool) -> Rows {
-        self.attach.leave_slots(&mut self.lives);
+        self.attach.leave_slots(&mut self.allocations);
         if complete {
             self.tidy_at_end();
         }
-        self.lives.publish(self.now, complete)
+        self.allocations.publish(self.now, complete)
     }
 
     /// Name and id of the latest life of a process.
@@ -47,13 +47,13 @@ impl Builder {
         }
         attach.settle_framed(&mut rooms);
         attach.name_keyed(&mut rooms, reached);
-        self.lives.matcher.settle();
+        self.allocations.matcher.settle();
         let load_bytes = self.bytes();
         let rows = self.published_rows(input.complete);
-        let sums_saturate = self.lives.rows.sums_may_saturate() && rows.bytes_of_all() > i64::MAX as u128;
-        let (unmatched_frees, superseded_allocations, inferred_frees) = self.lives.mismatches();
+        let sums_saturate = self.allocations.rows.sums_may_saturate() && rows.bytes_of_all() > i64::MAX as u128;
+        let (unmatched_frees, superseded_allocations, inferred_frees) = self.allocations.mismatches();
         let Attach { stacks, sites, frees, samples, .. } = &mut self.attach;
-        let unmatched = self.lives.unmatched(&self.world, stacks);
+        let unmatched = self.allocations.unmatched(&self.world, stacks);
         let (sites, free_sites) = (sites.published(stacks), frees.sites.published(stacks));
         let activity = self.activity.publish(input.complete, self.clock.frequency, samples.sites.published(stacks));
         let (first, last) = input.times.unwrap_or((self.trace_start, self.trace_start));

@@ -21,7 +21,7 @@ impl Builder {
     pub(super) fn tidy_now_and_then(&mut self) {
         let tables = [&self.attach.sites, &self.attach.frees.sites, &self.attach.samples.sites].map(|sites| sites.untidy());
         let (new, old) = tables.into_iter().fold((0, 0), |(all_new, all_old), (new, old)| (all_new + new, all_old + old));
-        let rows = self.lives.rows.len() + self.activity.samples.len();
+        let rows = self.allocations.rows.len() + self.activity.samples.len();
         let many = WORTH_WHILE.max(old).max(rows / ROWS_A_SITE);
         if new >= many {
             self.tidy();
@@ -32,9 +32,9 @@ impl Builder {
     /// that are no longer needed; once rows were forgotten, also drops sites of no row.
     pub(super) fn tidy(&mut self) {
         self.settle_framed();
-        self.lives.matcher.settle();
-        self.attach.settle_freed(&mut self.lives);
-        self.attach.settle_stacks(&mut self.lives);
+        self.allocations.matcher.settle();
+        self.attach.settle_freed(&mut self.allocations);
+        self.attach.settle_stacks(&mut self.allocations);
         let (number, free_number) = self.join_sites(self.limit.forgotten.is_some());
         for (number, frees) in [(number, false), (free_number, true)] {
             number.into_iter().for_each(|number| self.attach.stacks.renumber_sites(&number, frees));
@@ -57,7 +57,7 @@ impl Builder {
     fn join_sites(&mut self, drop_unused: bool) -> (Option<Vec<SiteId>>, Option<Vec<SiteId>>) {
         let Attach { sites, frees, samples, .. } = &mut self.attach;
         samples.sites.join(None).iter().for_each(|number| self.activity.samples.renumber(number));
-        let rows = &mut self.lives.rows;
+        let rows = &mut self.allocations.rows;
         let used = drop_unused.then(|| rows.sites_in_use(sites.len()));
         let number = sites.join(used);
         number.iter().for_each(|number| rows.renumber_sites(number));

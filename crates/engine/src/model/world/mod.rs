@@ -131,18 +131,14 @@ impl World {
         frequency: i64,
     ) -> Option<ProcessId> {
         self.actors.forget();
-        match change {
-            ProcessChange::Start => {
-                let ended = self.processes.start(pid, info, at, frequency);
-                // Its first heap can have been reported just before its start.
-                if let Some(process) = self.processes.find(pid) {
-                    self.heaps.find_default(&self.processes, process);
-                }
-                ended
-            }
-            ProcessChange::Rundown => self.processes.rundown(pid, info, at),
-            ProcessChange::End => self.processes.end_of(pid, info, at),
+        let ended = self.processes.change(pid, change, info, at, frequency);
+        // Its first heap can have been reported just before its start.
+        if change == ProcessChange::Start
+            && let Some(process) = self.processes.find(pid)
+        {
+            self.heaps.find_default(&self.processes, process);
         }
+        ended
     }
 
     pub(super) fn change_image(&mut self, pid: Pid, change: ImageChange, info: &ImageInfo, at: Ticks) {

@@ -5,7 +5,7 @@ use super::kind::FindingKind;
 use super::question::Question;
 use super::source::{BINS, Source, Sources};
 use crate::model::{ProcessId, SiteId};
-use crate::query::summits::{Summit, SumsOf, summits};
+use crate::query::sum_peaks::{SumPeak, SumsOf, sum_peaks};
 use crate::query::{Bucket, Cancelled, SeriesOf};
 use crate::units::{Interval, Layer, Ticks};
 
@@ -20,7 +20,7 @@ pub(super) struct Top {
     interval: Interval,
 }
 
-/// Finds the peaks of all layers, and sets the layer peak of each source. Cost: see [`summits`].
+/// Finds the peaks of all layers, and sets the layer peak of each source. Cost: see [`sum_peaks`].
 pub(super) fn tops(question: &Question<'_>, sources: &mut Sources) -> Result<Vec<Top>, Cancelled> {
     let key = |source: &Source| (source.process, source.layer);
     let mut keys: Vec<(ProcessId, Layer)> = sources.list.iter().map(key).collect();
@@ -42,11 +42,11 @@ pub(super) fn tops(question: &Question<'_>, sources: &mut Sources) -> Result<Vec
         series_of_heap[trace.site(site).heap.0 as usize].filter(|_| question.mask.classes(site) != 0)
     });
     let of = SumsOf { series: &of, sum: &sum, count: keys.len() };
-    let found = summits(question.index, question.totals, &of, BINS, question.cancel)?;
-    let top = |(&(process, layer), summit): (&(ProcessId, Layer), &Summit)| {
-        let moment = summit.at.map_or(question.interval.from, Ticks::next);
-        let from = summit.at.unwrap_or(moment);
-        Top { process, layer, bytes: summit.bytes, moment, interval: Interval { from, to: moment } }
+    let found = sum_peaks(question.index, question.totals, &of, BINS, question.cancel)?;
+    let top = |(&(process, layer), sum_peak): (&(ProcessId, Layer), &SumPeak)| {
+        let moment = sum_peak.at.map_or(question.interval.from, Ticks::next);
+        let from = sum_peak.at.unwrap_or(moment);
+        Top { process, layer, bytes: sum_peak.bytes, moment, interval: Interval { from, to: moment } }
     };
     let tops: Vec<Top> = keys.iter().zip(&found).map(top).collect();
     for source in &mut sources.list {

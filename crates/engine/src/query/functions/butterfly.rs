@@ -17,8 +17,8 @@ use super::paths::Functions;
 use super::sums::FunctionSums;
 use super::table::FunctionId;
 use crate::model::{ProcessId, SiteId, Trace};
-use crate::query::nest::{NOBODY, Nest};
-use crate::query::peaks::{ByClassLines, nest_peaks};
+use crate::query::line_tree::{LineTree, NOBODY};
+use crate::query::peaks::{ByClassLines, line_tree_peaks};
 use crate::query::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Totals};
 use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::Layer;
@@ -231,8 +231,8 @@ pub(super) fn butterfly_peaks(
         step => LifetimeClass::ALL.map(|class| if mask.has(SiteId(site), class) { step } else { NOBODY }),
     };
     let of_site: Vec<ByClassLines> = (0..).zip(&step_of).map(by_class).collect();
-    let nest = Nest::shared(now.len(), steps.above, steps.line);
-    let peaks = nest_peaks(index, totals.interval, &now, &of_site, &nest, cancel)?;
+    let line_tree = LineTree::shared(now.len(), steps.above, steps.line);
+    let peaks = line_tree_peaks(index, totals.interval, &now, &of_site, &line_tree, cancel)?;
     let mut peaks = peaks.into_iter();
     let mut take = |list: &[Neighbour]| peaks.by_ref().take(list.len()).collect();
     Ok(of.iter().map(|both| [take(&both.callers), take(&both.callees)]).collect())

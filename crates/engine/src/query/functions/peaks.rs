@@ -7,8 +7,8 @@ use super::paths::Functions;
 use super::sums::FunctionSums;
 use super::table::FunctionId;
 use crate::model::SiteId;
-use crate::query::nest::{NOBODY, Nest};
-use crate::query::peaks::{ByClassLines, nest_peaks};
+use crate::query::line_tree::{LineTree, NOBODY};
+use crate::query::peaks::{ByClassLines, line_tree_peaks};
 use crate::query::{Cancel, Cancelled, Index, LifetimeClass, Mask, Totals};
 use crate::tables::KeyedMap;
 
@@ -41,8 +41,8 @@ pub fn function_peaks(
     }
     let now = wanted.iter().flat_map(|sums| [&sums.own, &sums.total]).map(|sums| sums.numbers().outstanding_from);
     let now: Vec<u64> = now.collect();
-    let nest = Nest::shared(now.len(), climb.above, climb.line);
-    let peaks = nest_peaks(index, totals.interval, &now, &of_site, &nest, cancel)?;
+    let line_tree = LineTree::shared(now.len(), climb.above, climb.line);
+    let peaks = line_tree_peaks(index, totals.interval, &now, &of_site, &line_tree, cancel)?;
     Ok(peaks.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect())
 }
 

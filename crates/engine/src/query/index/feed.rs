@@ -9,7 +9,7 @@ use crate::query::{Cancel, Cancelled, RowSet};
 use crate::units::Ticks;
 
 /// The group of rows that are not wanted.
-pub(super) use crate::query::nest::NOBODY;
+pub(super) use crate::query::line_tree::NOBODY;
 
 /// Kind of an item, which also determines the list that its place refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,11 +6,10 @@
 //!   queried last.
 //!
 //! Both use [`order`], the order of births and deaths. For a growing trace there are the blocks, and instead of the
-//! table the sums that were queried ([`carried`]), which each publication derives from the previous one. If sizes are
+//! table the sums that were queried ([`incremental_totals`]), which each publication derives from the previous one. If sizes are
 //! so large that sums could overflow, nothing is prepared and queries scan the rows. [`Index`] covers all these cases.
 
 mod blocks;
-mod carried;
 mod checkpoints;
 mod cut;
 mod draft;
@@ -18,6 +17,7 @@ mod drawn;
 mod edges;
 mod feed;
 mod groups;
+mod incremental_totals;
 mod lines;
 mod lock;
 mod options;
@@ -37,9 +37,9 @@ use super::series_of::SeriesOf;
 use super::{Bucket, ByClass, Cancel, Cancelled, RowSet};
 use crate::model::Trace;
 use crate::units::Interval;
-use carried::Carried;
 use drawn::Drawn;
 use edges::SumChanges;
+use incremental_totals::IncrementalTotals;
 pub(super) use lines::Line;
 use lock::lock;
 pub use options::IndexOptions;
@@ -64,11 +64,11 @@ struct Prepared {
     drawn: Option<Drawn>,
     summed: Option<Summed>,
     /// Only for a growing trace.
-    carried: Option<Carried>,
+    incremental: Option<IncrementalTotals>,
 }
 
 /// The prepared data for selected rows: none.
-static NOTHING: Prepared = Prepared { ordered: None, drawn: None, summed: None, carried: None };
+static NOTHING: Prepared = Prepared { ordered: None, drawn: None, summed: None, incremental: None };
 
 /// Data that is quickly prepared if sums cannot overflow.
 #[derive(Debug)]
@@ -139,9 +139,10 @@ impl Index {
         };
         let drawn = known.and_then(|(earlier, _)| earlier.prepared.drawn.as_ref());
         let drawn = Drawn::new(&trace, &ordered.order, options, drawn, cancel)?;
-        let carried = known.and_then(|(earlier, _)| Some(earlier.prepared.carried.as_ref()?.on(&earlier.trace.rows, &trace)));
-        let carried = Some(carried.unwrap_or_default());
-        Ok(Self::new(trace, Prepared { ordered: Some(ordered), drawn: Some(drawn), carried, summed: None }))
+        let incremental =
+            known.and_then(|(earlier, _)| Some(earlier.prepared.incremental.as_ref()?.on(&earlier.trace.rows, &trace)));
+        let incremental = Some(incremental.unwrap_or_default());
+        Ok(Self::new(trace, Prepared { ordered: Some(ordered), drawn: Some(drawn), incremental, summed: None }))
     }
 
     /// Returns an index of the same trace whose queries see only these rows: sums come from scans, graphs and peaks
@@ -211,16 +212,16 @@ impl Index {
 
     /// Returns the number of rows and events visited for the totals of a growing trace.
     pub fn looks(&self) -> u64 {
-        self.prepared.carried.as_ref().map_or(0, Carried::looks)
+        self.prepared.incremental.as_ref().map_or(0, IncrementalTotals::looks)
     }
 
     /// Returns the bytes of the sums at checkpoints, and of everything else.
     pub fn heap_bytes(&self) -> (usize, usize) {
-        let Prepared { ordered, drawn, summed, carried } = &*self.prepared;
+        let Prepared { ordered, drawn, summed, incremental } = &*self.prepared;
         let ordered = ordered.as_ref().map_or(0, Ordered::heap_bytes);
         let drawn = drawn.as_ref().map_or(0, Drawn::heap_bytes);
-        let carried = carried.as_ref().map_or(0, Carried::heap_bytes);
-        let Some(Summed { table, scratch }) = summed else { return (0, ordered + drawn + carried) };
+        let incremental = incremental.as_ref().map_or(0, IncrementalTotals::heap_bytes);
+        let Some(Summed { table, scratch }) = summed else { return (0, ordered + drawn + incremental) };
         let scratch = lock(scratch).iter().map(SumChanges::heap_bytes).sum::<usize>();
         (table.heap_bytes(), ordered + drawn + scratch)
     }
@@ -232,8 +233,8 @@ impl Index {
     /// earlier queries; `None` without prepared data.
     pub(super) fn totals(&self, interval: Interval, cancel: &Cancel) -> Result<Option<Arc<Vec<ByClass>>>, Cancelled> {
         let Some(Ordered { order, .. }) = self.ordered() else { return Ok(None) };
-        if let Some(carried) = &self.prepared().carried {
-            return carried.totals(&self.trace, order, interval, cancel).map(Some);
+        if let Some(incremental) = &self.prepared().incremental {
+            return incremental.totals(&self.trace, order, interval, cancel).map(Some);
         }
         let Some(Summed { table, scratch }) = &self.prepared().summed else { return Ok(None) };
         let moment = |t| (t, order.place(&self.trace.rows, t));

@@ -9,7 +9,7 @@ use super::feed::{Feed, Item, NOBODY};
 use super::order::{EventOrder, EventPosition};
 use super::{Index, Ordered};
 use crate::model::{Row, RowId, SiteId, Trace};
-use crate::query::nest::Nest;
+use crate::query::line_tree::LineTree;
 use crate::query::peaks::ByClassLines;
 use crate::query::series_of::SeriesOf;
 use crate::query::summary::{Sketch, Summary};
@@ -31,7 +31,7 @@ impl Index {
         &self,
         interval: Interval,
         nodes_of: &[ByClassLines],
-        nest: &Nest,
+        line_tree: &LineTree,
         cancel: &Cancel,
     ) -> Result<Option<Vec<i128>>, Cancelled> {
         let Some(Ordered { order, by_site: Some(by_site), .. }) = &self.prepared.ordered else { return Ok(None) };
@@ -41,7 +41,7 @@ impl Index {
             None => self.wanted(by_site, from, to, nodes_of, cancel)?.map(Arc::new),
         };
         let pick = picker(&self.trace, interval, from, nodes_of);
-        self.sweep(order, (from, to), &pick, wanted.as_deref(), nest, cancel).map(Some)
+        self.sweep(order, (from, to), &pick, wanted.as_deref(), line_tree, cancel).map(Some)
     }
 
     /// Returns the highest rise of each group, for arbitrary groups of rows.
@@ -49,12 +49,12 @@ impl Index {
         &self,
         interval: Interval,
         group_of: &(impl Fn(&Row) -> u32 + Sync),
-        nest: &Nest,
+        line_tree: &LineTree,
         cancel: &Cancel,
     ) -> Result<Option<Vec<i128>>, Cancelled> {
         let Some(Ordered { order, .. }) = &self.prepared.ordered else { return Ok(None) };
         let pick = |row: RowId, _: SiteId, _: bool| group_of(&self.trace.rows.get(row));
-        self.sweep(order, self.edges(order, interval), &pick, self.chosen.as_deref(), nest, cancel).map(Some)
+        self.sweep(order, self.edges(order, interval), &pick, self.chosen.as_deref(), line_tree, cancel).map(Some)
     }
 
     /// Summarizes one series in each of several parts of time, event by event. Returns an empty list if there is no
@@ -87,7 +87,7 @@ impl Index {
         (from, to): (EventPosition, EventPosition),
         pick: &(impl Fn(RowId, SiteId, bool) -> u32 + Sync),
         wanted: Option<&RowSet>,
-        nest: &Nest,
+        line_tree: &LineTree,
         cancel: &Cancel,
     ) -> Result<Vec<i128>, Cancelled> {
         let rows = &self.trace.rows;
@@ -98,12 +98,12 @@ impl Index {
         let stretches: Result<Vec<Vec<Rise>>, Cancelled> = places
             .par_windows(2)
             .map(|part| {
-                let mut climb = Climb::new(nest);
+                let mut climb = Climb::new(line_tree);
                 Feed::new(rows, pick, wanted).run((part[0], part[1]), cancel, |item| climb.add(item))?;
                 Ok(climb.finish())
             })
             .collect();
-        let (mut now, mut rises) = (vec![0; nest.len()], vec![0; nest.len()]);
+        let (mut now, mut rises) = (vec![0; line_tree.len()], vec![0; line_tree.len()]);
         for Rise { node, sum, high } in stretches?.into_iter().flatten() {
             let (now, rise): (&mut i128, &mut i128) = (&mut now[node as usize], &mut rises[node as usize]);
             *rise = (*rise).max(*now + i128::from(high));
@@ -156,7 +156,7 @@ fn picker<'a>(
 
 /// State of the nodes while events are processed in time order.
 struct Climb<'a> {
-    nest: &'a Nest,
+    line_tree: &'a LineTree,
     now: Vec<i64>,
     high: Vec<i64>,
     has: Vec<bool>,
@@ -167,9 +167,9 @@ struct Climb<'a> {
 }
 
 impl<'a> Climb<'a> {
-    fn new(nest: &'a Nest) -> Self {
-        let (now, high, has) = (vec![0; nest.len()], vec![0; nest.len()], vec![false; nest.len()]);
-        Self { nest, now, high, has, touched: Vec::new(), at: Ticks::BEFORE_TRACE, tick: Vec::new() }
+    fn new(line_tree: &'a LineTree) -> Self {
+        let (now, high, has) = (vec![0; line_tree.len()], vec![0; line_tree.len()], vec![false; line_tree.len()]);
+        Self { line_tree, now, high, has, touched: Vec::new(), at: Ticks::BEFORE_TRACE, tick: Vec::new() }
     }
 
     #[inline]
@@ -192,7 +192,7 @@ impl<'a> Climb<'a> {
         if self.tick.last() != Some(&node) {
             self.tick.push(node);
         }
-        for node in self.nest.up(node) {
+        for node in self.line_tree.up(node) {
             let i = node as usize;
             if !self.has[i] {
                 self.has[i] = true;
@@ -205,7 +205,7 @@ impl<'a> Climb<'a> {
     /// Updates the maxima; only at the end of a tick are its changes complete.
     #[inline]
     fn end_tick(&mut self) {
-        for node in self.tick.drain(..).flat_map(|node| self.nest.up(node)) {
+        for node in self.tick.drain(..).flat_map(|node| self.line_tree.up(node)) {
             let i = node as usize;
             self.high[i] = self.high[i].max(self.now[i]);
         }

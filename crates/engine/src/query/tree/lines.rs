@@ -9,7 +9,7 @@ use super::request::TreeRequest;
 use crate::model::{NodeId, Row, RowId, Site, SiteId, Trace};
 use crate::names::Names;
 use crate::query::frame_name::FrameName;
-use crate::query::nest::NOBODY;
+use crate::query::line_tree::NOBODY;
 use crate::query::{ByClass, Fold, ImpactingType, Key, LifetimeClass, Mask, Numbers, Path, Recorded, heap_label, layer_label};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer};

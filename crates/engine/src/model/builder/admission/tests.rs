@@ -24,7 +24,10 @@ fn replayed(events: &[(Pid, Event)], numbers: u64) -> Trace {
     builder.limit.numbers = numbers;
     for (time, (pid, event)) in events.iter().enumerate() {
         builder.apply(&Record { time: time as i64, pid: *pid, tid: Tid(1), event: event.clone() }, &[]);
-        assert!(builder.lives.matcher.numbered().max(builder.lives.rows.len() as u64) <= numbers, "no number is given twice");
+        assert!(
+            builder.allocations.matcher.numbered().max(builder.allocations.rows.len() as u64) <= numbers,
+            "no number is given twice"
+        );
     }
     builder.publish(InputState { complete: true, times: Some((0, events.len() as i64)), ..InputState::default() })
 }

@@ -4,7 +4,7 @@
 //! A block whose bucket is full stands in a later one, and all buckets that it went past count it.
 //! Memory: 12.8 bytes a place, at most 70 % full.
 
-use super::spread::Spread;
+use super::shard_hash::ShardHash;
 use crate::model::RowId;
 
 /// Places in a bucket.
@@ -102,9 +102,9 @@ impl LiveBlocks {
 
     /// Makes a block alive and returns the one that was alive there.
     #[inline]
-    pub(super) fn insert(&mut self, spread: Spread, hash: u64, address: u64, row: RowId) -> Option<RowId> {
+    pub(super) fn insert(&mut self, shard_hash: ShardHash, hash: u64, address: u64, row: RowId) -> Option<RowId> {
         if self.len >= self.most {
-            self.grow(spread);
+            self.grow(shard_hash);
         }
         let home = self.home(hash);
         if let Some((at, place)) = self.find_from(home, address) {
@@ -207,13 +207,13 @@ impl LiveBlocks {
         if at + 1 == self.buckets.len() { 0 } else { at + 1 }
     }
 
-    fn grow(&mut self, spread: Spread) {
+    fn grow(&mut self, shard_hash: ShardHash) {
         // In little steps: of very many heaps most have a few blocks.
         let room = (self.buckets.len() * 3 / 2).max(self.buckets.len() + 1);
         let old = std::mem::replace(&mut self.buckets, vec![Bucket::FREE; room]);
         self.most = room * PLACES * 7 / 10;
         for (address, row) in old.iter().flat_map(Bucket::blocks) {
-            self.put(self.home(spread.hash(address)), address, row);
+            self.put(self.home(shard_hash.hash(address)), address, row);
         }
     }
 }
@@ -229,17 +229,17 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_map(steps in proptest::collection::vec((0u64..40, any::<bool>()), 0..400), wide in any::<bool>()) {
-            let spread = Spread::new();
+            let shard_hash = ShardHash::new();
             let mut blocks = LiveBlocks::default();
             let mut map = BTreeMap::new();
             for (row, (place, free)) in steps.into_iter().enumerate() {
                 let address = if wide { place << 60 | place } else { place * 16 };
-                let (hash, row) = (spread.hash(address), RowId(row as u32));
+                let (hash, row) = (shard_hash.hash(address), RowId(row as u32));
                 prop_assert_eq!(blocks.get(hash, address), map.get(&address).copied());
                 if free {
                     prop_assert_eq!(blocks.remove(hash, address), map.remove(&address));
                 } else {
-                    prop_assert_eq!(blocks.insert(spread, hash, address, row), map.insert(address, row));
+                    prop_assert_eq!(blocks.insert(shard_hash, hash, address, row), map.insert(address, row));
                 }
             }
             let mut all: Vec<RowId> = map.into_values().collect();

@@ -1,8 +1,8 @@
-//! The lists of a slice's blocks, one for each way in which their stacks come, and of the asides
+//! The lists of a slice's blocks, one for each way in which their stacks come, and of the other events
 //! between blocks.
 
-use crate::events::{Digest, FrameRange};
-use crate::model::lives::RankedBlock;
+use crate::events::{FrameRange, StackHash};
+use crate::model::allocations::RankedBlock;
 use crate::units::Tid;
 
 /// A block whose stack is given by a key.
@@ -18,7 +18,7 @@ pub(in crate::model) struct KeyedBlock {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::model) struct FramedBlock {
     pub(in crate::model) frames: FrameRange,
-    pub(in crate::model) digest: Digest,
+    pub(in crate::model) stack_hash: StackHash,
     pub(in crate::model) block: ListedBlock,
 }
 
@@ -44,7 +44,7 @@ pub(in crate::model) struct ListedBlock {
 /// A record between blocks: a stack that comes behind its event, the definition of a key, or a CPU
 /// sample.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::model) struct Aside {
+pub(in crate::model) struct BatchEvent {
     /// Number of records before it in the slice.
     pub(in crate::model) order: u32,
     /// Lengths of the lists before it.

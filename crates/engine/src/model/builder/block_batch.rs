@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use super::{Builder, may_have_stack};
+use super::Builder;
 use crate::events::{Item, Place, Slice};
 use crate::model::HeapId;
-use crate::model::stretches::{SliceBlocks, Stretch};
+use crate::model::block_batches::{BlockBatch, SliceBlocks};
+use crate::model::pairing::may_have_stack;
 use crate::units::Ticks;
 
 /// The meaning of a slice's numbers, as far as it is known.
@@ -26,7 +27,7 @@ const NO_HEAP: HeapId = HeapId(u32::MAX);
 impl Builder {
     /// Gathers in workers what [`Builder::apply_slice`] needs of slices of the records.
     pub fn gatherer(&self) -> SliceBlocks {
-        SliceBlocks::new(self.trace_start, self.lives.spread())
+        SliceBlocks::new(self.trace_start, self.allocations.shard_hash())
     }
 
     /// Applies the records of the next slice in time order.
@@ -35,11 +36,11 @@ impl Builder {
         let order = slice.order();
         let mut names = SliceNames { heaps: Arc::default(), generation: self.world.generation(), threads: Vec::new() };
         let mut next = 0;
-        for stretch in slice.made().stretches() {
-            let blocks = stretch.order();
+        for block_batch in slice.made().block_batches() {
+            let blocks = block_batch.order();
             self.apply_each(slice, &order[next..blocks.start]);
             next = blocks.end;
-            if !self.apply_stretch(slice, stretch, &mut names) {
+            if !self.apply_batch(slice, block_batch, &mut names) {
                 self.apply_each(slice, &order[blocks]);
             }
         }
@@ -53,35 +54,35 @@ impl Builder {
         }
     }
 
-    /// Applies all blocks of a stretch, if that can be done at once; returns whether it was done.
-    fn apply_stretch(&mut self, slice: &Slice<SliceBlocks>, stretch: &Stretch, names: &mut SliceNames) -> bool {
+    /// Applies all blocks of a batch, if that can be done at once; returns whether it was done.
+    fn apply_batch(&mut self, slice: &Slice<SliceBlocks>, block_batch: &BlockBatch, names: &mut SliceNames) -> bool {
         let blocks = slice.made();
-        let is_usual = stretch.first >= self.now
-            && self.attach.waits_for_none(stretch)
-            && self.lives.takes_stretches(stretch.first)
-            && self.admits_stretch(stretch.len());
-        if !is_usual || !self.find_names(blocks, stretch, names) {
+        let is_usual = block_batch.first >= self.now
+            && self.attach.waits_for_none(block_batch)
+            && self.allocations.takes_batches(block_batch.first)
+            && self.admits_batch(block_batch.len());
+        if !is_usual || !self.find_names(blocks, block_batch, names) {
             return false;
         }
-        let steps = (blocks.steps(), std::array::from_fn(|shard| stretch.steps(shard)));
-        let rows = (&blocks.rows, stretch.begun());
-        let numbering = self.lives.follow_stretch(rows, &names.threads, stretch.freed(), steps, &names.heaps);
-        for latest in blocks.latest(stretch) {
+        let steps = (blocks.steps(), std::array::from_fn(|shard| block_batch.steps(shard)));
+        let rows = (&blocks.rows, block_batch.begun());
+        let numbering = self.allocations.follow_batch(rows, &names.threads, block_batch.freed(), steps, &names.heaps);
+        for latest in blocks.latest(block_batch) {
             let (heap, thread) = (names.heaps[usize::from(latest.actor)], blocks.threads()[usize::from(latest.thread)]);
-            self.lives.latest.set(heap, thread, numbering.row_of(latest.rank));
+            self.allocations.latest.set(heap, thread, numbering.row_of(latest.rank));
         }
-        self.note_last(slice, stretch);
+        self.note_last(slice, block_batch);
         let (attach, mut rooms) = self.attach();
-        attach.follow_stretch(&mut rooms, slice, stretch, &numbering);
-        self.now = Ticks::from_raw(stretch.last, self.trace_start);
-        self.admitted(stretch.len());
+        attach.follow_batch(&mut rooms, slice, block_batch, &numbering);
+        self.now = Ticks::from_raw(block_batch.last, self.trace_start);
+        self.admitted(block_batch.len());
         true
     }
 
-    /// Notes that the threads of events at the last tick of a stretch have written at it, stacks and
+    /// Notes that the threads of events at the last tick of a batch have written at it, stacks and
     /// definitions apart.
-    fn note_last(&mut self, slice: &Slice<SliceBlocks>, stretch: &Stretch) {
-        let places = &slice.order()[stretch.order()];
+    fn note_last(&mut self, slice: &Slice<SliceBlocks>, block_batch: &BlockBatch) {
+        let places = &slice.order()[block_batch.order()];
         let writer = |place: &Place| match slice.item(*place).0 {
             Item::Block(block) => Some((block.time, block.tid)),
             Item::Record(record) => may_have_stack(&record.event).then_some((record.time, record.tid)),
@@ -95,18 +96,18 @@ impl Builder {
         }
     }
 
-    /// Finds the meaning of a stretch's numbers that did not occur before in its slice; `false` if one
+    /// Finds the meaning of a batch's numbers that did not occur before in its slice; `false` if one
     /// is not known.
-    fn find_names(&mut self, blocks: &SliceBlocks, stretch: &Stretch, names: &mut SliceNames) -> bool {
-        let threads = &blocks.threads()[names.threads.len()..stretch.threads as usize];
+    fn find_names(&mut self, blocks: &SliceBlocks, block_batch: &BlockBatch, names: &mut SliceNames) -> bool {
+        let threads = &blocks.threads()[names.threads.len()..block_batch.threads as usize];
         for thread in threads {
-            let Some(place) = self.lives.rows.place_of_thread(*thread) else { return false };
+            let Some(place) = self.allocations.rows.place_of_thread(*thread) else { return false };
             names.threads.push(place);
         }
         if names.generation != self.world.generation() {
             (names.heaps, names.generation) = (Arc::default(), self.world.generation());
         }
-        let actors = &blocks.actors()[..stretch.actors as usize];
+        let actors = &blocks.actors()[..block_batch.actors as usize];
         let is_unknown = |number: usize| names.heaps.get(number).is_none_or(|&heap| heap == NO_HEAP);
         if (0..actors.len()).any(is_unknown) {
             let find = |(number, &(pid, layer, handle)): (usize, &_)| match is_unknown(number) {
@@ -115,6 +116,6 @@ impl Builder {
             };
             names.heaps = actors.iter().enumerate().map(find).collect();
         }
-        names.heaps.iter().enumerate().all(|(number, &heap)| heap != NO_HEAP || !stretch.has(number))
+        names.heaps.iter().enumerate().all(|(number, &heap)| heap != NO_HEAP || !block_batch.has(number))
     }
 }

@@ -17,7 +17,7 @@ struct Run {
 
 /// The records of one stream that wait.
 #[derive(Debug, Default)]
-pub(super) struct Carried {
+pub(super) struct ReorderBuffer {
     /// By the time of their next record, then in the order of the stream.
     runs: BTreeMap<(i64, u64), Run>,
     /// Number of runs so far, which is the number of the next.
@@ -25,7 +25,7 @@ pub(super) struct Carried {
     waiting: usize,
 }
 
-impl Carried {
+impl ReorderBuffer {
     /// Number of waiting records.
     pub(super) fn len(&self) -> usize {
         self.waiting

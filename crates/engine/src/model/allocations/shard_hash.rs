@@ -7,9 +7,9 @@ pub(in crate::model) const SHARDS: usize = 1 << SHARD_BITS;
 /// Spreads addresses over shards and buckets. Its factor is odd and not known beforehand, so that no
 /// file can be made whose addresses all meet in one place.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::model) struct Spread(u64);
+pub(in crate::model) struct ShardHash(u64);
 
-impl Spread {
+impl ShardHash {
     pub(super) fn new() -> Self {
         use std::hash::{BuildHasher, RandomState};
         Self(RandomState::new().hash_one(0u8) | 1)

@@ -1,14 +1,14 @@
-//! Resized blocks in stretches: the old one ends, and the new one begins.
+//! Resized blocks in batches: the old one ends, and the new one begins.
 //!
 //! A realloc that moves its block may only sum up an allocation and a free before it
 //! ([`Builder`](crate::model::Builder) has the rule). Whether it does depends on what its thread
-//! allocated last and on what is alive at its old and new address. Here only the stretch can answer
+//! allocated last and on what is alive at its old and new address. Here only the batch can answer
 //! that; if it does not, the realloc is left to the replay.
 
 use super::latest::LOOK_BACK;
 use super::{SliceBlocks, StackOf};
 use crate::events::{Attached, Record};
-use crate::model::lives::{BlockChange, StretchStep};
+use crate::model::allocations::{BatchStep, BlockChange};
 use crate::model::rows::is_plain;
 use crate::units::Layer;
 
@@ -58,18 +58,18 @@ impl SliceBlocks {
         }
         let open = self.open.as_ref()?;
         let latest = self.latest.of(open.from.latest, actor, thread)?;
-        let is_new = |step: &StretchStep| step.block.change == BlockChange::Begins && step.block.rank == latest;
+        let is_new = |step: &BatchStep| step.block.change == BlockChange::Begins && step.block.rank == latest;
         let told = self.rows.address_and_size(latest) == (new, size);
         if !told || !self.latest_step(actor, new)?.is_some_and(is_new) {
             return Some(false);
         }
-        let is_newer = |step: &StretchStep| step.block.change == BlockChange::Begins && step.block.rank > latest;
+        let is_newer = |step: &BatchStep| step.block.change == BlockChange::Begins && step.block.rank > latest;
         (old != 0 && !self.latest_step(actor, old)?.is_some_and(is_newer)).then_some(true)
     }
 
-    /// The last step at an address in the open stretch, if there is one; `None` if that is not known.
-    fn latest_step(&self, actor: u16, address: u64) -> Option<Option<&StretchStep>> {
-        let shard = self.spread.shard(address);
+    /// The last step at an address in the open batch, if there is one; `None` if that is not known.
+    fn latest_step(&self, actor: u16, address: u64) -> Option<Option<&BatchStep>> {
+        let shard = self.shard_hash.shard(address);
         let steps = self.steps.behind(shard, self.open.as_ref()?.from.steps[shard]);
         let latest = &steps[steps.len().saturating_sub(LOOK_BACK)..];
         let found = latest.iter().rev().find(|step| step.address == address && step.block.actor == actor);

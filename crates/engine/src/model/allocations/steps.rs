@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::deaths::DeathSlot;
-use super::spread::{SHARDS, Spread};
+use super::shard_hash::{SHARDS, ShardHash};
 use crate::model::{HeapId, RowId};
 use crate::units::Ticks;
 
@@ -30,7 +30,7 @@ pub(in crate::model) struct RankedBlock {
 
 /// A change of the block at an address.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::model) struct StretchStep {
+pub(in crate::model) struct BatchStep {
     pub(in crate::model) address: u64,
     pub(in crate::model) time: Ticks,
     pub(in crate::model) block: RankedBlock,
@@ -38,9 +38,9 @@ pub(in crate::model) struct StretchStep {
 
 /// The steps of one slice, by shard.
 #[derive(Clone, Debug, Default)]
-pub(in crate::model) struct SliceSteps([Vec<StretchStep>; SHARDS]);
+pub(in crate::model) struct SliceSteps([Vec<BatchStep>; SHARDS]);
 
-/// The meaning of the ranks and actors of a stretch.
+/// The meaning of the ranks and actors of a batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::model) struct Numbering {
     /// Row of rank 0, modulo 2^32.
@@ -53,8 +53,8 @@ pub(in crate::model) struct Numbering {
 
 impl SliceSteps {
     #[inline(always)]
-    pub(in crate::model) fn push(&mut self, spread: Spread, step: StretchStep) {
-        self.0[spread.shard(step.address)].push(step);
+    pub(in crate::model) fn push(&mut self, shard_hash: ShardHash, step: BatchStep) {
+        self.0[shard_hash.shard(step.address)].push(step);
     }
 
     /// Number of steps, by shard.
@@ -67,11 +67,11 @@ impl SliceSteps {
     }
 
     /// The steps of a shard behind the first `from` of them.
-    pub(in crate::model) fn behind(&self, shard: usize, from: u32) -> &[StretchStep] {
+    pub(in crate::model) fn behind(&self, shard: usize, from: u32) -> &[BatchStep] {
         &self.0[shard][from as usize..]
     }
 
-    pub(super) fn of(&self, shard: usize, range: Range<usize>) -> &[StretchStep] {
+    pub(super) fn of(&self, shard: usize, range: Range<usize>) -> &[BatchStep] {
         &self.0[shard][range]
     }
 }

@@ -1,22 +1,22 @@
 //! Data gathered from the blocks of a slice while it is put into order, on the thread that does that,
 //! so that the replay has little left to do for each block.
 //!
-//! A *stretch* is many records about blocks, and *asides*: stacks behind their events, definitions of
+//! A *batch* is many records about blocks, and *batch events*: stacks behind their events, definitions of
 //! stack keys, CPU samples with their stacks; without anything else in between. The single events of a
-//! stretch matter only to [`Lives`] and [`Attach`], and neither needs them in one order: rows are
-//! numbered as they come, blocks are matched by address, stacks are looked up by digest or key. So this
+//! batch matter only to [`AllocationTable`] and [`Attach`], and neither needs them in one order: rows are
+//! numbered as they come, blocks are matched by address, stacks are looked up by hash or key. So this
 //! room makes columns of new rows, the steps of the matching by shard, and lists of blocks by the way
 //! in which their stacks came; numbers of rows and death slots count from the first of the slice. The
 //! replay adds where these begin now.
 //!
 //! A record that is not ordinary (sizes and addresses that do not fit into columns, blocks without a
-//! process) is no part of a stretch and is replayed by itself, and so are records between two such in
-//! groups of fewer than [`LEAST`]. A stretch with an unknown actor is replayed one by one, too.
+//! process) is no part of a batch and is replayed by itself, and so are records between two such in
+//! groups of fewer than [`LEAST`]. A batch with an unknown actor is replayed one by one, too.
 //!
 //! Cost: some 100 instructions a block. Memory: 60 to 90 bytes a block of the few slices that are in
 //! work.
 //!
-//! [`Lives`]: super::lives::Lives
+//! [`AllocationTable`]: super::allocations::AllocationTable
 //! [`Attach`]: super::attach::Attach
 
 mod dictionary;
@@ -27,16 +27,17 @@ mod realloc;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::lives::{BlockChange, RankedBlock, SHARDS, SliceSteps, Spread, StretchStep};
+use super::allocations::{BatchStep, BlockChange, RankedBlock, SHARDS, ShardHash, SliceSteps};
+use super::pairing::is_behind;
 use super::rows::{NewRows, is_plain};
 use crate::events::{Attached, Batch, BlockEvent, Entry, Event, Gather, Item, Record, StackPart};
 use crate::units::{Layer, Pid, Ticks, Tid};
 use dictionary::{Dictionary, Numbered};
 pub(super) use latest::LatestBlock;
 use latest::LatestOfSlice;
-pub(super) use lists::{Aside, BareBlock, FramedBlock, KeyedBlock, ListEnds, ListedBlock};
+pub(super) use lists::{BareBlock, BatchEvent, FramedBlock, KeyedBlock, ListEnds, ListedBlock};
 
-/// Least records of a stretch.
+/// Least records of a batch.
 const LEAST: usize = 4;
 
 /// Most samples that are searched for the owner of a stack.
@@ -70,7 +71,7 @@ struct StackOf<'a> {
     batch: &'a Batch,
 }
 
-/// Where the parts of a stretch end in the lists of its slice.
+/// Where the parts of a batch end in the lists of its slice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ends {
     order: u32,
@@ -78,13 +79,13 @@ pub(super) struct Ends {
     freed: u32,
     steps: [u32; SHARDS],
     pub(super) lists: ListEnds,
-    asides: u32,
+    batch_events: u32,
     latest: u32,
 }
 
 /// A run of records that the replay can apply at once.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch {
+pub(super) struct BlockBatch {
     pub(super) from: Ends,
     pub(super) to: Ends,
     pub(super) first: Ticks,
@@ -93,13 +94,13 @@ pub(super) struct Stretch {
     /// Numbers of actors and threads that were known when it ended.
     pub(super) actors: u32,
     pub(super) threads: u32,
-    /// Whether kernel parts of stacks are among its asides.
+    /// Whether kernel parts of stacks are among its events.
     pub(super) has_kernel_parts: bool,
     /// A bit for each of the first actors that acts in it; the last bit stands for all other actors.
     acting: u64,
 }
 
-impl Stretch {
+impl BlockBatch {
     /// Whether an actor may act in it.
     pub(super) fn has(&self, actor: usize) -> bool {
         self.acting >> actor.min(63) & 1 != 0
@@ -128,14 +129,14 @@ impl Stretch {
     }
 }
 
-/// The blocks of a slice, in stretches.
+/// The blocks of a slice, in batches.
 #[derive(Clone, Debug)]
 pub struct SliceBlocks {
     trace_start: i64,
-    spread: Spread,
+    shard_hash: ShardHash,
     actors: Dictionary<ActorKey>,
     threads: Dictionary<Tid>,
-    stretches: Vec<Stretch>,
+    block_batches: Vec<BlockBatch>,
     pub(super) rows: NewRows,
     freed: u32,
     /// The steps while they are added; then they are in `shared_steps`.
@@ -145,27 +146,27 @@ pub struct SliceBlocks {
     framed: Vec<FramedBlock>,
     bare: Vec<BareBlock>,
     freed_bare: Vec<BareBlock>,
-    asides: Vec<Aside>,
+    batch_events: Vec<BatchEvent>,
     latest: LatestOfSlice,
-    /// Raw times and threads of samples in the open stretch.
+    /// Raw times and threads of samples in the open batch.
     sampled: Vec<(i64, Tid)>,
-    /// Whether all times of the slice are ordinary ones; if not, it has no stretches.
+    /// Whether all times of the slice are ordinary ones; if not, it has no batches.
     is_ordinary: bool,
     /// Number of entries so far.
     seen: u32,
-    /// The open stretch, if there is one.
-    open: Option<Stretch>,
+    /// The open batch, if there is one.
+    open: Option<BlockBatch>,
 }
 
 impl SliceBlocks {
-    /// For no slice yet, in a trace that starts at a raw time; `spread` distributes blocks over shards.
-    pub(super) fn new(trace_start: i64, spread: Spread) -> Self {
+    /// For no slice yet, in a trace that starts at a raw time; `shard_hash` distributes blocks over shards.
+    pub(super) fn new(trace_start: i64, shard_hash: ShardHash) -> Self {
         Self {
             trace_start,
-            spread,
+            shard_hash,
             actors: Dictionary::new(),
             threads: Dictionary::new(),
-            stretches: Vec::new(),
+            block_batches: Vec::new(),
             rows: NewRows::default(),
             freed: 0,
             steps: SliceSteps::default(),
@@ -174,7 +175,7 @@ impl SliceBlocks {
             framed: Vec::new(),
             bare: Vec::new(),
             freed_bare: Vec::new(),
-            asides: Vec::new(),
+            batch_events: Vec::new(),
             latest: LatestOfSlice::default(),
             sampled: Vec::new(),
             is_ordinary: true,
@@ -183,9 +184,9 @@ impl SliceBlocks {
         }
     }
 
-    /// The stretches in their order.
-    pub(super) fn stretches(&self) -> &[Stretch] {
-        &self.stretches
+    /// The batches in their order.
+    pub(super) fn block_batches(&self) -> &[BlockBatch] {
+        &self.block_batches
     }
 
     /// Actors, by number.
@@ -203,14 +204,14 @@ impl SliceBlocks {
         &self.shared_steps
     }
 
-    /// The asides of a stretch in their order.
-    pub(super) fn asides(&self, stretch: &Stretch) -> &[Aside] {
-        &self.asides[stretch.from.asides as usize..stretch.to.asides as usize]
+    /// The events of a batch beside its blocks, in their order.
+    pub(super) fn batch_events(&self, block_batch: &BlockBatch) -> &[BatchEvent] {
+        &self.batch_events[block_batch.from.batch_events as usize..block_batch.to.batch_events as usize]
     }
 
     /// The latest blocks of threads, one or several for each thread and heap: the last one counts.
-    pub(super) fn latest(&self, stretch: &Stretch) -> &[LatestBlock] {
-        &self.latest.list()[stretch.from.latest as usize..stretch.to.latest as usize]
+    pub(super) fn latest(&self, block_batch: &BlockBatch) -> &[LatestBlock] {
+        &self.latest.list()[block_batch.from.latest as usize..block_batch.to.latest as usize]
     }
 
     pub(super) fn keyed(&self, range: Range<u32>) -> &[KeyedBlock] {
@@ -255,12 +256,12 @@ impl SliceBlocks {
             freed: self.freed,
             steps: self.steps.lens(),
             lists: self.list_ends(),
-            asides: self.asides.len() as u32,
+            batch_events: self.batch_events.len() as u32,
             latest: self.latest.len(),
         }
     }
 
-    /// Adds a block to the open stretch, if it is an ordinary one; returns whether it is.
+    /// Adds a block to the open batch, if it is an ordinary one; returns whether it is.
     #[inline(always)]
     fn add(&mut self, block: &BlockEvent, stack: StackOf<'_>) -> bool {
         let &BlockEvent { time: raw, pid, tid, layer, heap, address, size } = block;
@@ -284,7 +285,7 @@ impl SliceBlocks {
         true
     }
 
-    /// Continues a stretch with a record of an actor.
+    /// Continues a batch with a record of an actor.
     #[inline(always)]
     fn go_on(&mut self, raw: i64, actor: u16) -> Ticks {
         let time = self.time(raw);
@@ -306,7 +307,7 @@ impl SliceBlocks {
         if layer == Layer::Heap {
             self.latest.set(LatestBlock { actor, thread, rank: block.rank });
         }
-        self.steps.push(self.spread, StretchStep { address, time, block });
+        self.steps.push(self.shard_hash, BatchStep { address, time, block });
         block
     }
 
@@ -314,7 +315,7 @@ impl SliceBlocks {
     fn ends_with(&mut self, time: Ticks, actor: u16, address: u64, change: BlockChange) -> RankedBlock {
         let block = RankedBlock { rank: self.freed, actor, change };
         self.freed += 1;
-        self.steps.push(self.spread, StretchStep { address, time, block });
+        self.steps.push(self.shard_hash, BatchStep { address, time, block });
         block
     }
 
@@ -325,7 +326,7 @@ impl SliceBlocks {
         match stack {
             Attached::Key { delay, key } => self.keyed.push(KeyedBlock { key, given: time.wrapping_add(delay.into()), block }),
             Attached::Frames(frames) => {
-                self.framed.push(FramedBlock { frames, digest: batch.frames.get(frames).digest(), block });
+                self.framed.push(FramedBlock { frames, stack_hash: batch.frames.get(frames).stack_hash(), block });
             }
             Attached::Nothing => {
                 let list = if ranked.change == BlockChange::Begins { &mut self.bare } else { &mut self.freed_bare };
@@ -337,14 +338,15 @@ impl SliceBlocks {
     #[inline(never)]
     fn add_record(&mut self, record: &Record, stack: StackOf<'_>) -> bool {
         match &record.event {
-            Event::StackDefinition { .. } => self.add_aside(record.time),
-            // No event that comes later can own such a stack.
-            &(Event::Stack { owner, part, .. } | Event::StackRef { owner, part, .. }) if owner < record.time => match part {
-                StackPart::User => self.add_aside(record.time),
-                StackPart::Kernel => self.add_kernel_part(record.time, (owner, record.tid)),
-            },
+            Event::StackDefinition { .. } => self.add_batch_event(record.time),
+            &(Event::Stack { owner, part, .. } | Event::StackRef { owner, part, .. }) if is_behind(owner, record.time) => {
+                match part {
+                    StackPart::User => self.add_batch_event(record.time),
+                    StackPart::Kernel => self.add_kernel_part(record.time, (owner, record.tid)),
+                }
+            }
             Event::Sample { .. } => {
-                self.add_aside(record.time);
+                self.add_batch_event(record.time);
                 self.sampled.push((record.time, record.tid));
                 true
             }
@@ -353,9 +355,9 @@ impl SliceBlocks {
         }
     }
 
-    fn add_aside(&mut self, raw: i64) -> bool {
+    fn add_batch_event(&mut self, raw: i64) -> bool {
         self.open(self.time(raw)).last = raw;
-        self.asides.push(Aside { order: self.seen, before: self.list_ends() });
+        self.batch_events.push(BatchEvent { order: self.seen, before: self.list_ends() });
         true
     }
 
@@ -364,30 +366,30 @@ impl SliceBlocks {
     fn add_kernel_part(&mut self, raw: i64, owner: (i64, Tid)) -> bool {
         let is_of_sample = self.open.is_some() && self.sampled.iter().rev().take(LATEST_SAMPLES).any(|sample| *sample == owner);
         if is_of_sample {
-            self.add_aside(raw);
+            self.add_batch_event(raw);
             self.open.iter_mut().for_each(|open| open.has_kernel_parts = true);
         }
         is_of_sample
     }
 
-    /// The open stretch, begun now if there is none.
+    /// The open batch, begun now if there is none.
     #[inline(always)]
-    fn open(&mut self, first: Ticks) -> &mut Stretch {
+    fn open(&mut self, first: Ticks) -> &mut BlockBatch {
         if self.open.is_none() {
-            self.begin_stretch(first);
+            self.begin_batch(first);
         }
         self.open.as_mut().unwrap_or_else(|| unreachable!("it was begun"))
     }
 
     #[inline(never)]
-    fn begin_stretch(&mut self, first: Ticks) {
+    fn begin_batch(&mut self, first: Ticks) {
         let ends = self.ends();
         self.sampled.clear();
         self.open =
-            Some(Stretch { from: ends, to: ends, first, last: 0, actors: 0, threads: 0, has_kernel_parts: false, acting: 0 });
+            Some(BlockBatch { from: ends, to: ends, first, last: 0, actors: 0, threads: 0, has_kernel_parts: false, acting: 0 });
     }
 
-    /// Ends the stretch, because something else comes.
+    /// Ends the batch, because something else comes.
     #[inline(always)]
     fn end(&mut self) {
         if let Some(open) = self.open.take() {
@@ -396,14 +398,14 @@ impl SliceBlocks {
     }
 
     #[inline(never)]
-    fn close(&mut self, open: Stretch) {
-        self.latest.end_stretch();
+    fn close(&mut self, open: BlockBatch) {
+        self.latest.end_batch();
         let (actors, threads) = (self.actors.list().len() as u32, self.threads.list().len() as u32);
-        let stretch = Stretch { to: self.ends(), actors, threads, ..open };
-        if stretch.len() as usize >= LEAST {
-            self.stretches.push(stretch);
+        let block_batch = BlockBatch { to: self.ends(), actors, threads, ..open };
+        if block_batch.len() as usize >= LEAST {
+            self.block_batches.push(block_batch);
         } else {
-            self.take_back(&stretch.from);
+            self.take_back(&block_batch.from);
         }
     }
 
@@ -416,7 +418,7 @@ impl SliceBlocks {
         self.framed.truncate(to.lists.framed as usize);
         self.bare.truncate(to.lists.bare as usize);
         self.freed_bare.truncate(to.lists.freed_bare as usize);
-        self.asides.truncate(to.asides as usize);
+        self.batch_events.truncate(to.batch_events as usize);
         self.latest.truncate(to.latest);
     }
 }
@@ -426,7 +428,7 @@ impl Gather for SliceBlocks {
         self.is_ordinary = [first, last].iter().all(|&raw| Ticks::from_raw(raw, self.trace_start) == self.time(raw));
         self.actors.clear();
         self.threads.clear();
-        self.stretches.clear();
+        self.block_batches.clear();
         if let Some(steps) = Arc::get_mut(&mut self.shared_steps) {
             self.steps = std::mem::take(steps);
         }

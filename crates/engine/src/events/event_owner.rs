@@ -16,7 +16,7 @@ const THREAD_END: u16 = hook::THREAD_START + 1;
 
 /// The subject of an event.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Whose {
+pub enum EventOwner {
     /// It is about a process: the record has an [`Event::Process`].
     Process(Record),
     /// It is about the process that had this id, has ended, and is still open somewhere.
@@ -55,31 +55,31 @@ pub enum Whose {
 }
 
 /// The subject of an event; `None` for events of other kinds, and for those that cannot be read.
-pub fn whose(event: &NewEvent<'_>) -> Option<Whose> {
+pub fn event_owner(event: &NewEvent<'_>) -> Option<EventOwner> {
     let hook = kernel_hook(event.id)?;
     match hook {
         hook::VIRTUAL_ALLOC | hook::VIRTUAL_FREE | hook::VIRTUAL_RUNDOWN_START => match memory::pages(hook, &raw(event))? {
             Event::VirtualAlloc(PageRange { owner, .. })
             | Event::VirtualFree(PageRange { owner, .. })
-            | Event::CommitRundown(CommittedRegion { owner, .. }) => Some(Whose::Pages(owner)),
+            | Event::CommitRundown(CommittedRegion { owner, .. }) => Some(EventOwner::Pages(owner)),
             _ => None,
         },
         hook::STACK | hook::STACK_KEY_REF_KERNEL | hook::STACK_KEY_REF_USER => {
             let owner = i64_at(event.payload, 0)?;
-            Some(Whose::Stack { owner, pid: Pid(u32_at(event.payload, 8)?), tid: Tid(u32_at(event.payload, 12)?) })
+            Some(EventOwner::Stack { owner, pid: Pid(u32_at(event.payload, 8)?), tid: Tid(u32_at(event.payload, 12)?) })
         }
-        hook::SAMPLE => Some(Whose::Sample(activity::sample(&raw(event))?.tid)),
-        hook::THREAD_START..=hook::THREAD_RUNDOWN_END => Some(Whose::Thread {
+        hook::SAMPLE => Some(EventOwner::Sample(activity::sample(&raw(event))?.tid)),
+        hook::THREAD_START..=hook::THREAD_RUNDOWN_END => Some(EventOwner::Thread {
             pid: Pid(u32_at(event.payload, 0)?),
             tid: Tid(u32_at(event.payload, 4)?),
             has_ended: hook == THREAD_END,
         }),
-        hook::THREAD_SET_NAME => Some(Whose::ThreadName(Pid(u32_at(event.payload, 0)?))),
-        hook::PROCESS_START..=hook::PROCESS_RUNDOWN_END => system::process(hook, &raw(event)).map(Whose::Process),
-        hook::PROCESS_DEFUNCT => system::process(hook, &raw(event)).map(|record| Whose::DefunctProcess(record.pid)),
+        hook::THREAD_SET_NAME => Some(EventOwner::ThreadName(Pid(u32_at(event.payload, 0)?))),
+        hook::PROCESS_START..=hook::PROCESS_RUNDOWN_END => system::process(hook, &raw(event)).map(EventOwner::Process),
+        hook::PROCESS_DEFUNCT => system::process(hook, &raw(event)).map(|record| EventOwner::DefunctProcess(record.pid)),
         hook::IMAGE_LOAD | hook::IMAGE_UNLOAD..=hook::IMAGE_RUNDOWN_END => {
             let (pid, base) = system::image_base(&raw(event))?;
-            Some(Whose::Image { pid, base })
+            Some(EventOwner::Image { pid, base })
         }
         _ => None,
     }

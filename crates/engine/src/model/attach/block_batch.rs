@@ -1,9 +1,9 @@
-//! The stacks of a whole stretch. Rows and frees get the stacks in its lists up to each aside (a stack
-//! that comes behind its event, a definition of a key, a sample), then the aside is handled. Look-ups
+//! The stacks of a whole batch. Rows and frees get the stacks in its lists up to each batch event (a stack
+//! that comes behind its event, a definition of a key, a sample), then that event is handled. Look-ups
 //! are started in groups, before the first result is needed.
 //!
-//! While a stretch is followed no other event comes, so nothing waits for stacks that come with it,
-//! except for keys that are given after the next aside.
+//! While a batch is followed no other event comes, so nothing waits for stacks that come with it,
+//! except for keys that are given after the next batch event.
 
 use std::ops::Range;
 
@@ -11,9 +11,9 @@ use super::frees::RecentFree;
 use super::keyed::KeyOwner;
 use super::{Attach, Ended, Origin, Rooms, StackRef, Waiting};
 use crate::events::{Event, Frames, Item, Place, Record, Slice};
-use crate::model::lives::{BlockChange, EndedRow, Numbering, RankedBlock};
+use crate::model::allocations::{BlockChange, EndedRow, Numbering, RankedBlock};
+use crate::model::block_batches::{BareBlock, BlockBatch, FramedBlock, KeyedBlock, ListEnds, ListedBlock, SliceBlocks};
 use crate::model::stack::{KeyPlace, SiteUser, WholePlace};
-use crate::model::stretches::{BareBlock, FramedBlock, KeyedBlock, ListEnds, ListedBlock, SliceBlocks, Stretch};
 use crate::model::{HeapId, RowId, SiteId};
 use crate::units::{Pid, Ticks, Tid};
 
@@ -46,13 +46,13 @@ impl<P: Copy + Default> Places<P> {
     }
 }
 
-/// The places of the keys and of the stacks of a stretch.
+/// The places of the keys and of the stacks of a batch.
 struct Found {
     keys: Places<KeyPlace>,
     whole: Places<WholePlace>,
 }
 
-/// A stretch that is followed, and the meaning of its numbers.
+/// A batch that is followed, and the meaning of its numbers.
 #[derive(Clone, Copy)]
 struct Followed<'a> {
     slice: &'a Slice<SliceBlocks>,
@@ -96,42 +96,42 @@ fn begins(block: RankedBlock) -> bool {
 }
 
 impl Attach {
-    /// Whether nothing waits for what an event of a stretch can bring.
-    pub(in crate::model) fn waits_for_none(&self, stretch: &Stretch) -> bool {
+    /// Whether nothing waits for what an event of a batch can bring.
+    pub(in crate::model) fn waits_for_none(&self, block_batch: &BlockBatch) -> bool {
         // The kernel parts in it are those of samples, and no other event at the ticks of those has
         // one.
-        let is_of_row = stretch.has_kernel_parts
-            && self.pending.latest_in_kernel().is_some_and(|raw| Ticks::from_raw(raw, self.trace_start) >= stretch.first);
+        let is_of_row = block_batch.has_kernel_parts
+            && self.pending.latest_in_kernel().is_some_and(|raw| Ticks::from_raw(raw, self.trace_start) >= block_batch.first);
         self.held.is_empty() && self.early.is_empty() && self.fragments.is_empty() && !is_of_row
     }
 
-    /// Gives the blocks of a stretch the stacks that came with them; the others wait for theirs.
-    pub(in crate::model) fn follow_stretch(
+    /// Gives the blocks of a batch the stacks that came with them; the others wait for theirs.
+    pub(in crate::model) fn follow_batch(
         &mut self,
         rooms: &mut Rooms<'_>,
         slice: &Slice<SliceBlocks>,
-        stretch: &Stretch,
+        block_batch: &BlockBatch,
         numbering: &Numbering,
     ) {
         let followed = Followed { slice, numbering, trace_start: self.trace_start };
-        let (mut done, ends) = (stretch.from.lists, stretch.to.lists);
+        let (mut done, ends) = (block_batch.from.lists, block_batch.to.lists);
         if ends.framed > done.framed {
             self.settle_framed(rooms); // sites are numbered as they come
         }
         let mut found = Found { keys: Places::of(ends.keyed), whole: Places::of(ends.framed) };
-        for aside in slice.made().asides(stretch) {
-            let place = slice.order()[aside.order as usize];
-            self.give_stacks(rooms, done, aside.before, place.time(), &mut found, followed);
-            done = aside.before;
+        for batch_event in slice.made().batch_events(block_batch) {
+            let place = slice.order()[batch_event.order as usize];
+            self.give_stacks(rooms, done, batch_event.before, place.time(), &mut found, followed);
+            done = batch_event.before;
             if let (Item::Record(record), stack) = slice.item(place) {
-                self.aside(rooms, record, stack.frames());
+                self.batch_event(rooms, record, stack.frames());
             }
         }
-        self.give_stacks(rooms, done, ends, stretch.last, &mut found, followed);
+        self.give_stacks(rooms, done, ends, block_batch.last, &mut found, followed);
     }
 
     #[inline(never)]
-    fn aside(&mut self, rooms: &mut Rooms<'_>, record: &Record, frames: Frames<'_>) {
+    fn batch_event(&mut self, rooms: &mut Rooms<'_>, record: &Record, frames: Frames<'_>) {
         let &Record { time: raw, pid, tid, ref event } = record;
         let from = Origin { raw, time: Ticks::from_raw(raw, self.trace_start), pid, tid };
         match *event {
@@ -188,18 +188,18 @@ impl Attach {
     fn give_framed(&mut self, rooms: &mut Rooms<'_>, range: Range<u32>, found: &mut Found, followed: Followed<'_>) {
         let blocks = followed.slice.made();
         for (number, framed) in range.clone().zip(blocks.framed(range)) {
-            let place = found.whole.get(number, |number| self.stacks.place_of_whole(blocks.one_framed(number).digest));
-            let FramedBlock { digest, block, .. } = *framed;
+            let place = found.whole.get(number, |number| self.stacks.place_of_whole(blocks.one_framed(number).stack_hash));
+            let FramedBlock { stack_hash, block, .. } = *framed;
             let (heap, is_new) = (followed.heap(block.ranked), begins(block.ranked));
             if !is_new && framed.frames.is_empty() {
                 continue; // an empty stack tells nothing
             }
             let user = if is_new { SiteUser::allocating(heap) } else { SiteUser::freeing(heap) };
-            let site = self.stacks.site_of_whole(place, digest, user).unwrap_or_else(|| {
+            let site = self.stacks.site_of_whole(place, stack_hash, user).unwrap_or_else(|| {
                 self.framed_site(user, followed.frames(framed), rooms.world.heap(heap).process, followed.time(block))
             });
             match is_new {
-                true => rooms.lives.rows.set_site(followed.row(block.ranked), site),
+                true => rooms.allocations.rows.set_site(followed.row(block.ranked), site),
                 false => self.tell_freeing_site(rooms, followed.ended(block.ranked).row, site),
             }
         }
@@ -216,7 +216,7 @@ impl Attach {
             };
             latest = Some((heap, site));
             let row = followed.row(ranked);
-            rooms.lives.rows.set_site(row, site);
+            rooms.allocations.rows.set_site(row, site);
             let freed = freed.map(|rank| vec![Ended { heap, row: EndedRow::In(followed.numbering.slot_of(rank)) }]);
             let waiting = Waiting::new(row.0..row.0 + 1, false).freeing(freed.unwrap_or_default());
             self.pending.add(time, tid, waiting);

@@ -12,12 +12,12 @@ pub(super) const NOBODY: u32 = u32::MAX;
 
 /// The nodes of some lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Nest {
+pub(super) struct LineTree {
     /// Node of each line; [`NOBODY`] for lines without rows.
     of_line: Vec<u32>,
     /// Next node above each node, or [`NOBODY`].
     above: Vec<u32>,
-    /// Line of each node of [`Nest::shared`]; empty if nodes themselves are counted.
+    /// Line of each node of [`LineTree::shared`]; empty if nodes themselves are counted.
     line: Vec<u32>,
     len: usize,
 }
@@ -32,7 +32,7 @@ enum Holds {
     Several,
 }
 
-impl Nest {
+impl LineTree {
     /// Builds the nest. `own` are the lines with rows that no line below them has. A line's number must be larger than
     /// that of its `parent`.
     pub(super) fn new(lines: usize, own: impl Iterator<Item = u32>, parent: impl Fn(u32) -> Option<u32>) -> Self {
@@ -76,7 +76,7 @@ impl Nest {
         Self { of_line: (0..lines as u32).collect(), above, line, len: lines }
     }
 
-    /// Returns the number of nodes, or of lines, that [`Nest::up`] can return.
+    /// Returns the number of nodes, or of lines, that [`LineTree::up`] can return.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -101,20 +101,20 @@ mod tests {
 
     use super::*;
 
-    fn nest(parents: &[Option<u32>], own: &[u32]) -> Nest {
-        Nest::new(parents.len(), own.iter().copied(), |line| parents[line as usize])
+    fn line_tree(parents: &[Option<u32>], own: &[u32]) -> LineTree {
+        LineTree::new(parents.len(), own.iter().copied(), |line| parents[line as usize])
     }
 
     #[test]
     fn a_chain_is_one_node_however_long() {
         let chain = |length: u32| (0..length).map(|line| line.checked_sub(1)).collect::<Vec<_>>();
         for length in [2, 190, 5000] {
-            let nest = nest(&chain(length), &[length - 1]);
-            assert_eq!((nest.len(), nest.up(nest.of(0)).count()), (1, 1));
-            assert!((0..length).all(|line| nest.of(line) == nest.of(0)));
+            let line_tree = line_tree(&chain(length), &[length - 1]);
+            assert_eq!((line_tree.len(), line_tree.up(line_tree.of(0)).count()), (1, 1));
+            assert!((0..length).all(|line| line_tree.of(line) == line_tree.of(0)));
         }
         // A frame in the middle that also allocates: the lines above it have both.
-        let parted = nest(&chain(190), &[189, 100]);
+        let parted = line_tree(&chain(190), &[189, 100]);
         assert_eq!(parted.len(), 2);
         assert_eq!((parted.of(0), parted.of(101)), (parted.of(100), parted.of(189)));
         assert_eq!(parted.up(parted.of(189)).collect::<Vec<_>>(), [parted.of(189), parted.of(0)]);
@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn a_line_that_holds_nothing_is_in_no_ones_way() {
-        let nest = nest(&[None, Some(0), Some(1), Some(1), Some(0)], &[3]);
-        assert_eq!([0, 1, 2, 3, 4].map(|line| nest.of(line)), [0, 0, NOBODY, 0, NOBODY]);
+        let line_tree = line_tree(&[None, Some(0), Some(1), Some(1), Some(0)], &[3]);
+        assert_eq!([0, 1, 2, 3, 4].map(|line| line_tree.of(line)), [0, 0, NOBODY, 0, NOBODY]);
     }
 
     proptest! {
@@ -136,10 +136,10 @@ mod tests {
             let parents: Vec<Option<u32>> =
                 (0u32..).zip(parents).map(|(line, (has, parent))| Some(parent % line.max(1)).filter(|_| has && line > 0)).collect();
             let own: Vec<u32> = own.into_iter().filter(|&line| (line as usize) < parents.len()).collect();
-            let nest = nest(&parents, &own);
+            let line_tree = line_tree(&parents, &own);
             for &line in &own {
-                let reached: Vec<u32> = nest.up(nest.of(line)).collect();
-                let by_node: Vec<bool> = (0..parents.len() as u32).map(|line| reached.contains(&nest.of(line))).collect();
+                let reached: Vec<u32> = line_tree.up(line_tree.of(line)).collect();
+                let by_node: Vec<bool> = (0..parents.len() as u32).map(|line| reached.contains(&line_tree.of(line))).collect();
                 let mut by_line = vec![false; parents.len()];
                 std::iter::successors(Some(line), |&line| parents[line as usize]).for_each(|line| by_line[line as usize] = true);
                 prop_assert_eq!(by_node, by_line);

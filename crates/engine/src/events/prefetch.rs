@@ -59,7 +59,7 @@ impl Job<'_> {
 
 /// Buffers that are decoded or to be decoded.
 #[derive(Debug)]
-pub(super) struct Ahead<'f> {
+pub(super) struct Prefetch<'f> {
     wants: Wants,
     state: Mutex<State<'f>>,
     changed: Condvar,
@@ -83,7 +83,7 @@ struct State<'f> {
     /// The first job that no worker has looked at.
     next: usize,
     /// Batches that are being made or were not taken yet.
-    ahead: usize,
+    prefetch: usize,
     /// Bytes that these batches take or may take.
     ahead_bytes: usize,
     /// Most batches ahead.
@@ -107,13 +107,13 @@ enum Slot {
     Failed(Box<dyn Any + Send>),
 }
 
-impl<'f> Ahead<'f> {
+impl<'f> Prefetch<'f> {
     pub(super) fn new(stacks: Stacks) -> Arc<Self> {
         let state = State {
             first: 0,
             jobs: VecDeque::new(),
             next: 0,
-            ahead: 0,
+            prefetch: 0,
             ahead_bytes: 0,
             limit: 0,
             room: Room::of(0, 0),
@@ -161,7 +161,7 @@ impl<'f> Ahead<'f> {
         let mut state = self.lock();
         let left = state.first + state.jobs.len() - state.next;
         let more = rayon::current_num_threads().min(left).saturating_sub(state.workers);
-        let is_full = state.ahead * 2 > state.limit || state.ahead_bytes * 2 > state.room.ahead;
+        let is_full = state.prefetch * 2 > state.limit || state.ahead_bytes * 2 > state.room.prefetch;
         if state.stopped || more == 0 || is_full {
             return;
         }
@@ -186,7 +186,7 @@ impl<'f> Ahead<'f> {
         };
         let bytes = batch.memory();
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.batches.len() < limit && bytes <= room.batch && spare.bytes + bytes <= room.ahead {
+        if spare.batches.len() < limit && bytes <= room.batch && spare.bytes + bytes <= room.prefetch {
             spare.bytes += bytes;
             spare.batches.push(batch);
         }
@@ -204,7 +204,7 @@ impl<'f> Ahead<'f> {
         let room = state.room;
         let from = match slot {
             Slot::Ready(batch) => {
-                state.ahead -= 1;
+                state.prefetch -= 1;
                 state.ahead_bytes -= batch.memory();
                 state.settle(number, batch.rest);
                 return *batch;
@@ -239,17 +239,17 @@ impl<'f> Ahead<'f> {
     /// The next job; a worker that gets none ends.
     fn next(&self) -> Option<(usize, Job<'f>, Room)> {
         let mut state = self.lock();
-        while !state.stopped && state.ahead < state.limit && state.next < state.first + state.jobs.len() {
+        while !state.stopped && state.prefetch < state.limit && state.next < state.first + state.jobs.len() {
             let number = state.next;
             if matches!(state.slot(number), Slot::Idle) {
                 let job = state.jobs[number - state.first].0.clone();
                 let cost = state.room.while_decoding(job.buffer());
-                if state.ahead_bytes + cost > state.room.ahead {
+                if state.ahead_bytes + cost > state.room.prefetch {
                     break;
                 }
                 *state.slot(number) = Slot::Running(cost);
                 state.next += 1;
-                state.ahead += 1;
+                state.prefetch += 1;
                 state.ahead_bytes += cost;
                 return Some((number, job, state.room));
             }

@@ -1,4 +1,4 @@
-//! The block that each thread allocated last in each NT heap, within one stretch.
+//! The block that each thread allocated last in each NT heap, within one batch.
 //!
 //! Cost: a comparison and a store an allocation. If threads share a place, a block that leaves it goes
 //! to a list, in which the latest of a thread counts.
@@ -8,7 +8,7 @@ pub(super) const LOOK_BACK: usize = 64;
 
 const PLACES_BITS: u32 = 6;
 
-/// A block that begins in a stretch: numbers of its actor and its thread in the slice, and its rank.
+/// A block that begins in a batch: numbers of its actor and its thread in the slice, and its rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::model) struct LatestBlock {
     pub(in crate::model) actor: u16,
@@ -16,7 +16,7 @@ pub(in crate::model) struct LatestBlock {
     pub(in crate::model) rank: u32,
 }
 
-/// The latest blocks of a slice; the latest of the open stretch are in `places`.
+/// The latest blocks of a slice; the latest of the open batch are in `places`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LatestOfSlice {
     /// Blocks in their order: if there are several of a thread and heap, the last one counts.
@@ -51,7 +51,7 @@ impl LatestOfSlice {
         self.places.taken |= 1 << place;
     }
 
-    /// Rank of the latest block of a thread in the open stretch, whose blocks stand behind `first` in
+    /// Rank of the latest block of a thread in the open batch, whose blocks stand behind `first` in
     /// the list; `None` if it is not known.
     pub(super) fn of(&self, first: u32, actor: u16, thread: u16) -> Option<u32> {
         let place = place_of(actor, thread);
@@ -61,8 +61,8 @@ impl LatestOfSlice {
         known.find(|block| (block.actor, block.thread) == (actor, thread)).map(|block| block.rank)
     }
 
-    /// Ends the stretch: moves its blocks to the list.
-    pub(super) fn end_stretch(&mut self) {
+    /// Ends the batch: moves its blocks to the list.
+    pub(super) fn end_batch(&mut self) {
         let mut taken = std::mem::take(&mut self.places.taken);
         while taken != 0 {
             self.list.push(self.places.blocks[taken.trailing_zeros() as usize]);

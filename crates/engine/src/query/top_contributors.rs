@@ -36,7 +36,7 @@ pub enum Measure {
 
 /// The function with the largest share of a group.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Holder {
+pub struct TopContributor {
     /// Name, as frames are printed.
     pub function: String,
     /// Its line with the largest share, if source lines are known.
@@ -55,7 +55,7 @@ struct Has {
 impl Measured {
     /// Returns for each group in `wanted` the function with the largest share; `None` without stacks. Of equal
     /// functions it is the first by name.
-    pub fn holders(
+    pub fn top_contributors(
         &self,
         index: &Index,
         totals: &Arc<Totals>,
@@ -63,7 +63,7 @@ impl Measured {
         wanted: &[usize],
         names: &Names,
         cancel: &Cancel,
-    ) -> Result<Vec<Option<Holder>>, Cancelled> {
+    ) -> Result<Vec<Option<TopContributor>>, Cancelled> {
         let mut turn = vec![None; self.groups.len()];
         (0u32..).zip(wanted).for_each(|(i, &group)| turn[group] = Some(i));
         let of_site: Vec<Option<u32>> = self.of_site.iter().map(|group| turn[(*group)? as usize]).collect();
@@ -174,10 +174,10 @@ fn sums_by_place(
     Ok(sums)
 }
 
-fn largest(functions: KeyedMap<String, Has>) -> Option<Holder> {
+fn largest(functions: KeyedMap<String, Has>) -> Option<TopContributor> {
     let functions = functions.into_iter().filter(|(_, has)| has.amount > 0.0);
     let (function, Has { amount, lines }) =
         functions.max_by(|a, b| a.1.amount.total_cmp(&b.1.amount).then_with(|| b.0.cmp(&a.0)))?;
     let source = lines.into_iter().rev().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(line, _)| line);
-    Some(Holder { function, source, amount })
+    Some(TopContributor { function, source, amount })
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::deaths::{DeathLog, DeathSlot, SlotsView};
 use super::shard::{BlockAct, BlockStep, Mismatches, ShardCell, Shared, StretchSteps, Work};
-use super::spread::{SHARDS, Spread};
+use super::shard_hash::{SHARDS, ShardHash};
 use super::steps::{Numbering, SliceSteps};
 use crate::model::rows::DeathColumn;
 use crate::model::stack::StackRef;
@@ -29,13 +29,13 @@ const MAX_QUEUED: usize = 8 * SEND;
 /// Sends the steps of blocks to the shards.
 #[derive(Debug)]
 pub(in crate::model) struct Matcher {
-    spread: Spread,
+    shard_hash: ShardHash,
     shared: Arc<Shared>,
     cells: Vec<Arc<ShardCell>>,
     /// Steps that were not sent yet, by shard.
     steps: Vec<Vec<BlockStep>>,
-    /// Steps of stretches that were not sent yet; only for shards without other unsent steps.
-    stretches: [Option<StretchSteps>; SHARDS],
+    /// Steps of batches that were not sent yet; only for shards without other unsent steps.
+    block_batches: [Option<StretchSteps>; SHARDS],
     /// Number of steps at which they are sent next, by shard.
     send_at: [usize; SHARDS],
     next_slot: u32,
@@ -49,14 +49,14 @@ pub(in crate::model) struct Matcher {
 
 impl Matcher {
     pub(super) fn new() -> Self {
-        let (spread, shared) = (Spread::new(), Arc::new(Shared::default()));
-        let cell = |number| Arc::new(ShardCell::new(number, spread, Arc::clone(&shared)));
+        let (shard_hash, shared) = (ShardHash::new(), Arc::new(Shared::default()));
+        let cell = |number| Arc::new(ShardCell::new(number, shard_hash, Arc::clone(&shared)));
         Self {
-            spread,
+            shard_hash,
             cells: (0..SHARDS).map(cell).collect(),
             shared,
             steps: vec![Vec::new(); SHARDS],
-            stretches: Default::default(),
+            block_batches: Default::default(),
             send_at: [FIRST_SEND; SHARDS],
             next_slot: 0,
             forgotten: 0,
@@ -66,8 +66,8 @@ impl Matcher {
     }
 
     /// How blocks are distributed over shards.
-    pub(super) fn spread(&self) -> Spread {
-        self.spread
+    pub(super) fn shard_hash(&self) -> ShardHash {
+        self.shard_hash
     }
 
     /// Adds the column of deaths of the next chunk of rows.
@@ -131,7 +131,7 @@ impl Matcher {
     /// The row that is alive at an address now.
     pub(in crate::model) fn alive(&mut self, heap: HeapId, address: u64) -> Option<RowId> {
         const LOOK_BACK: usize = 64;
-        let shard = self.spread.shard(address);
+        let shard = self.shard_hash.shard(address);
         for step in self.steps[shard].iter().rev().take(LOOK_BACK) {
             if step.heap == heap && (step.address == address || step.act == BlockAct::Close) {
                 return match step.act {
@@ -144,7 +144,7 @@ impl Matcher {
         let cell = &self.cells[shard];
         let mut shard = cell.lock();
         cell.work_off(&mut shard);
-        shard.heaps.get(heap.0 as usize)?.get(self.spread.hash(address), address)
+        shard.heaps.get(heap.0 as usize)?.get(self.shard_hash.hash(address), address)
     }
 
     /// Waits until all steps have been done.
@@ -237,18 +237,18 @@ impl Matcher {
         self.log.list()
     }
 
-    /// Begins and frees the blocks of a stretch: `ranges` of `steps`, one for each shard; `numbering`
+    /// Begins and frees the blocks of a batch: `ranges` of `steps`, one for each shard; `numbering`
     /// has the meaning of their numbers.
-    pub(super) fn follow_stretch(&mut self, steps: &Arc<SliceSteps>, ranges: [Range<usize>; SHARDS], numbering: &Numbering) {
+    pub(super) fn follow_batch(&mut self, steps: &Arc<SliceSteps>, ranges: [Range<usize>; SHARDS], numbering: &Numbering) {
         for (shard, range) in ranges.into_iter().enumerate().filter(|(_, range)| !range.is_empty()) {
-            if let Some(before) = &mut self.stretches[shard]
+            if let Some(before) = &mut self.block_batches[shard]
                 && before.goes_on(steps, &range, numbering)
             {
                 before.range.end = range.end;
                 continue;
             }
             self.send(shard);
-            self.stretches[shard] = Some(StretchSteps { steps: Arc::clone(steps), range, numbering: numbering.clone() });
+            self.block_batches[shard] = Some(StretchSteps { steps: Arc::clone(steps), range, numbering: numbering.clone() });
         }
     }
 
@@ -274,12 +274,12 @@ impl Matcher {
 
     #[inline(always)]
     fn step(&mut self, step: BlockStep) {
-        self.push(self.spread.shard(step.address), step);
+        self.push(self.shard_hash.shard(step.address), step);
     }
 
     #[inline(always)]
     fn push(&mut self, shard: usize, step: BlockStep) {
-        if self.stretches[shard].is_some() {
+        if self.block_batches[shard].is_some() {
             self.send(shard);
         }
         let steps = &mut self.steps[shard];
@@ -305,8 +305,8 @@ impl Matcher {
     /// Queues the unsent steps of a shard, if there are any; returns how many it has to do then.
     fn hand_on(&mut self, shard: usize) -> Option<usize> {
         let cell = &self.cells[shard];
-        if let Some(stretch) = self.stretches[shard].take() {
-            return Some(cell.queue(Work::Stretch(stretch)));
+        if let Some(block_batch) = self.block_batches[shard].take() {
+            return Some(cell.queue(Work::BlockBatch(block_batch)));
         }
         if self.steps[shard].is_empty() {
             return None;

@@ -20,7 +20,7 @@ use crate::units::Ticks;
 
 /// A moment as the user writes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Moment {
+pub enum TimeSpec {
     /// Seconds after the trace start.
     At(Seconds),
     /// The first mark with this text.
@@ -34,7 +34,7 @@ const MARK: &str = "mark:";
 /// Prefix of a frame.
 const FRAME: &str = "frame:";
 
-impl FromStr for Moment {
+impl FromStr for TimeSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -55,7 +55,7 @@ impl FromStr for Moment {
     }
 }
 
-impl fmt::Display for Moment {
+impl fmt::Display for TimeSpec {
     /// Formats the moment so that it can be parsed again.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -66,7 +66,7 @@ impl fmt::Display for Moment {
     }
 }
 
-impl PartialOrd for Moment {
+impl PartialOrd for TimeSpec {
     /// Compares two times or two frames. Marks can be ordered only with a trace.
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
@@ -77,7 +77,7 @@ impl PartialOrd for Moment {
     }
 }
 
-impl Moment {
+impl TimeSpec {
     /// Resolves the moment in a trace. Frames are those of `process` (name or id), or, without one, those of the main
     /// swap chain of the trace. The error lists what exists.
     pub fn ticks(&self, trace: &Trace, process: Option<&str>) -> Result<Ticks, String> {
@@ -143,13 +143,13 @@ mod tests {
 
     #[test]
     fn moments_are_read_and_written_alike() {
-        let read = |text: &str| text.parse::<Moment>().ok();
-        assert_eq!(read("12.5"), Some(Moment::At("12.5".parse().unwrap())));
-        assert_eq!(read("mark:Level 2"), Some(Moment::Mark("Level 2".into())));
-        assert_eq!(read("mark:\"Level 2..3\""), Some(Moment::Mark("Level 2..3".into())));
-        assert_eq!(read("mark:\"half"), Some(Moment::Mark("\"half".into())));
-        assert_eq!(read("mark:frame:3"), Some(Moment::Mark("frame:3".into())));
-        assert_eq!(read("frame:812"), Some(Moment::Frame(812)));
+        let read = |text: &str| text.parse::<TimeSpec>().ok();
+        assert_eq!(read("12.5"), Some(TimeSpec::At("12.5".parse().unwrap())));
+        assert_eq!(read("mark:Level 2"), Some(TimeSpec::Mark("Level 2".into())));
+        assert_eq!(read("mark:\"Level 2..3\""), Some(TimeSpec::Mark("Level 2..3".into())));
+        assert_eq!(read("mark:\"half"), Some(TimeSpec::Mark("\"half".into())));
+        assert_eq!(read("mark:frame:3"), Some(TimeSpec::Mark("frame:3".into())));
+        assert_eq!(read("frame:812"), Some(TimeSpec::Frame(812)));
         for bad in [
             "mark:",
             "mark: ",

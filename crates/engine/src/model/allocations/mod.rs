@@ -11,7 +11,7 @@ mod matching;
 mod owners;
 mod pages;
 mod shard;
-mod spread;
+mod shard_hash;
 mod steps;
 mod unmatched;
 
@@ -34,8 +34,8 @@ use matching::Matcher;
 use owners::BlockOwners;
 use pages::PageTable;
 pub(super) use pages::TouchedRange;
-pub(super) use spread::{SHARDS, Spread};
-pub(super) use steps::{BlockChange, Numbering, RankedBlock, SliceSteps, StretchStep};
+pub(super) use shard_hash::{SHARDS, ShardHash};
+pub(super) use steps::{BatchStep, BlockChange, Numbering, RankedBlock, SliceSteps};
 use unmatched::UnmatchedFrees;
 
 /// The row that a free ended.
@@ -67,7 +67,7 @@ pub(super) struct Ended {
 
 /// All rows, and which of them are alive.
 #[derive(Debug)]
-pub(super) struct Lives {
+pub(super) struct AllocationTable {
     pub(super) rows: RowWriter,
     pub(super) matcher: Matcher,
     pub(super) pages: PageTable,
@@ -76,7 +76,7 @@ pub(super) struct Lives {
     unmatched: UnmatchedFrees,
 }
 
-impl Lives {
+impl AllocationTable {
     pub(super) fn new() -> Self {
         let (rows, deaths) = RowWriter::new();
         let mut matcher = Matcher::new();
@@ -93,19 +93,19 @@ impl Lives {
     }
 
     /// How blocks are distributed over the shards of the matching.
-    pub(super) fn spread(&self) -> Spread {
-        self.matcher.spread()
+    pub(super) fn shard_hash(&self) -> ShardHash {
+        self.matcher.shard_hash()
     }
 
-    /// Whether a stretch can be followed at once: rows come in order, and no owner of a single block is
+    /// Whether a batch can be followed at once: rows come in order, and no owner of a single block is
     /// asked for.
-    pub(super) fn takes_stretches(&self, first: Ticks) -> bool {
+    pub(super) fn takes_batches(&self, first: Ticks) -> bool {
         self.rows.is_in_order(first) && !self.owners.are_asked()
     }
 
-    /// Begins and frees the blocks of a stretch: the range `begun` of `rows`, whose threads have these
+    /// Begins and frees the blocks of a batch: the range `begun` of `rows`, whose threads have these
     /// places, the range `freed` of its frees, and the `steps` of both.
-    pub(super) fn follow_stretch(
+    pub(super) fn follow_batch(
         &mut self,
         (rows, begun): (&NewRows, Range<usize>),
         threads: &[u16],
@@ -121,7 +121,7 @@ impl Lives {
             first_slot: slot.number().wrapping_sub(freed.start as u32),
             heaps: Arc::clone(heaps),
         };
-        matcher.follow_stretch(steps, ranges, &numbering);
+        matcher.follow_batch(steps, ranges, &numbering);
         numbering
     }
 

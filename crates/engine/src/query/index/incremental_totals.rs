@@ -33,7 +33,7 @@ const WALKED: u64 = 4;
 
 /// Sums of recent queries of a growing trace.
 #[derive(Debug, Default)]
-pub(super) struct Carried {
+pub(super) struct IncrementalTotals {
     /// Kept sums, the latest first.
     sums: Mutex<Vec<Sums>>,
     /// Number of rows and events visited.
@@ -57,17 +57,17 @@ struct Changed {
     now: (SiteId, u64),
 }
 
-impl Carried {
+impl IncrementalTotals {
     /// Moves the sums to `trace`, which continues an earlier one, and leaves this object empty.
     pub(super) fn on(&self, earlier: &Rows, trace: &Trace) -> Self {
         let mut sums = std::mem::take(&mut *lock(&self.sums));
-        let carried = Self::default();
+        let totals_now = Self::default();
         if !sums.is_empty() {
-            let changed = carried.changed(earlier, &trace.rows);
+            let changed = totals_now.changed(earlier, &trace.rows);
             sums.par_iter_mut().for_each(|sums| sums.put_right(&changed, trace.sites.len()));
         }
-        *lock(&carried.sums) = sums;
-        carried
+        *lock(&totals_now.sums) = sums;
+        totals_now
     }
 
     /// Returns the rows that are new or changed and that count in intervals ending at the earlier horizon or before it.

@@ -17,7 +17,7 @@ use crate::units::{Interval, Ticks};
 
 /// The peak of a sum inside an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Summit {
+pub(super) struct SumPeak {
     pub(super) bytes: u64,
     /// The tick whose changes first led to it; `None` if the sum starts at its peak.
     pub(super) at: Option<Ticks>,
@@ -41,13 +41,13 @@ impl SumsOf<'_> {
 }
 
 /// Returns the peaks of all sums over the interval of `totals`, using `bins` bins.
-pub(super) fn summits(
+pub(super) fn sum_peaks(
     index: &Index,
     totals: &Totals,
     of: &SumsOf<'_>,
     bins: usize,
     cancel: &Cancel,
-) -> Result<Vec<Summit>, Cancelled> {
+) -> Result<Vec<SumPeak>, Cancelled> {
     let interval = totals.interval;
     let scale = index.bins(interval, bins);
     let merged = of.merged();
@@ -59,7 +59,7 @@ pub(super) fn summits(
                 let members = of.sum.iter().zip(&lines).filter(|(of, _)| **of == sum).map(|(_, line)| line);
                 let mut search = Search::new(base, &scale, members);
                 search.finish(|parts| index.walk(parts, &merged, sum, cancel))?;
-                found.push(search.summit());
+                found.push(search.sum_peak());
             }
             debug_assert!(
                 !index.is_checked() || by_graph(index, totals, &merged, &Cancel::default()).as_ref() == Ok(&found),
@@ -73,12 +73,12 @@ pub(super) fn summits(
 }
 
 /// Computes the peaks from a graph of the sums.
-fn by_graph(index: &Index, totals: &Totals, merged: &SeriesOf, cancel: &Cancel) -> Result<Vec<Summit>, Cancelled> {
-    let summit = |line: super::Series| {
+fn by_graph(index: &Index, totals: &Totals, merged: &SeriesOf, cancel: &Cancel) -> Result<Vec<SumPeak>, Cancelled> {
+    let sum_peak = |line: super::Series| {
         let is_at_edge = line.points.first().is_some_and(|point| point.1 == line.peak);
-        Summit { bytes: line.peak, at: (!is_at_edge).then_some(line.peak_at) }
+        SumPeak { bytes: line.peak, at: (!is_at_edge).then_some(line.peak_at) }
     };
-    Ok(series(index, totals, merged, 1, cancel)?.into_iter().map(summit).collect())
+    Ok(series(index, totals, merged, 1, cancel)?.into_iter().map(sum_peak).collect())
 }
 
 /// A part of time in which several series change.
@@ -156,8 +156,8 @@ impl Search {
         Ok(())
     }
 
-    fn summit(&self) -> Summit {
-        Summit { bytes: u64::try_from(self.best.max(0)).unwrap_or(u64::MAX), at: self.at }
+    fn sum_peak(&self) -> SumPeak {
+        SumPeak { bytes: u64::try_from(self.best.max(0)).unwrap_or(u64::MAX), at: self.at }
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
     }
 
     /// Returns the peak of some series in ten bins of ten ticks, and the bins that were walked.
-    fn search(base: u64, series: &[&Changes]) -> (Summit, Vec<i64>) {
+    fn search(base: u64, series: &[&Changes]) -> (SumPeak, Vec<i64>) {
         let scale = Bins::new(Interval { from: Ticks(0), to: Ticks(100) }, 10);
         let line = |changes: &&Changes| {
             let bins = (0..10).map(|bin| summary(changes.iter().copied().filter(|(at, _)| at / 10 == bin)));
@@ -197,20 +197,20 @@ mod tests {
             Ok(parts.iter().map(one).collect())
         };
         assert!(search.finish(walk).is_ok());
-        (search.summit(), walked.into_inner())
+        (search.sum_peak(), walked.into_inner())
     }
 
     #[test]
     fn where_one_series_moves_nothing_is_walked_through() {
-        let (summit, walked) = search(5, &[&[(3, 10), (4, -10)], &[(15, 20), (16, -20)]]);
-        assert_eq!(summit, Summit { bytes: 25, at: Some(Ticks(15)) });
+        let (sum_peak, walked) = search(5, &[&[(3, 10), (4, -10)], &[(15, 20), (16, -20)]]);
+        assert_eq!(sum_peak, SumPeak { bytes: 25, at: Some(Ticks(15)) });
         assert!(walked.is_empty());
     }
 
     #[test]
     fn two_peaks_at_two_times_of_a_bin_are_no_common_one() {
-        let (summit, _) = search(0, &[&[(1, 10), (2, -10)], &[(5, 8), (6, -8)]]);
-        assert_eq!(summit, Summit { bytes: 10, at: Some(Ticks(1)) });
+        let (sum_peak, _) = search(0, &[&[(1, 10), (2, -10)], &[(5, 8), (6, -8)]]);
+        assert_eq!(sum_peak, SumPeak { bytes: 10, at: Some(Ticks(1)) });
     }
 
     #[test]
@@ -218,8 +218,8 @@ mod tests {
         let low: Vec<(i64, i64)> = (0..90).map(|at| (at, if at % 2 == 0 { 1 } else { -1 })).collect();
         let high = [(95, 1000), (97, -1000)];
         let both: Vec<(i64, i64)> = low.iter().copied().chain([(96, 5)]).collect();
-        let (summit, walked) = search(0, &[&low, &both, &high]);
-        assert_eq!(summit, Summit { bytes: 1005, at: Some(Ticks(96)) });
+        let (sum_peak, walked) = search(0, &[&low, &both, &high]);
+        assert_eq!(sum_peak, SumPeak { bytes: 1005, at: Some(Ticks(96)) });
         assert_eq!(walked[0], 9);
     }
 
@@ -227,7 +227,7 @@ mod tests {
     fn of_equal_tops_the_first_counts() {
         let a = [(2, 10), (3, -10), (52, 10), (53, -10)];
         let b = [(2, 1), (4, -1), (52, 1), (54, -1)];
-        assert_eq!(search(0, &[&a, &b]).0, Summit { bytes: 11, at: Some(Ticks(2)) });
-        assert_eq!(search(50, &[&[(2, -10), (5, 10)], &[(3, -1), (4, 1)]]).0, Summit { bytes: 50, at: None });
+        assert_eq!(search(0, &[&a, &b]).0, SumPeak { bytes: 11, at: Some(Ticks(2)) });
+        assert_eq!(search(50, &[&[(2, -10), (5, 10)], &[(3, -1), (4, 1)]]).0, SumPeak { bytes: 50, at: None });
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 
 use super::deaths::{DeathSlot, DeathSlots, Extra, SlotsView};
 use super::live_blocks::LiveBlocks;
-use super::spread::Spread;
-use super::steps::{BlockChange, Numbering, SliceSteps, StretchStep};
+use super::shard_hash::ShardHash;
+use super::steps::{BatchStep, BlockChange, Numbering, SliceSteps};
 use crate::model::rows::{CHUNK, DeathColumn};
 use crate::model::stack::StackRef;
 use crate::model::{HeapId, RowId};
@@ -42,7 +42,7 @@ pub(super) struct BlockStep {
 #[derive(Debug)]
 pub(super) enum Work {
     Steps(Vec<BlockStep>),
-    Stretch(StretchSteps),
+    BlockBatch(StretchSteps),
 }
 
 /// Some of the steps of a slice.
@@ -71,7 +71,7 @@ impl Work {
     fn len(&self) -> usize {
         match self {
             Self::Steps(steps) => steps.len(),
-            Self::Stretch(stretch) => stretch.range.len(),
+            Self::BlockBatch(block_batch) => block_batch.range.len(),
         }
     }
 }
@@ -107,7 +107,7 @@ pub(super) struct Shared {
 /// The blocks of some addresses.
 #[derive(Debug)]
 pub(super) struct Shard {
-    spread: Spread,
+    shard_hash: ShardHash,
     pub(super) heaps: Vec<LiveBlocks>,
     pub(super) deaths: Vec<DeathColumn>,
     pub(super) slots: SlotsView,
@@ -130,9 +130,9 @@ pub(super) struct ShardCell {
 }
 
 impl ShardCell {
-    pub(super) fn new(number: usize, spread: Spread, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(number: usize, shard_hash: ShardHash, shared: Arc<Shared>) -> Self {
         let shard = Shard {
-            spread,
+            shard_hash,
             heaps: Vec::new(),
             deaths: Vec::new(),
             slots: SlotsView::default(),
@@ -203,8 +203,8 @@ impl ShardCell {
                         steps.clear();
                         self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(steps);
                     }
-                    Work::Stretch(StretchSteps { steps, range, numbering }) => {
-                        shard.follow_stretch(steps.of(self.number, range), &numbering);
+                    Work::BlockBatch(StretchSteps { steps, range, numbering }) => {
+                        shard.follow_batch(steps.of(self.number, range), &numbering);
                     }
                 }
             }
@@ -219,13 +219,13 @@ impl Shard {
         self.slots.refresh(&shared.slots);
     }
 
-    /// Does the steps of a stretch.
-    fn follow_stretch(&mut self, steps: &[StretchStep], numbering: &Numbering) {
+    /// Does the steps of a batch.
+    fn follow_batch(&mut self, steps: &[BatchStep], numbering: &Numbering) {
         self.follow(
             steps,
             |step| (step.address, numbering.heap(step.block)),
             |step, heap| {
-                let &StretchStep { address, time, block } = step;
+                let &BatchStep { address, time, block } = step;
                 let act = match block.change {
                     BlockChange::Begins => BlockAct::Begin(numbering.row(block)),
                     BlockChange::IsFreed => BlockAct::Free(numbering.slot(block)),
@@ -245,7 +245,7 @@ impl Shard {
             let mut places = [(0, HeapId(0)); TOGETHER];
             let mut touched = 0;
             for (found, (address, heap)) in places.iter_mut().zip(steps.iter().map(&place)) {
-                *found = (self.spread.hash(address), heap);
+                *found = (self.shard_hash.hash(address), heap);
                 touched ^= self.heaps.get(heap.0 as usize).map_or(0, |blocks| blocks.touch(found.0));
             }
             std::hint::black_box(touched);
@@ -264,7 +264,7 @@ impl Shard {
         let blocks = &mut self.heaps[index];
         match step.act {
             BlockAct::Begin(row) => {
-                if let Some(older) = blocks.insert(self.spread, hash, step.address, row) {
+                if let Some(older) = blocks.insert(self.shard_hash, hash, step.address, row) {
                     self.mismatches.superseded += 1;
                     self.kill(older, step.time);
                     self.extra.push((step.time, older));
