@@ -1,6 +1,6 @@
 //! Paths from foreign data: traces, symbol stores, servers. Where they lead on this machine, and whether following them
 //! would reveal the user to another machine or wait for a device. Also the files that are read ([`Reading`]), and
-//! writing files ([`write`]).
+//! writing files ([`write()`]).
 //!
 //! Format: NT paths as the kernel gives them for images; UNC and device paths and reserved names (Microsoft, "Naming
 //! Files, Paths, and Namespaces").

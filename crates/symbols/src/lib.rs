@@ -8,7 +8,7 @@
 //! (feature `symsrv`), [`resolve`] reads a PDB or DWARF, names are saved for the next trace with the same build.
 //!
 //! All input here was written by others: files, servers' answers, names. Each parser of another project runs behind
-//! [`guard::run`]: a panic, an endless loop or an appetite for memory becomes an error of one module, never more.
+//! `guard::run`: a panic, an endless loop or an appetite for memory becomes an error of one module, never more.
 //!
 //! Format sources: the PDB readers' own documentation, and for symbol paths and stores the Windows debuggers'
 //! (SymSrv) documentation.
