@@ -20,6 +20,12 @@ impl Hit {
     pub fn score(&self, is_possible: bool) -> usize {
         self.score + if is_possible { HAS } else { 0 }
     }
+
+    /// The hit of a text behind `hidden` characters of other words that mean it; these count less than its own.
+    pub fn behind(self, hidden: usize) -> Self {
+        let met = self.met.iter().filter_map(|at| at.checked_sub(hidden)).collect();
+        Self { score: self.score.saturating_sub(HAS / 4), met }
+    }
 }
 
 /// Points for a match at the beginning of a word, inside a word, and of scattered letters.

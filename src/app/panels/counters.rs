@@ -7,7 +7,7 @@
 use eframe::egui::{self, Align2, FontId, Pos2, Rect, Sense, Shape, Stroke, Ui};
 use egui_plot::{AxisHints, GridMark, HPlacement, PlotPoint, PlotTransform};
 
-use super::timeline::bytes_mark;
+use super::timeline::axes::bytes_mark;
 use crate::app::base::theme;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;

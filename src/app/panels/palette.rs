@@ -92,14 +92,19 @@ fn items(context: &PanelContext<'_>) -> Vec<Item> {
     items.collect()
 }
 
-/// The items that fit the typed text, best first; of equally good ones those that can be run come first.
+/// The items that fit the typed text, best first: names before the words of questions, and of equally good ones those that
+/// can be run.
 fn found(typed: &str, items: &[Item]) -> Vec<(usize, Hit)> {
+    let mut found = find(typed, items.iter().map(|item| &*item.words));
     let texts: Vec<String> = items.iter().map(|item| format!("{} {}", item.entry.also, item.words)).collect();
-    let mut found = find(typed, texts.iter().map(String::as_str));
-    for (item, hit) in &mut found {
+    for (item, hit) in find(typed, texts.iter().map(String::as_str)) {
         // Only the words are shown.
-        let hidden = items[*item].entry.also.chars().count() + 1;
-        hit.met = hit.met.iter().filter_map(|at| at.checked_sub(hidden)).collect();
+        let hit = hit.behind(items[item].entry.also.chars().count() + 1);
+        match found.iter_mut().find(|(known, _)| *known == item) {
+            Some((_, known)) if known.score(true) < hit.score(true) => *known = hit,
+            Some(_) => {}
+            None => found.push((item, hit)),
+        }
     }
     found.sort_by_key(|(item, hit)| Reverse(hit.score(items[*item].entry.command.is_ok())));
     found

@@ -4,7 +4,7 @@
 //! The lines come from the query worker with at most a few points per pixel, so that a frame costs the
 //! same for any trace.
 
-mod axes;
+pub mod axes;
 mod canvas;
 mod cursor;
 mod difference;
@@ -32,7 +32,6 @@ use crate::app::document::Document;
 use crate::app::services::picture::{self, Subject};
 use crate::app::state::ids::Stop;
 use crate::units::Ticks;
-pub use axes::bytes_mark;
 use canvas::Canvas;
 pub use canvas::frame_id;
 pub use keys::take as take_keys;
