@@ -72,7 +72,7 @@ mod window {
 
     fn assert_report(text: &str, doing: &str, place: &str) {
         let version = concat!("highwater ", env!("CARGO_PKG_VERSION"));
-        let said = format!("a fault for tests in {place} at src");
+        let said = format!("a fault for tests in {place} at crates");
         for part in
             [version, std::env::consts::OS, &format!("stopped the {doing} of demo:"), &said, "panics.rs:", "rust_begin_unwind"]
         {
