@@ -199,9 +199,10 @@ mod tests {
     fn what_a_killed_recording_left_is_put_back_by_the_next() {
         let image = "highwater-test-killed.exe";
         put(image, 2);
-        let test = "capture::windows::tracing_flags::tests::sets_it_and_waits_when_told_to";
+        let (_, room) = module_path!().split_once("::").unwrap();
+        let test = format!("{room}::sets_it_and_waits_when_told_to");
         let mut killed = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", test])
+            .args(["--exact", &test])
             .env(IMAGE, image)
             .stdout(Stdio::null())
             .spawn()
