@@ -233,11 +233,9 @@ impl Document {
         self.views = views;
     }
 
-    /// The request for the present state, with those of the views; `None` if it has been asked already.
-    pub(super) fn next_request(&mut self, asks: Vec<Box<dyn Ask>>) -> Option<Request> {
-        if !std::mem::take(&mut self.needs_query) {
-            return None;
-        }
+    /// The request for the present state, with those of the views.
+    pub(super) fn next_request(&mut self, asks: Vec<Box<dyn Ask>>) -> Request {
+        self.needs_query = false;
         let pins = match self.pins[..] {
             [a, b] => Some(Interval::new(a, b)),
             _ => None,
@@ -261,7 +259,7 @@ impl Document {
             highlight: self.views.highlight.clone(),
             pins,
         };
-        Some(Request { query, asks })
+        Request { query, asks }
     }
 
     /// Whether an answer is about this trace: one about another load uses other heap numbers.

@@ -20,12 +20,6 @@ impl Hit {
     pub fn score(&self, is_possible: bool) -> usize {
         self.score + if is_possible { HAS } else { 0 }
     }
-
-    /// The hit of a text behind `hidden` characters of other words that mean it; these count less than its own.
-    pub fn behind(self, hidden: usize) -> Self {
-        let met = self.met.iter().filter_map(|at| at.checked_sub(hidden)).collect();
-        Self { score: self.score.saturating_sub(HAS / 4), met }
-    }
 }
 
 /// Points for a match at the beginning of a word, inside a word, and of scattered letters.
@@ -33,10 +27,11 @@ const BEGINS: usize = 1000;
 const HAS: usize = 400;
 const SCATTERED: usize = 100;
 
-/// The matching texts with their indices, best first; equally good ones keep their order.
-pub fn find<'a>(typed: &str, texts: impl Iterator<Item = &'a str>) -> Vec<(usize, Hit)> {
+/// The matching texts with their indices, best first; equally good ones keep their order. Each text comes with other
+/// words that mean it, which count a little less than its own.
+pub fn find<'a>(typed: &str, texts: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(usize, Hit)> {
     let words: Vec<Vec<char>> = typed.split_whitespace().map(folded).collect();
-    let mut found: Vec<_> = texts.enumerate().filter_map(|(i, text)| Some((i, hit(&words, &folded(text))?))).collect();
+    let mut found: Vec<_> = texts.enumerate().filter_map(|(i, (text, also))| Some((i, best(&words, text, also)?))).collect();
     found.sort_by_key(|(_, hit)| Reverse(hit.score));
     found
 }
@@ -44,6 +39,20 @@ pub fn find<'a>(typed: &str, texts: impl Iterator<Item = &'a str>) -> Vec<(usize
 /// Letters in one case. Each becomes one character, so that indices stay valid.
 fn folded(text: &str) -> Vec<char> {
     text.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect()
+}
+
+/// The better match of a text: by its own words, or by other words that mean it, too.
+fn best(words: &[Vec<char>], text: &str, also: &str) -> Option<Hit> {
+    let own = hit(words, &folded(text));
+    if also.is_empty() {
+        return own;
+    }
+    let hidden = folded(also).len() + 1;
+    let by_all = hit(words, &folded(&format!("{also} {text}"))).map(|hit| Hit {
+        score: hit.score.saturating_sub(HAS / 4),
+        met: hit.met.iter().filter_map(|at| at.checked_sub(hidden)).collect(),
+    });
+    by_all.filter(|by_all| own.as_ref().is_none_or(|own| own.score < by_all.score)).or(own)
 }
 
 fn hit(words: &[Vec<char>], text: &[char]) -> Option<Hit> {
@@ -86,8 +95,13 @@ mod tests {
 
     const WORDS: [&str; 5] = ["Open\u{2026}", "Zoom to selection", "Theme: Dark", "Columns: Peak", "Show the whole trace"];
 
+    /// Texts without other words.
+    fn alone<'a>(texts: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a str)> {
+        texts.iter().map(|text| (*text, ""))
+    }
+
     fn best(typed: &str) -> Vec<&'static str> {
-        find(typed, WORDS.into_iter()).into_iter().map(|(i, _)| WORDS[i]).collect()
+        find(typed, alone(&WORDS)).into_iter().map(|(i, _)| WORDS[i]).collect()
     }
 
     #[test]
@@ -108,17 +122,25 @@ mod tests {
     fn each_word_has_to_be_met_wherever_it_stands() {
         assert_eq!(best("peak col"), [WORDS[3]]);
         assert_eq!(best("peak dark"), [] as [&str; 0]);
-        let found = find("SEL zo", WORDS.into_iter());
+        let found = find("SEL zo", alone(&WORDS));
         assert_eq!(found[0].1.met, [0, 1, 8, 9, 10], "what is lit");
+    }
+
+    #[test]
+    fn other_words_find_a_text_behind_those_that_are_called_so_and_are_not_lit() {
+        let texts = [("Tabs: Symbols", "names of functions"), ("Tabs: Functions", "who allocated")];
+        let order = |typed| find(typed, texts.into_iter()).into_iter().map(|(i, _)| i).collect::<Vec<_>>();
+        assert_eq!((order("functions"), order("names"), order("allocated tabs")), (vec![1, 0], vec![0], vec![1]));
+        assert_eq!(find("who tabs", texts.into_iter())[0].1.met, [0, 1, 2, 3]);
     }
 
     #[test]
     fn odd_texts_are_no_harm() {
         for text in ["", "\u{130}\u{df}", "\u{1f980}\u{301}"] {
             for typed in ["\u{130}", "i", "ss", "\u{1f980}", "a b c d e f g"] {
-                find(typed, [text].into_iter());
+                find(typed, alone(&[text]));
             }
         }
-        assert_eq!(find("\u{df}", ["Stra\u{df}e"].into_iter()).len(), 1);
+        assert_eq!(find("\u{df}", alone(&["Stra\u{df}e"])).len(), 1);
     }
 }

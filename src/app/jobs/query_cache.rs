@@ -40,11 +40,11 @@ pub struct QueryCache {
     /// Sites in the order of folding, and the names they were made from.
     trimmed: Follows<Names, Trimmed>,
     /// Functions, with and without folding, and the names they were made from.
-    functions: Vec<(Arc<Names>, Fold, Arc<Functions>)>,
+    functions: ByFold,
     /// Tags, and the functions they were made from.
     tags: Follows<Functions, SiteNames>,
     /// Functions that freed memory.
-    freeing: Option<(Arc<Names>, Fold, Arc<Functions>)>,
+    freeing: ByFold,
     /// Functions of CPU samples.
     sampled: Follows<Names, Functions>,
     /// Groups of a comparison, and their inputs.
@@ -81,6 +81,27 @@ impl<Of, Made> Follows<Of, Made> {
         let made = Arc::new(make()?);
         self.0 = Some((Arc::clone(of), Arc::clone(&made)));
         Ok(made)
+    }
+}
+
+/// Functions, with and without folding, and the names they were made from.
+#[derive(Default)]
+struct ByFold(Vec<(Arc<Names>, Fold, Arc<Functions>)>);
+
+impl ByFold {
+    fn get(
+        &mut self,
+        names: &Arc<Names>,
+        fold: Fold,
+        make: impl FnOnce() -> Result<Functions, Cancelled>,
+    ) -> Result<Arc<Functions>, Cancelled> {
+        self.0.retain(|(of, ..)| Arc::ptr_eq(of, names));
+        if let Some((.., functions)) = self.0.iter().find(|(_, folded, _)| *folded == fold) {
+            return Ok(Arc::clone(functions));
+        }
+        let functions = Arc::new(make()?);
+        self.0.push((Arc::clone(names), fold, Arc::clone(&functions)));
+        Ok(functions)
     }
 }
 
@@ -269,13 +290,7 @@ impl QueryCache {
         fold: Fold,
         cancel: &Cancel,
     ) -> Result<Arc<Functions>, Cancelled> {
-        self.functions.retain(|(of, ..)| Arc::ptr_eq(of, names));
-        if let Some((.., functions)) = self.functions.iter().find(|(_, folded, _)| *folded == fold) {
-            return Ok(Arc::clone(functions));
-        }
-        let functions = Arc::new(Functions::of(trace, names, fold, cancel)?);
-        self.functions.push((Arc::clone(names), fold, Arc::clone(&functions)));
-        Ok(functions)
+        self.functions.get(names, fold, || Functions::of(trace, names, fold, cancel))
     }
 
     /// The names that rules give to the stacks of all sites.
@@ -292,15 +307,7 @@ impl QueryCache {
         fold: Fold,
         cancel: &Cancel,
     ) -> Result<Arc<Functions>, Cancelled> {
-        if let Some((of, folded, functions)) = &self.freeing
-            && Arc::ptr_eq(of, names)
-            && *folded == fold
-        {
-            return Ok(Arc::clone(functions));
-        }
-        let functions = Arc::new(Functions::of_frees(trace, names, fold, cancel)?);
-        self.freeing = Some((Arc::clone(names), fold, Arc::clone(&functions)));
-        Ok(functions)
+        self.freeing.get(names, fold, || Functions::of_frees(trace, names, fold, cancel))
     }
 
     /// The functions of CPU samples.

@@ -326,7 +326,7 @@ fn escape(context: &PanelContext<'_>) -> Entry {
         (context.help.is_some(), Command::ShowHelp(None)),
         (context.rules.is_naming(), Command::NameStacks(None)),
         (context.accepted.draft.is_some(), Command::OfferToAccept(None)),
-        (context.attach.is_some(), Command::Record(RecordCommand::Show(false))),
+        (context.record_dialog.is_some(), Command::Record(RecordCommand::Show(false))),
         (context.replacing.is_some(), Command::Replace(false)),
         (context.typed_path.is_some(), Command::TypePath(None)),
         (context.rules.is_shown, Command::ShowRules(false)),

@@ -58,7 +58,7 @@ pub struct PanelContext<'a> {
     pub errors: &'a [Failure],
     pub recorder: Option<&'a Arc<dyn Recorder>>,
     /// The dialog for recording.
-    pub attach: Option<&'a RecordDialog>,
+    pub record_dialog: Option<&'a RecordDialog>,
     pub recording: Option<&'a RecordJob>,
     pub leftovers: &'a LeftoversJob,
     pub show_keys: bool,

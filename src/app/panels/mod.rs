@@ -98,8 +98,7 @@ fn with_views(context: &mut PanelContext<'_>, draw: impl FnOnce(&mut Views, &mut
     else {
         return;
     };
-    let is_searched = document.searched().is_some_and(|text| !text.trim().is_empty());
-    let mut around = ViewContext { document, commands, settings, sources: source_files, is_searched, looked: None };
+    let mut around = ViewContext { document, commands, settings, sources: source_files, looked: None };
     draw(views, &mut around);
     drawn.looked.extend(around.looked);
 }

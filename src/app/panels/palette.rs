@@ -92,20 +92,9 @@ fn items(context: &PanelContext<'_>) -> Vec<Item> {
     items.collect()
 }
 
-/// The items that fit the typed text, best first: names before the words of questions, and of equally good ones those that
-/// can be run.
+/// The items that fit the typed text, best first; of equally good ones those that can be run.
 fn found(typed: &str, items: &[Item]) -> Vec<(usize, Hit)> {
-    let mut found = find(typed, items.iter().map(|item| &*item.words));
-    let texts: Vec<String> = items.iter().map(|item| format!("{} {}", item.entry.also, item.words)).collect();
-    for (item, hit) in find(typed, texts.iter().map(String::as_str)) {
-        // Only the words are shown.
-        let hit = hit.behind(items[item].entry.also.chars().count() + 1);
-        match found.iter_mut().find(|(known, _)| *known == item) {
-            Some((_, known)) if known.score(true) < hit.score(true) => *known = hit,
-            Some(_) => {}
-            None => found.push((item, hit)),
-        }
-    }
+    let mut found = find(typed, items.iter().map(|item| (&*item.words, item.entry.also)));
     found.sort_by_key(|(item, hit)| Reverse(hit.score(items[*item].entry.command.is_ok())));
     found
 }

@@ -31,19 +31,19 @@ static COLUMNS: [TypedColumn<(), Program>; 5] = [
 const RINGS: [u64; 5] = [1, 2, 5, 15, 60];
 
 pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
-    let Some(attach) = context.attach else { return };
+    let Some(dialog) = context.record_dialog else { return };
     let screen = ctx.content_rect();
     let commands = &mut context.commands;
     let dialog = egui::Modal::new(egui::Id::unique("attach")).show(ctx, |ui| {
         ui.set_width(680.0f32.min(screen.width() - 60.0));
         ui.heading("Record a program");
-        let mut form = attach.form.clone();
+        let mut form = dialog.form.clone();
         ways(&mut form, ui);
         ui.add_space(4.0);
         // Approximate height of everything around the list.
         let height = (screen.height() - 374.0 - STOP_ROW * rows_of(&form)).clamp(90.0, 330.0);
         match form.way {
-            Way::Running => programs(attach, &mut form, height, commands, ui),
+            Way::Running => programs(dialog, &mut form, height, commands, ui),
             Way::Launch => launch(&mut form, ui),
             Way::ByName => by_name(&mut form, ui),
         }
@@ -55,7 +55,7 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
         ui.weak(BUFFERS);
         ui.separator();
         buttons(&form, commands, ui);
-        if form != attach.form {
+        if form != dialog.form {
             commands.push(Command::Record(RecordCommand::Change(Box::new(form))));
         }
     });
@@ -77,20 +77,20 @@ fn field(ui: &mut Ui, text: &mut String, label: &'static str, hint: &str) {
     field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, label));
 }
 
-fn programs(attach: &RecordDialog, form: &mut Form, height: f32, commands: &mut Commands, ui: &mut Ui) {
+fn programs(dialog: &RecordDialog, form: &mut Form, height: f32, commands: &mut Commands, ui: &mut Ui) {
     field(ui, &mut form.search, "Search programs", "Search by name, title or pid");
     ui.add_space(2.0);
-    let found = attach.found();
+    let found = dialog.found();
     ui.allocate_ui(egui::vec2(ui.available_width(), height), |ui| {
         ui.set_min_height(height);
-        if let Some(problem) = &attach.problem {
+        if let Some(problem) = &dialog.problem {
             ui.colored_label(ui.visuals().error_fg_color, problem);
-        } else if attach.is_listing() {
+        } else if dialog.is_listing() {
             ui.weak("Looking for programs\u{2026}");
         } else if found.is_empty() {
             ui.weak("No program is called so.");
         } else {
-            let found: Vec<&Program> = found.into_iter().filter_map(|at| attach.programs.get(at)).collect();
+            let found: Vec<&Program> = found.into_iter().filter_map(|at| dialog.programs.get(at)).collect();
             list::show_short(ui, "programs", &Found(&found), &mut Programs { found: &found, form, commands });
         }
     });

@@ -126,7 +126,7 @@ impl HighwaterApp {
     fn carry_out_recording(&mut self, ctx: &egui::Context, command: RecordCommand) {
         match command {
             RecordCommand::Show(shown) => self.show_record_dialog(shown),
-            RecordCommand::Change(form) => self.attach.iter_mut().for_each(|attach| attach.form = *form.clone()),
+            RecordCommand::Change(form) => self.record_dialog.iter_mut().for_each(|attach| attach.form = *form.clone()),
             RecordCommand::Start => self.start_recording(ctx),
             RecordCommand::Stop => self.recording.iter().for_each(RecordJob::stop),
             RecordCommand::Save => self.save_recording(ctx),

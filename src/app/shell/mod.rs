@@ -36,13 +36,13 @@ use crate::app::services::accepted::AcceptedFindings;
 use crate::app::services::dialogs::{Chosen, FileDialog, Purpose, TypedPath};
 use crate::app::services::leftovers::LeftoversJob;
 use crate::app::services::names::{Given, Names, Search};
+use crate::app::services::picture as pictures;
 use crate::app::services::recent::Recents;
-use crate::app::services::record_dialog::RecordDialog;
+use crate::app::services::record_dialog::{Form, RecordDialog};
 use crate::app::services::recording::RecordJob;
 use crate::app::services::rule_book::RuleBook;
 use crate::app::services::saving::{Exports, Place};
 use crate::app::services::source_files::SourceFiles;
-use crate::app::services::{picture as pictures, record_dialog as attach};
 use crate::app::state::layout::{Layout, Preset};
 use crate::app::state::palette;
 use crate::app::state::settings::{self, Settings};
@@ -78,8 +78,8 @@ pub struct HighwaterApp {
     recorder: Option<Arc<dyn Recorder>>,
     recordings: Option<PathBuf>,
     /// The dialog for recording, the values filled in last, and the current recording.
-    attach: Option<RecordDialog>,
-    form: attach::Form,
+    record_dialog: Option<RecordDialog>,
+    form: Form,
     recording: Option<RecordJob>,
     leftovers: LeftoversJob,
     show_keys: bool,
@@ -114,7 +114,7 @@ impl HighwaterApp {
         let errors: Vec<Failure> = unread.map(|reason| Failure::expected(format!("{reason}."))).collect();
         let recents = Recents::load(options.recent.or_else(|| settings.beside("recent.toml")), &settings.recent);
         let layout = Layout::new(settings.layout.as_ref(), settings.sources_width);
-        let form = attach::Form::with(&settings.recording);
+        let form = Form::with(&settings.recording);
         let usual = || settings.beside("accepted.json");
         let mut accepted = AcceptedFindings::of(settings.accepted.clone().or_else(usual));
         accepted.read(ctx);
@@ -137,7 +137,7 @@ impl HighwaterApp {
                 .map(|path| picture::Picture::new(path, if options.replaces { Existing::GivesWay } else { Existing::Stays })),
             recorder: options.recorder,
             recordings: options.recordings.or_else(settings::recordings),
-            attach: None,
+            record_dialog: None,
             form,
             recording: None,
             leftovers: LeftoversJob::default(),
@@ -247,7 +247,7 @@ impl HighwaterApp {
             replacing: self.replacing.as_ref(),
             errors: &self.errors,
             recorder: self.recorder.as_ref(),
-            attach: self.attach.as_ref(),
+            record_dialog: self.record_dialog.as_ref(),
             recording: self.recording.as_ref(),
             leftovers: &self.leftovers,
             show_keys: self.show_keys,

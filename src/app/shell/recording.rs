@@ -28,23 +28,24 @@ impl HighwaterApp {
     }
 
     pub(super) fn show_record_dialog(&mut self, shown: bool) {
-        if let Some(attach) = self.attach.take() {
-            self.form = attach.form;
+        if let Some(dialog) = self.record_dialog.take() {
+            self.form = dialog.form;
         }
-        self.attach = (shown && self.recorder.is_some() && !self.is_recording()).then(|| RecordDialog::new(self.form.clone()));
+        self.record_dialog =
+            (shown && self.recorder.is_some() && !self.is_recording()).then(|| RecordDialog::new(self.form.clone()));
     }
 
     pub(super) fn start_recording(&mut self, ctx: &egui::Context) {
-        let (Some(attach), Some(recorder)) = (&self.attach, &self.recorder) else { return };
-        let Ok(request) = attach.form.request() else { return }; // the button is not enabled
+        let (Some(dialog), Some(recorder)) = (&self.record_dialog, &self.recorder) else { return };
+        let Ok(request) = dialog.form.request() else { return }; // the button is not enabled
         let Some(recordings) = &self.recordings else {
             self.errors.push(Failure::expected("there is no folder for recordings on this machine".to_owned()));
             return;
         };
-        let name = attach.name();
+        let name = dialog.name();
         let folder = free_folder(recordings, &name);
-        let record_options = attach.form.record_options();
-        self.settings.mark_providers = with_recorded(&self.settings.mark_providers, attach.form.mark_words());
+        let record_options = dialog.form.record_options();
+        self.settings.mark_providers = with_recorded(&self.settings.mark_providers, dialog.form.mark_words());
         self.recording = Some(RecordJob::start(ctx.clone(), recorder.clone(), request, name, folder));
         self.settings.recording = record_options;
         self.save_settings();
@@ -52,8 +53,8 @@ impl HighwaterApp {
     }
 
     pub(super) fn drain_recording(&mut self, ctx: &egui::Context) {
-        if let (Some(attach), Some(recorder)) = (&mut self.attach, &self.recorder) {
-            attach.refresh(ctx, recorder);
+        if let (Some(dialog), Some(recorder)) = (&mut self.record_dialog, &self.recorder) {
+            dialog.refresh(ctx, recorder);
         }
         self.leftovers.drain();
         let Some(job) = &mut self.recording else { return };

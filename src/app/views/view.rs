@@ -51,8 +51,6 @@ pub struct ViewContext<'a> {
     pub commands: &'a mut Commands,
     pub settings: &'a Settings,
     pub sources: &'a SourceFiles,
-    /// Whether the visible view has a search text.
-    pub is_searched: bool,
     /// The part of the view on the screen, whose names are resolved first.
     pub looked: Option<Looked>,
 }
@@ -72,8 +70,9 @@ impl ViewContext<'_> {
     /// Shows why the view is empty, with buttons that may change that.
     pub fn nothing(&mut self, ui: &mut Ui, text: &str) {
         let document = self.document;
+        let is_searched = document.searched().is_some_and(|text| !text.trim().is_empty());
         let ways = [
-            (self.is_searched, "Clear the search", DocCommand::Search(String::new())),
+            (is_searched, "Clear the search", DocCommand::Search(String::new())),
             (!document.filters().is_all(), "Clear the filter", DocCommand::ClearFilter),
             (document.selection().is_some(), "Clear the selected interval", DocCommand::Select(None)),
             (document.view() != document.trace.span, "Show the whole trace", DocCommand::ZoomOut),

@@ -56,7 +56,6 @@ impl Workspace {
                 }
             }
         }
-        self.summarize();
     }
 
     /// Changes the active view, which then has a new request.
@@ -76,14 +75,16 @@ impl Workspace {
                 self.views.forget_all();
             }
         }
-        self.summarize();
     }
 
     /// The request for the present state; `None` if it has been asked already.
     pub fn next_request(&mut self) -> Option<Request> {
+        if !self.document.needs_query() {
+            return None;
+        }
         self.summarize();
-        let asks = self.document.needs_query().then(|| self.views.ask(&self.document.views_in_sight(), &self.document))?;
-        self.document.next_request(asks)
+        let asks = self.views.ask(&self.document.views_in_sight(), &self.document);
+        Some(self.document.next_request(asks))
     }
 
     /// Stores a worker's answer where it belongs.
@@ -102,7 +103,6 @@ impl Workspace {
             Part::View(..) => {} // the view is no longer visible
             _ => document.take_answer(answer),
         }
-        self.summarize();
     }
 
     /// Takes note that other tabs are visible now, `tab` being the active one.
@@ -113,7 +113,6 @@ impl Workspace {
             }
         }
         self.document.look_at(tab, in_sight);
-        self.summarize();
     }
 
     /// The view that search, keys and menus act on, if the active tab is one.
@@ -121,7 +120,8 @@ impl Workspace {
         self.views.get(self.document.view_in_sight()?)
     }
 
-    /// Tells the document what it needs to know of the views.
+    /// Tells the document what it needs to know of the views: before each request (whatever changes a view in a command
+    /// or an answer has one made), and after each frame, in which views change as they are drawn.
     pub fn summarize(&mut self) {
         let in_sight = self.document.views_in_sight();
         let panes = || in_sight.iter().filter_map(|&view: &ViewId| self.views.get(view));

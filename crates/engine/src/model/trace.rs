@@ -174,7 +174,7 @@ impl Trace {
         let process = self.process(id);
         let namesakes = self.derived.namesakes.get_or_init(|| namesakes(&self.processes));
         match namesakes.contains(&id) {
-            true => format!("{} ({})", process.name, process.pid),
+            true => process.label_with_id(),
             false => process.label(),
         }
     }

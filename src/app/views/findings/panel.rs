@@ -69,7 +69,7 @@ pub fn cards(view: &mut Findings, context: &mut ViewContext<'_>, ui: &mut Ui, is
                 }
             });
             if shows {
-                context.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
+                go_to(finding, context);
             }
         }
         let cross = ui.add(egui::Button::new("\u{d7}").frame(false)).on_hover_text("Hide these; the tab Findings has them all");
@@ -92,7 +92,7 @@ fn in_a_line(all: &[Finding], context: &mut ViewContext<'_>, ui: &mut Ui) {
         let label = ui.add(egui::Label::new(RichText::new(&finding.text).size(12.5)).truncate().sense(Sense::click()));
         label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Finding {}", finding.text)));
         if label.on_hover_ui(|ui| details(ui, finding)).on_hover_cursor(egui::CursorIcon::PointingHand).clicked() {
-            context.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
+            go_to(finding, context);
         }
     });
 }
@@ -121,6 +121,11 @@ const SHOW: &str = "Go there: interval, filter and stack";
 /// Label and tooltip of the button that accepts a finding.
 const ACCEPT: &str = "Accept\u{2026}";
 const ACCEPT_HINT: &str = "It is known and may be so: do not tell it again until it holds more";
+
+/// Goes to the interval, heap and stack of a finding.
+fn go_to(finding: &Finding, context: &mut ViewContext<'_>) {
+    context.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
+}
 
 /// Asks the user why a finding is accepted.
 fn accept(finding: &Finding, context: &mut ViewContext<'_>) {
@@ -209,7 +214,7 @@ fn line(context: &mut ViewContext<'_>, ui: &mut Ui, finding: &Finding) {
         let show = ui.small_button("Show").on_hover_text(SHOW);
         show.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Show {}", finding.text)));
         if show.clicked() {
-            context.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
+            go_to(finding, context);
         }
         let button = ui.small_button(ACCEPT).on_hover_text(ACCEPT_HINT);
         button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Accept {}", finding.text)));

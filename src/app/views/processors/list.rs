@@ -12,7 +12,7 @@ use crate::app::state::filters::Predicate;
 use crate::app::views::ViewContext;
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Name, Share, Style, Value, widest};
 use crate::format;
-use crate::model::{ProcessId, Trace};
+use crate::model::Trace;
 use crate::query::{Key, ProcessSamples};
 
 /// Mark of the column by which the list is sorted; sorting by samples gives the same order.
@@ -53,7 +53,7 @@ impl ProcessList {
         let several = (by_process.len() > 1).then_some(all);
         let line = |of: ProcessSamples| Line {
             choice: ProcessChoice::One(of.process),
-            name: of.process.map_or_else(|| UNKNOWN.to_owned(), |process| name(trace, process)),
+            name: of.process.map_or_else(|| UNKNOWN.to_owned(), |process| trace.process(process).label_with_id()),
             has_memory: of.process.is_some_and(|process| trace.heaps.iter().any(|heap| heap.process == process)),
             count: of.count,
             seconds: of.seconds,
@@ -96,13 +96,6 @@ impl FlatTable for ProcessList {
     fn line(&self, row: usize) -> Option<impl Borrow<Line>> {
         self.lines.get(row)
     }
-}
-
-/// The name of a process with its id, because several processes can have the same name.
-fn name(trace: &Trace, process: ProcessId) -> String {
-    let process = trace.process(process);
-    let label = process.label();
-    if process.name.is_empty() { label } else { format!("{label} ({})", process.pid) }
 }
 
 /// Draws the list; returns the row that the user chose.

@@ -43,6 +43,11 @@ impl Process {
         if self.name.is_empty() { format!("Unknown ({})", self.pid) } else { self.name.clone() }
     }
 
+    /// Its name with its id, which tells processes of one name apart.
+    pub fn label_with_id(&self) -> String {
+        if self.name.is_empty() { self.label() } else { format!("{} ({})", self.name, self.pid) }
+    }
+
     /// Whether it has this name, in any case and with or without `.exe`, or this id.
     pub fn is_called(&self, wanted: &str) -> bool {
         is_process_name(&self.label(), wanted) || wanted.parse() == Ok(self.pid.0)

@@ -332,13 +332,7 @@ pub(super) fn allocation_peak(row: &Row) -> u64 {
 /// Returns the name of a node; `site` is any site below a frame.
 pub(super) fn label(trace: &Trace, names: &Names, key: Key, site: Option<&Site>) -> String {
     match key {
-        Key::Process(id) => {
-            let process = trace.process(id);
-            match process.name.is_empty() {
-                true => process.label(),
-                false => format!("{} ({})", process.name, process.pid),
-            }
-        }
+        Key::Process(id) => trace.process(id).label_with_id(),
         Key::Layer(layer) => layer_label(layer).to_owned(),
         Key::Heap(heap) => heap_label(trace.heap(heap)),
         Key::Impacting(kind) => ImpactingType::name(kind).to_owned(),
