@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use common::hostile_tables::{self as tables, Keys};
 use common::trace::{session, trace};
 use common::{hostile, hostile_replay};
-use highwater::events::{Event, Record, survey};
+use highwater::events::{Event, Record, TrackerProviders, survey};
 use highwater::export::cut::{Request, cut};
 use highwater::export::{Exported, Format, Value, write};
 use highwater::load::{Capture, Input, Plan, Unwatched, Watch, load, load_planned};
@@ -203,6 +203,7 @@ fn cut_out(path: &Path) -> String {
         trace_start: capture.trace_start(),
         interval: trace.span,
         processes: &Processes::All,
+        trackers: &TrackerProviders::default(),
         anonymises: false,
     };
     let summary = cut(&request, tempfile::tempfile().unwrap(), &mut |_, _| true).unwrap();
@@ -215,7 +216,15 @@ fn cut_late(path: &Path) -> String {
     let trace = load(&capture, &mut Unwatched).unwrap();
     let interval = Interval { from: Ticks(trace.span.to.0 - 1), to: trace.span.to };
     let (trace_start, processes) = (capture.trace_start(), &Processes::All);
-    let request = Request { files: &capture.files, trace: &trace, trace_start, interval, processes, anonymises: false };
+    let request = Request {
+        files: &capture.files,
+        trace: &trace,
+        trace_start,
+        interval,
+        processes,
+        trackers: &TrackerProviders::default(),
+        anonymises: false,
+    };
     let summary = cut(&request, tempfile::tempfile().unwrap(), &mut |_, _| true).unwrap();
     format!("{} events", summary.events)
 }

@@ -21,6 +21,7 @@ use super::findings::FindingsArgs;
 use super::functions::FunctionsArgs;
 use super::manual::ManualArgs;
 use super::memory::{Memory, megabytes};
+use super::providers::TrackersAsked;
 use super::record::RecordArgs;
 use super::report::ReportArgs;
 use super::symbols::lookup_args::LookupArgs;
@@ -229,6 +230,9 @@ pub(super) struct InfoArgs {
 
     #[command(flatten)]
     pub(super) each: Each,
+
+    #[command(flatten)]
+    pub(super) trackers: TrackersAsked,
 
     #[command(flatten)]
     pub(super) memory: Memory,

@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::choices::Choices;
 use super::each::{Each, Told};
-use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
 use super::progress::Progress;
+use super::providers::ProvidersAsked;
 use super::words::one_key;
 use super::{Failure, memory, open, output, report_problems, symbols, wildcards};
 use crate::load::{Capture, Input, load_planned};
@@ -45,7 +45,7 @@ pub(super) struct Asked {
     pub(super) rules: RulesFile,
 
     #[command(flatten)]
-    pub(super) marks: MarkProvidersAsked,
+    pub(super) providers: ProvidersAsked,
 
     #[command(flatten)]
     pub(super) each: Each,
@@ -181,7 +181,7 @@ impl Asked {
         self.each.refuse()?;
         self.check().map_err(Failure::BadArguments)?;
         let rules = self.rules.read()?;
-        self.about(load_trace(&self.inputs(), self.memory, &self.marks, &self.choices, stage)?, rules)
+        self.about(load_trace(&self.inputs(), self.memory, &self.providers, &self.choices, stage)?, rules)
     }
 
     /// Loads the capture (with `--each` one after the other) and answers.
@@ -195,7 +195,7 @@ impl Asked {
         self.memory.watch(&self.inputs());
         self.each.answer(&self.inputs(), |capture, told| {
             panics::reach(stage);
-            let trace = load_capture(capture, self.memory, &self.marks, &self.choices)?;
+            let trace = load_capture(capture, self.memory, &self.providers, &self.choices)?;
             answer(&Loaded { told: told.clone(), ..self.about(trace, Arc::clone(&rules))? })
         })
     }
@@ -303,25 +303,25 @@ pub(super) fn decides(filter: &ReportFilter, by: &[By], fold: bool) -> Option<De
 pub(super) fn load_trace(
     inputs: &[Input],
     memory: Memory,
-    marks: &MarkProvidersAsked,
+    providers: &ProvidersAsked,
     choices: &Choices,
     stage: &'static str,
 ) -> Result<Arc<Trace>, Failure> {
     memory.watch(inputs);
     let capture = open(inputs)?;
     panics::reach(stage);
-    load_capture(&capture, memory, marks, choices)
+    load_capture(&capture, memory, providers, choices)
 }
 
 /// Loads an open capture, as much of it as memory allows.
 pub(super) fn load_capture(
     capture: &Capture,
     memory: Memory,
-    marks: &MarkProvidersAsked,
+    providers: &ProvidersAsked,
     choices: &Choices,
 ) -> Result<Arc<Trace>, Failure> {
     let mut plan = memory::plan(capture, memory, choices.process.as_deref(), choices.layer);
-    marks.add_to(&mut plan, capture);
+    providers.add_to(&mut plan, capture)?;
     let name = capture.files.first().map_or("", |file| file.name.as_str());
     load_planned(capture, &plan, &mut Progress::new(format!("Reading {name}"))).map(Arc::new).map_err(stopped)
 }

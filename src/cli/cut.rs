@@ -8,10 +8,10 @@ use clap::Args;
 
 use super::asked::{EDGES, Edges, edge, inputs, known_part, load_capture, outside, tell_beyond};
 use super::choices::Choices;
-use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
 use super::outputs::{Replace, check_out, write_out};
 use super::progress::{Progress, Quiet};
+use super::providers::ProvidersAsked;
 use super::{Failure, open, output, report_problems};
 use crate::export::cut::{CutError, Request, Summary, cut};
 use crate::format;
@@ -46,7 +46,7 @@ pub(super) struct CutArgs {
     replace: Replace,
 
     #[command(flatten)]
-    marks: MarkProvidersAsked,
+    providers: ProvidersAsked,
 
     #[command(flatten)]
     memory: Memory,
@@ -71,8 +71,9 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
     let capture = open(&args.inputs())?;
     args.memory.watch(&args.inputs());
     let choices = Choices::of_process(args.process.clone());
-    let trace = load_capture(&capture, args.memory, &args.marks, &choices)?;
+    let trace = load_capture(&capture, args.memory, &args.providers, &choices)?;
     choices.check(&trace).map_err(Failure::BadArguments)?;
+    let trackers = args.providers.trackers()?;
     let interval = interval(args, &trace)?;
     report_problems(&trace.problems);
     let processes = match &args.process {
@@ -83,6 +84,7 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
         files: &capture.files,
         trace: &trace,
         trace_start: capture.trace_start(),
+        trackers: &trackers,
         interval,
         processes: &processes,
         anonymises: args.anonymise,

@@ -11,9 +11,9 @@ use serde::Serialize;
 
 use super::asked::{GroupsAsked, RulesFile, decides, index, interval, load_capture, needs_names, stopped};
 use super::choices::Choices;
-use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
 use super::progress::Quiet;
+use super::providers::ProvidersAsked;
 use super::ranges::Bytes;
 use super::report::{key_cells, key_columns, stack_notes};
 use super::text::{Align, Table};
@@ -77,7 +77,7 @@ pub(super) struct DiffArgs {
     pub(super) rules: RulesFile,
 
     #[command(flatten)]
-    pub(super) marks: MarkProvidersAsked,
+    pub(super) providers: ProvidersAsked,
 
     #[command(flatten)]
     pub(super) memory: Memory,
@@ -152,12 +152,12 @@ fn load(args: &DiffArgs, [a, b]: &[Side; 2]) -> Result<[Arc<Trace>; 2], Failure>
     let first = open_one(a)?;
     panics::reach("diff");
     if a.is_same(b) {
-        let trace = load_capture(&first, args.memory, &args.marks, &args.choices)?;
+        let trace = load_capture(&first, args.memory, &args.providers, &args.choices)?;
         return Ok([Arc::clone(&trace), trace]);
     }
     let second = open_one(b)?;
     let [of_a, of_b] = args.memory.dealt([&first, &second]);
-    let load = |capture, memory| load_capture(capture, memory, &args.marks, &args.choices);
+    let load = |capture, memory| load_capture(capture, memory, &args.providers, &args.choices);
     Ok([load(&first, of_a)?, load(&second, of_b)?])
 }
 

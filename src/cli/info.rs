@@ -10,7 +10,7 @@ use super::text::{self, Align, Table};
 use super::{Failure, memory, output, report_problems};
 use crate::etl::TraceFile;
 use crate::etl::compression::Algorithm;
-use crate::events::{EventCounts, ProviderCensus, ProviderSeen, Totals, survey_with_providers};
+use crate::events::{EventCounts, ProviderCensus, ProviderSeen, Totals, TrackerProviders, survey_with_providers};
 use crate::format::{self, plain};
 use crate::load::{Capture, inspect, no_memory_events};
 use crate::problem::{Problem, ProblemKind};
@@ -71,8 +71,9 @@ struct FileInfo {
 
 pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     args.memory.watch(&args.what.inputs());
+    let trackers = args.trackers.read()?;
     args.each.answer(&args.what.inputs(), |capture, told| {
-        let info = gather(capture)?;
+        let info = gather(capture, &trackers)?;
         memory::warn(capture, args.memory);
         report_problems(&info.problems);
         // The JSON answer names its files itself.
@@ -80,16 +81,16 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     })
 }
 
-fn gather(capture: &Capture) -> Result<Info, Failure> {
+fn gather(capture: &Capture, trackers: &TrackerProviders) -> Result<Info, Failure> {
     // The problems are those that a load finds, so that both report the same.
     let name = capture.files.first().map_or("", |file| file.name.as_str());
-    let trace = inspect(capture, &mut Progress::new(format!("Reading {name}"))).map_err(stopped)?;
+    let trace = inspect(capture, trackers, &mut Progress::new(format!("Reading {name}"))).map_err(stopped)?;
     let mut events = EventCounts::default();
     let mut files = Vec::new();
     let mut census = ProviderCensus::default();
     let copies = capture.copies().by_file();
     for (file, copied) in capture.files.iter().zip(&copies) {
-        let (totals, of_file) = survey_with_providers(file);
+        let (totals, of_file) = survey_with_providers(file, trackers);
         census = census.plus(of_file);
         events.add(&totals.counts);
         files.push(FileInfo {

@@ -19,11 +19,12 @@ use super::memory::megabytes;
 use super::outputs::Replace;
 #[cfg(not(windows))]
 use super::outputs::check_file_out;
+use super::providers::read_trackers;
 use super::{Failure, output};
 #[cfg(not(windows))]
 use crate::capture::CaptureError;
 use crate::capture::providers::provider_of;
-use crate::capture::{Children, DiskImages, Request, Ring, StopWhen, Target, recover};
+use crate::capture::{Allocator, Children, DiskImages, Request, Ring, StopWhen, Target, recover};
 use crate::etl::Guid;
 use crate::load::Input;
 use crate::paths::Existing;
@@ -75,9 +76,10 @@ pub(super) struct RecordArgs {
     #[arg(long)]
     heap: bool,
 
-    /// Record custom heap trackers
-    #[arg(long)]
-    trackers: bool,
+    /// Record trackers: custom heaps, mimalloc's and PIX's allocators. With a FILE (TOML), which says what events of your
+    /// own allocators mean, their providers too; it does not choose the layer
+    #[arg(long, value_name = "FILE")]
+    trackers: Option<Option<PathBuf>>,
 
     /// Record the frames that the programs show, beside their memory: Direct3D's presents, and the marks of frames that
     /// UIforETW's library writes
@@ -128,20 +130,23 @@ impl RecordArgs {
     }
 
     /// The recording that is requested.
-    fn request(&self) -> Request {
+    fn request(&self) -> Result<Request, Failure> {
+        let names_trackers = self.trackers == Some(None);
+        let mapped = read_trackers(self.trackers.as_ref().and_then(Option::as_deref))?;
         let target = match (&self.name, &self.launch) {
             (_, Some(command)) => Target::Launch(command.clone()),
             (Some(name), _) => Target::Image(name.clone()),
             _ => Target::Pids(self.pid.clone()),
         };
-        let all = !(self.commit || self.heap || self.trackers);
+        let all = !(self.commit || self.heap || names_trackers);
         let request = Request::new(target);
         let with_heaps = self.launch.as_ref().and(self.name.clone());
-        Request {
+        Ok(Request {
             children: Children { with_heaps, ..request.children.clone() },
             commit: all || self.commit,
             heap: all || self.heap,
-            trackers: all || self.trackers,
+            trackers: all || names_trackers,
+            allocators: Allocator::of_users(&mapped),
             frames: self.frames,
             managed: self.managed,
             samples: self.samples,
@@ -151,7 +156,7 @@ impl RecordArgs {
             ring: self.ring.map(|ring| ring.0),
             stop_when: self.stop_when.clone(),
             ..request
-        }
+        })
     }
 }
 
@@ -205,7 +210,7 @@ pub(super) fn run(args: &RecordArgs) -> Result<(), Failure> {
     }
     match (&args.recover, &args.output) {
         (Some(folder), Some(out)) => recover_into(folder, out, args.replace.existing()),
-        (None, Some(out)) if !args.clean_up => record(&args.request(), out, args.replace.existing()),
+        (None, Some(out)) if !args.clean_up => record(&args.request()?, out, args.replace.existing()),
         // Clap requires an output for everything else.
         _ => clean_up(),
     }
@@ -275,7 +280,7 @@ mod tests {
 
     fn request(words: &[&str]) -> Option<Request> {
         let words = [&["record", "-o", "out.etl"], words].concat();
-        Some(Cli::try_parse_from(words).ok()?.record.request())
+        Cli::try_parse_from(words).ok()?.record.request().ok()
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub fn follow(inputs: &[Input], plan: &Plan, watch: &mut impl Watch) -> Result<T
         came = lanes.look(false)?;
     }
     let (clock, start) = (lanes.capture.clock(), lanes.capture.trace_start());
-    let mut merge = Merge::new(&[]).within(plan.for_decoding()).marking(plan.marks.clone());
+    let mut merge = Merge::new(&[]).within(plan.for_decoding()).reading(plan.marks.clone(), plan.trackers.clone());
     let mut frontier = Frontier::new(clock);
     let mut replay = Replay::following(about(&lanes, plan).builder());
     loop {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::capture::Capture;
 use crate::etl::TraceFile;
-use crate::events::{MarkProviders, process_names};
+use crate::events::{MarkProviders, TrackerProviders, process_names};
 use crate::format;
 use crate::model::{Clock, Cut, CutReason, Processes, Scope, WhenFull, is_process_name};
 use crate::platform;
@@ -22,12 +22,15 @@ pub struct Plan {
     pub when_full: WhenFull,
     /// Providers whose events are marks.
     pub marks: MarkProviders,
+    /// Providers whose events are blocks of trackers.
+    pub trackers: TrackerProviders,
 }
 
 impl Default for Plan {
     /// Everything, without a memory limit.
     fn default() -> Self {
-        Self { scope: Scope::default(), budget: u64::MAX, when_full: WhenFull::Cut, marks: MarkProviders::default() }
+        let (scope, marks, trackers) = Default::default();
+        Self { scope, budget: u64::MAX, when_full: WhenFull::Cut, marks, trackers }
     }
 }
 

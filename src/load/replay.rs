@@ -65,6 +65,7 @@ impl About<'_> {
             problems: problems.list(),
             copies: totals.copies.by_file(),
             duplicate_events: totals.copies.total(),
+            tracker_names: totals.tracker_names.clone(),
             losses: copied::losses(losses, &totals.copies),
             complete,
         }

@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::playback::Playback;
 use super::replay::{About, Replay};
 use super::watch::{Stopped, Watch};
-use crate::events::Merge;
+use crate::events::{Merge, TrackerProviders};
 use crate::model::{Processes, Scope, Trace};
 
 /// Replays the whole capture. The time is linear in its size.
@@ -22,9 +22,9 @@ pub fn load_planned(capture: &Capture, plan: &Plan, watch: &mut impl Watch) -> R
 
 /// Finds the problems and losses of a capture. Returns a trace without memory events, with the problems that a load
 /// without a memory limit would have.
-pub fn inspect(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped> {
+pub fn inspect(capture: &Capture, trackers: &TrackerProviders, watch: &mut impl Watch) -> Result<Trace, Stopped> {
     let scope = Scope { processes: Processes::Only(BTreeSet::new()), layers: Vec::new(), stacks: false };
-    replayed(capture, &Plan { scope, ..Plan::default() }, false, watch)
+    replayed(capture, &Plan { scope, trackers: trackers.clone(), ..Plan::default() }, false, watch)
 }
 
 fn replayed(capture: &Capture, plan: &Plan, tells_scope: bool, watch: &mut impl Watch) -> Result<Trace, Stopped> {
@@ -34,7 +34,7 @@ fn replayed(capture: &Capture, plan: &Plan, tells_scope: bool, watch: &mut impl 
         return Err(Stopped);
     }
     let about = About { capture, plan, losses, tells_scope };
-    let mut merge = Merge::new(&capture.files).within(plan.for_decoding()).marking(plan.marks.clone());
+    let mut merge = Merge::new(&capture.files).within(plan.for_decoding()).reading(plan.marks.clone(), plan.trackers.clone());
     let mut playback = Playback::new(capture.trace_start(), capture.clock().frequency);
     let mut replay = Replay::new(about.builder());
     replay.run(&mut merge, &about, watch, |watch, now| playback.advance(watch.speed(), now))?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use highwater::etl::{Source, TraceFile};
 use highwater::events::{
     ActivityEvent, Event, FrameRange, ManagedEvent, ManagedMethod, MarkEvent, MarkText, MethodChange, Present, PresentApi,
-    Record, SampleInterval, StackPart, TIMER, class,
+    Record, SampleInterval, StackPart, TIMER, TrackerProviders, class,
 };
 use highwater::export::cut::{Request, cut};
 use highwater::load::{Capture, Input, Processes, Unwatched, load};
@@ -452,7 +452,15 @@ fn a_part_of_a_trace_has_what_happened_in_it_and_the_names_for_that() {
     for (capture, trace, interval) in [(&capture, &trace, inside), (&demo, &whole, seconds(26.0, 29.5))] {
         for anonymises in [false, true] {
             let (trace_start, processes) = (capture.trace_start(), &Processes::All);
-            let request = Request { files: &capture.files, trace, trace_start, interval, processes, anonymises };
+            let request = Request {
+                files: &capture.files,
+                trace,
+                trace_start,
+                interval,
+                processes,
+                trackers: &TrackerProviders::default(),
+                anonymises,
+            };
             let mut out = std::io::Cursor::new(Vec::new());
             cut(&request, &mut out, &mut |_, _| true).unwrap();
             let bytes = out.into_inner();
@@ -466,8 +474,15 @@ fn a_part_of_a_trace_has_what_happened_in_it_and_the_names_for_that() {
     }
     let bytes = {
         let (trace_start, processes) = (capture.trace_start(), &Processes::All);
-        let request =
-            Request { files: &capture.files, trace: &trace, trace_start, interval: inside, processes, anonymises: false };
+        let request = Request {
+            files: &capture.files,
+            trace: &trace,
+            trace_start,
+            interval: inside,
+            processes,
+            trackers: &TrackerProviders::default(),
+            anonymises: false,
+        };
         let mut out = std::io::Cursor::new(Vec::new());
         cut(&request, &mut out, &mut |_, _| true).unwrap();
         out.into_inner()

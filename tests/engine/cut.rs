@@ -9,8 +9,8 @@ use crate::oracle::scenario::{Act, Op, Scenario, Sent, TRACE_START};
 use crate::oracle::strategy;
 use highwater::etl::write::Writer;
 use highwater::etl::{HeaderKind, ReadBuffer, SessionHeader, Source, TraceFile, mode};
-use highwater::events::Event;
 use highwater::events::encode::{RecordWriter, Style};
+use highwater::events::{Event, TrackerProviders};
 use highwater::export::cut::{Request, cut};
 use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Processes, Trace};
@@ -117,7 +117,15 @@ fn loaded(capture: &Capture) -> Trace {
 
 fn part(capture: &Capture, trace: &Trace, interval: Interval, processes: &Processes, anonymises: bool) -> (Vec<u8>, Capture) {
     let trace_start = capture.trace_start();
-    let request = Request { files: &capture.files, trace, trace_start, interval, processes, anonymises };
+    let request = Request {
+        files: &capture.files,
+        trace,
+        trace_start,
+        interval,
+        processes,
+        trackers: &TrackerProviders::default(),
+        anonymises,
+    };
     let mut out = Cursor::new(Vec::new());
     cut(&request, &mut out, &mut |_, _| true).unwrap();
     let bytes = out.into_inner();

@@ -8,6 +8,7 @@ use crate::common::hostile_replay::{OVERLAPPED, frees_without_process, overlappi
 use crate::common::hostile_tables::{self as tables, Keys, unkeyed_hash};
 use crate::common::trace::small;
 use highwater::etl::{Source, TraceFile};
+use highwater::events::TrackerProviders;
 use highwater::export::cut::{Request, cut};
 use highwater::export::{Exported, Format, Value, write};
 use highwater::load::{Capture, Input, Unwatched, load};
@@ -107,7 +108,15 @@ fn answers(capture: &Capture) -> Vec<(String, Vec<u8>)> {
     all.push(("counters".to_owned(), format!("{:?}", trace.counters).into()));
     all.push(("sites".to_owned(), format!("{:?}", trace.sites).into()));
     let (trace_start, processes) = (capture.trace_start(), &Processes::All);
-    let request = Request { files: &capture.files, trace: &trace, trace_start, interval, processes, anonymises: true };
+    let request = Request {
+        files: &capture.files,
+        trace: &trace,
+        trace_start,
+        interval,
+        processes,
+        trackers: &TrackerProviders::default(),
+        anonymises: true,
+    };
     let mut file = tempfile::tempfile().unwrap();
     cut(&request, file.try_clone().unwrap(), &mut |_, _| true).unwrap();
     let mut bytes = Vec::new();

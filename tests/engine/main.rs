@@ -7,6 +7,7 @@ mod common;
 mod oracle;
 
 mod activity;
+mod allocators;
 mod call_lines;
 mod callers;
 mod choices;

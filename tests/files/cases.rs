@@ -105,3 +105,21 @@ fn sums_beyond_64_bits_are_said_to_be() {
     assert!(!ordinary.quality.sums_saturate && doubts(&ordinary, ordinary.span.to).is_empty());
     assert_eq!(serde_json::to_value(ordinary.quality).unwrap()["sums_saturate"], Value::Null);
 }
+
+#[test]
+fn blocks_of_mimalloc_and_pix_are_trackers() {
+    let Some(trace) = case("allocators.zip") else { return };
+    let told = |trace: &Trace| -> Vec<_> {
+        groups(trace, None).iter().map(|group| (group.heap.clone().unwrap_or_default(), numbers(group))).collect()
+    };
+    // 1,000 blocks of 1 KB of which 600 were freed; 500 of 4 KB of which 200 were, in two allocators.
+    let mut found = told(&trace);
+    found.sort();
+    let pix = |n: u32| (format!("PIX allocator {n}"), [250, 100, 150 << 12]);
+    assert_eq!(found, [pix(1), pix(2), ("mimalloc".to_owned(), [1000, 600, 400 << 10])]);
+    let Some(trace) = case("mimalloc.zip") else { return };
+    assert_eq!(
+        told(&trace).iter().map(|(name, [count, freed, _])| (&**name, *count, *freed)).collect::<Vec<_>>(),
+        [("mimalloc", 30, 1)]
+    );
+}

@@ -29,3 +29,4 @@ mod recorder;
 mod recording;
 mod responsible;
 mod symbols;
+mod trackers;

@@ -157,6 +157,14 @@ as_published! {
     FILTER_IN: u16 = 1, "FilterIn TRUE (1)", "Microsoft's page of EVENT_FILTER_EVENT_ID";
     /// Microsoft-Windows-DXGI and -D3D9: keyword of presents.
     KEYWORD_PRESENTS: u64 = 2, "Keyword::Events 0x2", "PresentMon's Microsoft_Windows_DXGI.h and Microsoft_Windows_D3D9.h";
+    /// PIX: values of counters.
+    KEYWORD_PIX_COUNTERS: u64 = 1, "keyword 0x1", "PIXETW.man in microsoft/PixEvents";
+    /// PIX: allocations.
+    KEYWORD_PIX_ALLOCATIONS: u64 = 2, "keyword 0x2", "PIXETW.man in microsoft/PixEvents";
+    /// PIX: frees.
+    KEYWORD_PIX_FREES: u64 = 4, "keyword 0x4", "PIXETW.man in microsoft/PixEvents";
+    /// PIX: all that the program marks.
+    KEYWORD_PIX_MARKS: u64 = 8, "keyword 0x8", "PIXETW.man in microsoft/PixEvents";
     /// Microsoft-Windows-DXGI: a present starts.
     DXGI_PRESENT_START: u16 = 42, "Present_Start 0x002a", "PresentMon's Microsoft_Windows_DXGI.h";
     /// Microsoft-Windows-DXGI: a present ends.

@@ -52,7 +52,7 @@ pub use merge::{Summary, recover, recover_on, save};
 pub use notes::{Note, Notes};
 pub use recorder::{Aftermath, Leftovers, Program, Pulse, Recorder, Running};
 pub use recording::{BUFFER_SIZE, LaneWriter, Recording, Session};
-pub use request::{Children, MAX_CONDITIONS, Request, Ring, Target};
+pub use request::{Allocator, Children, MAX_CONDITIONS, Request, Ring, Target};
 pub use room::{AskSpace, Storage};
 pub use sample::{Cost, MemorySample, ProcessSample};
 pub use status::{LaneStatus, Status};

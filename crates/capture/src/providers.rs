@@ -2,7 +2,7 @@
 //! become marks. Pure: nothing here calls the system.
 //!
 //! Sources: keywords and ids of Microsoft-Windows-DXGI and -D3D9 from PresentMon (`Microsoft_Windows_DXGI.h`,
-//! `Microsoft_Windows_D3D9.h`); those of the .NET runtime from its manifest; the rundown from the runtime's source
+//! `Microsoft_Windows_D3D9.h`); of PIX from its manifest (`PIXETW.man` in microsoft/PixEvents); those of the .NET runtime from its manifest; the rundown from the runtime's source
 //! (`eventtrace.cpp`): when a rundown provider is enabled, or enabled again, it reports all code at once, as a start or
 //! an end rundown depending on its keywords. Filters: Microsoft's page of EVENT_FILTER_DESCRIPTOR.
 
@@ -10,8 +10,8 @@ mod names;
 
 pub use names::provider_of;
 
-use super::Request;
 use super::constants::*;
+use super::{Allocator, Request};
 use crate::etl::Guid;
 use crate::events::class;
 
@@ -19,7 +19,7 @@ use crate::events::class;
 const ANY_KEYWORD: u64 = 0;
 
 /// A provider and how to enable it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wanted {
     /// The provider.
     pub provider: Guid,
@@ -32,7 +32,7 @@ pub struct Wanted {
     /// Whether the events get call stacks.
     pub stacks: bool,
     /// Only events with these ids; empty for all.
-    pub ids: &'static [u16],
+    pub ids: Vec<u16>,
 }
 
 /// The purpose of a provider.
@@ -64,10 +64,19 @@ impl Purpose {
 pub fn wanted(request: &Request) -> Vec<Wanted> {
     let mut all = Vec::new();
     if request.trackers {
-        all.push(Wanted { stacks: request.stacks, ..of(class::CUSTOM_HEAP, Purpose::Trackers) });
+        let stacks = request.stacks;
+        all.push(Wanted { stacks, ..of(class::CUSTOM_HEAP, Purpose::Trackers) });
+        for Allocator { provider, ids } in Allocator::built_in().iter().chain(&request.allocators) {
+            if all.iter().all(|one| one.provider != *provider) {
+                let of_pix = if *provider == class::PIX { pix_keywords(request) } else { ANY_KEYWORD };
+                let known = of(*provider, Purpose::Trackers);
+                all.push(Wanted { stacks, level: LEVEL_VERBOSE, keywords: of_pix, ids: ids.clone(), ..known });
+            }
+        }
     }
     if request.frames {
-        let presents = |provider, ids| Wanted { keywords: KEYWORD_PRESENTS, ids, ..of(provider, Purpose::Frames) };
+        let presents =
+            |provider, ids: &[u16]| Wanted { keywords: KEYWORD_PRESENTS, ids: ids.into(), ..of(provider, Purpose::Frames) };
         all.push(presents(class::DXGI, &[DXGI_PRESENT_START, DXGI_PRESENT_STOP, DXGI_PLANES_START, DXGI_PLANES_STOP]));
         all.push(presents(class::D3D9, &[D3D9_PRESENT_START, D3D9_PRESENT_STOP]));
         all.push(of(class::MULTI_FRAME_RATE, Purpose::Frames));
@@ -83,6 +92,12 @@ pub fn wanted(request: &Request) -> Vec<Wanted> {
         }
     }
     all
+}
+
+/// Keywords of PIX: counters and allocations; what the program marks, too, if it is wanted.
+fn pix_keywords(request: &Request) -> u64 {
+    let marks = if request.marks.contains(&class::PIX) { KEYWORD_PIX_MARKS } else { 0 };
+    KEYWORD_PIX_COUNTERS | KEYWORD_PIX_ALLOCATIONS | KEYWORD_PIX_FREES | marks
 }
 
 /// Keywords for .NET modules and for code that is compiled or used.
@@ -108,7 +123,7 @@ pub fn rundown(when: Rundown) -> Wanted {
 
 /// All events of a provider that are informational or more severe.
 fn of(provider: Guid, purpose: Purpose) -> Wanted {
-    Wanted { provider, purpose, level: LEVEL_INFORMATION, keywords: ANY_KEYWORD, stacks: false, ids: &[] }
+    Wanted { provider, purpose, level: LEVEL_INFORMATION, keywords: ANY_KEYWORD, stacks: false, ids: Vec::new() }
 }
 
 /// Builds a process filter, which is the list of ids. Empty if there are none, or too many for a filter.

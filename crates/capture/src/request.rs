@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::constants::{MAX_FILTER_PIDS, SYSTEM_PROCESS};
 use super::{CaptureError, StopWhen};
 use crate::etl::Guid;
-use crate::events::class;
+use crate::events::{TrackerProvider, TrackerProviders, class};
 
 /// The processes to record.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -38,6 +38,33 @@ pub enum Ring {
     Bytes(u64),
 }
 
+/// A provider whose events are blocks of a tracker.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Allocator {
+    /// The provider.
+    pub provider: Guid,
+    /// Ids of these events; empty for all events.
+    pub ids: Vec<u16>,
+}
+
+impl Allocator {
+    /// Those that the mapped providers of a user are; the ones that are built in are always recorded with trackers.
+    pub fn of_users(trackers: &TrackerProviders) -> Vec<Self> {
+        Self::of(trackers, |provider| !provider.is_built_in)
+    }
+
+    pub(super) fn built_in() -> Vec<Self> {
+        // PIX is limited by keywords, so that its counters and marks come too.
+        let all = Self::of(&TrackerProviders::default(), |_| true);
+        all.into_iter().map(|one| if one.provider == class::PIX { Self { ids: Vec::new(), ..one } } else { one }).collect()
+    }
+
+    fn of(trackers: &TrackerProviders, is_wanted: impl Fn(&TrackerProvider) -> bool) -> Vec<Self> {
+        let wanted = trackers.list().iter().filter(|provider| is_wanted(provider));
+        wanted.map(|one| Self { provider: one.provider, ids: one.ids() }).collect()
+    }
+}
+
 /// A recording request: which processes, which events, and how much of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Request {
@@ -51,6 +78,9 @@ pub struct Request {
     pub heap: bool,
     /// Whether to record custom heap trackers.
     pub trackers: bool,
+    /// Further providers whose events are blocks of trackers; recorded with trackers.
+    #[serde(default)]
+    pub allocators: Vec<Allocator>,
     /// Whether to record presented frames.
     #[serde(default)]
     pub frames: bool,
@@ -86,6 +116,7 @@ impl Request {
             commit: true,
             heap: true,
             trackers: true,
+            allocators: Vec::new(),
             frames: false,
             managed: false,
             marks: Vec::new(),
@@ -120,6 +151,9 @@ impl Request {
         if self.marks.len() > MAX_MARKS {
             return bad("at most 16 providers can be recorded for their marks");
         }
+        if self.allocators.len() > MAX_ALLOCATORS {
+            return bad("at most 64 providers of allocators can be recorded");
+        }
         if self.marks.iter().any(|guid| NOT_FOR_MARKS.contains(guid)) {
             return bad("trackers, frames and the .NET runtime are recorded by options of their own, not as marks");
         }
@@ -148,8 +182,10 @@ pub const MAX_CONDITIONS: usize = 8;
 const MIN_RING: u64 = 16 << 20;
 /// Maximum number of providers for marks. A session can hold more, but nobody names so many.
 const MAX_MARKS: usize = 16;
+/// Maximum number of providers of allocators beside those that are built in.
+const MAX_ALLOCATORS: usize = 64;
 /// Providers that cannot be recorded for marks: with all their events they would write heap dumps and worse.
-const NOT_FOR_MARKS: [Guid; 5] = [class::CUSTOM_HEAP, class::CLR, class::CLR_RUNDOWN, class::DXGI, class::D3D9];
+const NOT_FOR_MARKS: [Guid; 6] = [class::CUSTOM_HEAP, class::MIMALLOC, class::CLR, class::CLR_RUNDOWN, class::DXGI, class::D3D9];
 
 #[cfg(test)]
 mod tests {
@@ -173,6 +209,11 @@ mod tests {
             Request { stop_when: vec![StopWhen::Private(1); 9], ..of(Target::Pids(vec![10])) },
             Request { marks: vec![class::MULTI_MAIN; 17], ..of(Target::Pids(vec![10])) },
             Request { marks: vec![class::CLR], ..of(Target::Pids(vec![10])) },
+            Request { marks: vec![class::MIMALLOC], ..of(Target::Pids(vec![10])) },
+            Request {
+                allocators: vec![Allocator { provider: class::MULTI_MAIN, ids: vec![1] }; 65],
+                ..of(Target::Pids(vec![10]))
+            },
         ];
         for request in refused {
             assert!(matches!(request.check(), Err(CaptureError::BadRequest(_))), "{request:?}");

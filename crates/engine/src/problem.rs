@@ -34,6 +34,8 @@ pub enum ProblemKind {
     DamagedCompression,
     /// An event's payload is shorter than its kind needs; it was skipped.
     ShortPayload,
+    /// An event of an allocator is not what the mapping of its tracker says; it was skipped.
+    BadEvent,
     /// The session header event is missing or short; defaults were taken.
     DamagedHeader,
     /// One of several files could not be read at all.

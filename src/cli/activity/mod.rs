@@ -13,8 +13,8 @@ use clap::Args;
 use super::asked::{Edges, inputs, load_capture};
 use super::choices::Choices;
 use super::each::{Each, Told};
-use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
+use super::providers::ProvidersAsked;
 use super::text::{self, Align, Table};
 use super::{Failure, report_problems};
 use crate::format::{self, plain};
@@ -42,7 +42,7 @@ pub(super) struct TimeAsked {
     edges: Edges,
 
     #[command(flatten)]
-    marks: MarkProvidersAsked,
+    providers: ProvidersAsked,
 
     #[command(flatten)]
     each: Each,
@@ -72,7 +72,7 @@ impl TimeAsked {
         self.memory.watch(&self.inputs());
         self.each.answer(&self.inputs(), |capture, told| {
             panics::reach(stage);
-            let trace = load_capture(capture, self.memory, &self.marks, &choices)?;
+            let trace = load_capture(capture, self.memory, &self.providers, &choices)?;
             choices.check(&trace).map_err(Failure::BadArguments)?;
             let interval = self.edges.interval(&trace, self.process())?;
             report_other_problems(&trace);

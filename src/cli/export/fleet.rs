@@ -236,7 +236,7 @@ impl Fleet<'_> {
     fn load(&self, capture: &Capture, share: &mut Share<'_>) -> Result<(Trace, Seat<'_>), Failure> {
         let asked = &self.args.asked;
         let mut plan = memory::plan(capture, asked.memory, asked.choices.process.as_deref(), asked.choices.layer);
-        asked.marks.add_to(&mut plan, capture);
+        asked.providers.add_to(&mut plan, capture)?;
         let load = |budget| {
             plan.budget = budget;
             load_planned(capture, &plan, share).map_err(stopped)

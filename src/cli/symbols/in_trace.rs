@@ -65,7 +65,7 @@ struct MethodFound<'a> {
 pub(super) fn run(args: &LookupArgs, pid: u32) -> Result<(), Failure> {
     let inputs = args.inputs();
     let choices = Choices::of_process(Some(pid.to_string()));
-    let trace = load_trace(&inputs, args.memory, &args.marks, &choices, "symbols lookup")?;
+    let trace = load_trace(&inputs, args.memory, &args.providers, &choices, "symbols lookup")?;
     // Missing memory events do not matter here.
     let is_of_interest = |problem: &&Problem| problem.kind != ProblemKind::NoMemoryEvents;
     report_problems(&trace.problems.iter().filter(is_of_interest).cloned().collect::<Vec<_>>());

@@ -13,9 +13,9 @@ use super::sources;
 use super::wait::wait_in_sight;
 use crate::cli::asked::{self, load_capture};
 use crate::cli::choices::Choices;
-use crate::cli::mark_providers::MarkProvidersAsked;
 use crate::cli::memory::Memory;
 use crate::cli::progress::Quiet;
+use crate::cli::providers::{ProvidersAsked, TrackersAsked};
 use crate::cli::{Failure, cannot_open, guarded, output, report_problems};
 use crate::load::{Capture, Input};
 use crate::model::{ProcessId, Trace};
@@ -40,6 +40,9 @@ pub(super) struct Traces {
     /// Print JSON for programs
     #[arg(long)]
     pub(super) json: bool,
+
+    #[command(flatten)]
+    trackers: TrackersAsked,
 
     #[command(flatten)]
     memory: Memory,
@@ -100,7 +103,7 @@ impl Traces {
 
     fn visit_capture(&self, capture: &Capture, path: &SymbolPath, wanted: Wanted, modules: &mut Modules) -> Result<(), Failure> {
         let choices = Choices::of_process(self.process.clone());
-        let trace = load_capture(capture, self.memory, &MarkProvidersAsked::default(), &choices)?;
+        let trace = load_capture(capture, self.memory, &ProvidersAsked::of(&self.trackers), &choices)?;
         report_problems(&trace.problems);
         let processes = self.processes(&trace);
         let name = capture.files.first().map_or("", |file| file.name.as_str());

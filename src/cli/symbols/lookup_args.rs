@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use crate::cli::mark_providers::MarkProvidersAsked;
 use crate::cli::memory::Memory;
+use crate::cli::providers::ProvidersAsked;
 use crate::load::Input;
 use crate::time_spec::TimeSpec;
 
@@ -38,7 +38,7 @@ pub(in crate::cli) struct LookupArgs {
     pub(super) json: bool,
 
     #[command(flatten)]
-    pub(super) marks: MarkProvidersAsked,
+    pub(super) providers: ProvidersAsked,
 
     #[command(flatten)]
     pub(super) memory: Memory,

@@ -10,7 +10,7 @@ fn frames_are_asked_of_those_who_show_them_and_only_their_presents() {
     let asked = wanted(&Request { frames: true, ..request() });
     let dxgi = (class::DXGI, 4, 2, &[42, 43, 55, 56][..]);
     let d3d9 = (class::D3D9, 4, 2, &[1, 2][..]);
-    let told: Vec<_> = asked.iter().map(|wanted| (wanted.provider, wanted.level, wanted.keywords, wanted.ids)).collect();
+    let told: Vec<_> = asked.iter().map(|wanted| (wanted.provider, wanted.level, wanted.keywords, &*wanted.ids)).collect();
     assert_eq!(told, [dxgi, d3d9, (class::MULTI_FRAME_RATE, 4, 0, &[][..])]);
     assert!(asked.iter().all(|wanted| !wanted.stacks), "every frame would have one");
 }
@@ -32,7 +32,7 @@ fn marks_are_all_that_a_provider_tells_each_once() {
     let marks = vec![class::MULTI_MAIN, class::MULTI_FRAME_RATE, class::MULTI_MAIN];
     let asked = wanted(&Request { frames: true, marks, ..request() });
     assert_eq!(asked.len(), 4, "frames, and what is not among them");
-    let last = asked[3];
+    let last = &asked[3];
     assert_eq!((last.provider, last.level, last.keywords, last.ids.len()), (class::MULTI_MAIN, 5, 0, 0));
 }
 
@@ -41,7 +41,17 @@ fn trackers_come_first_with_their_stacks() {
     let all = Request { frames: true, ..Request::new(Target::Pids(vec![4660])) };
     let asked = wanted(&all);
     assert_eq!((asked[0].provider, asked[0].stacks, asked[0].keywords), (class::CUSTOM_HEAP, true, 0));
-    assert_eq!(asked.len(), 4);
+    // Ids and keywords: etw.man of microsoft/mimalloc, PIXETW.man of microsoft/PixEvents.
+    let allocators = |request: &Request| -> Vec<_> {
+        let asked = wanted(request).into_iter().filter(|one| one.purpose == Purpose::Trackers).skip(1);
+        asked.map(|one| (one.provider, one.level, one.keywords, one.ids, one.stacks)).collect()
+    };
+    let mimalloc = (class::MIMALLOC, 5, 0, vec![100, 101], true);
+    assert_eq!(allocators(&all), [mimalloc.clone(), (class::PIX, 5, 7, vec![], true)]);
+    let own = Allocator { provider: class::MULTI_MAIN, ids: vec![3] };
+    let more = Request { marks: vec![class::PIX], allocators: vec![own.clone(), own], ..all.clone() };
+    assert_eq!(allocators(&more), [mimalloc, (class::PIX, 5, 15, vec![], true), (class::MULTI_MAIN, 5, 0, vec![3], true)]);
+    assert_eq!(asked.len(), 6);
     assert!(wanted(&request()).is_empty());
 }
 

@@ -77,7 +77,7 @@ impl Session {
     /// is empty or too long for a filter.
     pub(super) fn enable_provider(&self, wanted: &Wanted, pids: &[u32]) -> Result<(), Refusal> {
         let of_processes = pid_filter(pids);
-        let of_events = id_filter(wanted.ids);
+        let of_events = id_filter(&wanted.ids);
         let all = [(EVENT_FILTER_TYPE_PID, &of_processes), (EVENT_FILTER_TYPE_EVENT_ID, &of_events)];
         let filters: Vec<EVENT_FILTER_DESCRIPTOR> = all
             .into_iter()

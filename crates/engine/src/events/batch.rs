@@ -4,6 +4,8 @@
 //! A stack that stands right behind its event is attached to its entry ([`Attached`]): one entry to put
 //! into order instead of two, and nobody has to search for the owner.
 
+use std::collections::BTreeMap;
+
 use super::entry::{Attached, BlockEvent, Content, Entry, Item};
 use super::stack::{KeyRef, StackWalk};
 use super::{Event, EventCounts, FrameList, Record, StackPart};
@@ -35,6 +37,10 @@ pub struct Batch {
     pub times: Option<(i64, i64)>,
     /// Problems found.
     pub problems: Problems,
+    /// Names of trackers by the handles that were made of them.
+    pub tracker_names: BTreeMap<u64, Box<str>>,
+    /// Number of events that are not what a mapping says, and the offset of the first.
+    pub(super) bad_events: (u64, Option<usize>),
     /// Bytes of the file that were decoded.
     pub bytes: u64,
     /// Offset in the buffer at which the next part begins, if this is not all of it.
@@ -45,10 +51,12 @@ pub struct Batch {
 impl Batch {
     /// Clears everything, but keeps the memory.
     pub(super) fn clear(&mut self) {
-        let Self { entries, records, frames, counts, times, problems, bytes, rest, stacks } = self;
+        let Self { entries, records, frames, counts, times, problems, tracker_names, bad_events, bytes, rest, stacks } = self;
         entries.clear();
         records.clear();
         frames.clear();
+        tracker_names.clear();
+        *bad_events = Default::default();
         (*counts, *times, *problems, *bytes, *rest, *stacks) = Default::default();
     }
 
@@ -128,12 +136,27 @@ impl Batch {
         }
     }
 
+    /// Notes the name of a block's tracker, if its event gives one.
+    pub(super) fn name_tracker(&mut self, event: &Event, name: Option<String>) {
+        if let (Event::Alloc { heap, .. } | Event::Free { heap, .. } | Event::Realloc { heap, .. }, Some(name)) = (event, name) {
+            self.tracker_names.entry(*heap).or_insert_with(|| name.into());
+        }
+    }
+
     /// Appends a record of heaps or trackers, in its shortest form.
     pub(super) fn push_memory(&mut self, record: Record) {
         match BlockEvent::of(&record) {
             Some(block) => self.push_block(&block),
             None => self.push(record),
         }
+    }
+
+    /// Puts another record of heaps or trackers in the place of the first, without its stack.
+    pub fn replace_first(&mut self, record: Record) {
+        let rest = self.entries.split_off(1.min(self.entries.len()));
+        self.entries.clear();
+        self.push_memory(record);
+        self.entries.extend(rest);
     }
 
     #[inline(never)]

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::Event;
 use super::hooks::{class, hook, injected, tracker};
 use crate::etl::{EventId, RawEvent, extended_type};
 
@@ -121,6 +122,17 @@ impl Tally {
 }
 
 impl EventCounts {
+    /// Counts an event that a mapping makes one of a tracker.
+    pub(super) fn count_tracker(&mut self, event: &Event) {
+        let counter = match event {
+            Event::Alloc { .. } => &mut self.tracker_alloc,
+            Event::Free { .. } => &mut self.tracker_free,
+            Event::Realloc { .. } => &mut self.tracker_realloc,
+            _ => return,
+        };
+        *counter += 1;
+    }
+
     fn counter(&mut self, id: EventId) -> Option<&mut u64> {
         match id {
             EventId::Provider { provider: class::CUSTOM_HEAP, id } => match id {

@@ -7,7 +7,10 @@ use super::counts::Tally;
 use super::entry::BlockEvent;
 use super::hooks::{class, hook, injected, kernel_hook, kernel_memory, one_of_each, tracker};
 use super::stack::{KeyRef, StackWalk};
-use super::{Batch, Event, MarkProviders, Record, StackPart, Stacks, activity, counters, losses, memory, stack, system};
+use super::trackers::TrackerReading;
+use super::{
+    Batch, Event, MarkProviders, Record, StackPart, Stacks, TrackerProviders, activity, counters, losses, memory, stack, system,
+};
 use crate::etl::{
     BufferInfo, BufferKind, EventId, Events, Framed, KernelEvent, RawEvent, ReadBuffer, TraceFile, WideEvent, WideHeader,
 };
@@ -21,6 +24,8 @@ pub struct Wants {
     pub stacks: Stacks,
     /// Providers whose events are marks.
     pub marks: MarkProviders,
+    /// Providers whose events are blocks of trackers.
+    pub trackers: TrackerProviders,
 }
 
 /// Reads, expands and decodes one buffer into the memory of a batch that is no longer needed.
@@ -80,7 +85,7 @@ pub(super) fn decode_part(
                 let hook = kernel_hook(event.id);
                 tally.count(&event, hook);
                 let time = (event.id != EventId::Opaque).then_some(event.time);
-                (decode_other(&event, hook, &wants.marks, &mut batch), time, event.offset)
+                (decode_other(&event, hook, wants, &mut batch), time, event.offset)
             }
         };
         if let Some(time) = time {
@@ -91,10 +96,15 @@ pub(super) fn decode_part(
             short += 1;
         }
     }
-    batch.counts = tally.counts();
+    batch.counts.add(&tally.counts());
     if let Some(damage) = events.damage() {
         let detail = format!("{} at +{:#x} of this buffer; its rest was skipped", damage.reason, damage.offset);
         problem(&mut batch, ProblemKind::DamagedEvent, detail);
+    }
+    if let (bad, Some(first)) = batch.bad_events {
+        let detail =
+            format!("{bad} events in this buffer, the first at +{first:#x}, are not what the mapping of their tracker says");
+        problem(&mut batch, ProblemKind::BadEvent, detail);
     }
     if let Some(first) = first_short {
         let detail = format!("{short} events in this buffer, the first at +{first:#x}, are too short for their kind");
@@ -156,16 +166,17 @@ fn next_usual(events: &mut Events<'_>, batch: &mut Batch, tally: &mut Tally, tim
 
 /// Decodes a single event into the memory of a batch that is no longer needed; stacks become records of
 /// their own. A payload that is too short gives no records.
-pub fn decode_event(raw: &RawEvent<'_>, batch: &mut Batch) {
+pub fn decode_event(raw: &RawEvent<'_>, trackers: &TrackerProviders, batch: &mut Batch) {
     batch.clear();
     batch.stacks = Stacks::Apart;
-    let _ = decode_other(raw, kernel_hook(raw.id), &MarkProviders::default(), batch);
+    let wants = Wants { trackers: trackers.clone(), ..Wants::default() };
+    let _ = decode_other(raw, kernel_hook(raw.id), &wants, batch);
 }
 
 /// Adds the records of one event, if it is of a kind that has any. `None` if its
 /// payload is too short.
 #[inline(never)]
-fn decode_other(raw: &RawEvent<'_>, hook: Option<u16>, marks: &MarkProviders, batch: &mut Batch) -> Option<()> {
+fn decode_other(raw: &RawEvent<'_>, hook: Option<u16>, wants: &Wants, batch: &mut Batch) -> Option<()> {
     if let Some(hook) = hook {
         let &RawEvent { kind, pointer, time, pid, tid, version, payload, offset, .. } = raw;
         decode_kernel(&KernelEvent { kind, pointer, time, pid, tid, hook, version, payload, offset }, batch)?;
@@ -175,7 +186,9 @@ fn decode_other(raw: &RawEvent<'_>, hook: Option<u16>, marks: &MarkProviders, ba
         return Some(());
     }
     match raw.id {
-        EventId::Provider { provider: class::CUSTOM_HEAP, id: id @ tracker::ALLOC..=tracker::CLOSE } => {
+        EventId::Provider { provider: class::CUSTOM_HEAP, id: id @ tracker::ALLOC..=tracker::CLOSE }
+            if !wants.trackers.replaces(class::CUSTOM_HEAP) =>
+        {
             batch.push_memory(memory_record(raw, memory::tracker_event(id, raw)?));
             inline_stacks(raw, batch);
         }
@@ -193,8 +206,30 @@ fn decode_other(raw: &RawEvent<'_>, hook: Option<u16>, marks: &MarkProviders, ba
             }
         }
         EventId::Opaque => {}
-        _ => activity::provider(raw, marks)?.into_iter().flatten().for_each(|record| batch.push(record)),
+        _ => decode_provider(raw, wants, batch)?,
     }
+    Some(())
+}
+
+/// Adds the records of an event of a provider that means something only to some: blocks of a tracker, activity.
+fn decode_provider(raw: &RawEvent<'_>, wants: &Wants, batch: &mut Batch) -> Option<()> {
+    match wants.trackers.event(raw) {
+        TrackerReading::Unmapped => {}
+        TrackerReading::Nothing => return Some(()),
+        TrackerReading::Bad => {
+            batch.bad_events.0 += 1;
+            batch.bad_events.1.get_or_insert(raw.offset);
+            return Some(());
+        }
+        TrackerReading::Block(event, name) => {
+            batch.counts.count_tracker(&event);
+            batch.name_tracker(&event, name);
+            batch.push_memory(memory_record(raw, event));
+            inline_stacks(raw, batch);
+            return Some(());
+        }
+    }
+    activity::provider(raw, &wants.marks)?.into_iter().flatten().for_each(|record| batch.push(record));
     Some(())
 }
 

@@ -45,7 +45,7 @@ use rayon::Scope;
 
 use super::prefetch::{FilePart, Job, Prefetch, in_order, jobs_of};
 use super::room::{Room, USUAL};
-use super::{Batch, Item, MarkProviders, Stacks};
+use super::{Batch, Item, MarkProviders, Stacks, TrackerProviders};
 use crate::etl::TraceFile;
 use crate::problem::ProblemKind;
 pub use call_stack::CallStack;
@@ -165,9 +165,9 @@ impl<'f> Merge<'f> {
         self
     }
 
-    /// Sets the providers of which all events are marks.
-    pub fn marking(mut self, marks: MarkProviders) -> Self {
-        self.prefetch.mark(marks);
+    /// Sets the providers of which all events are marks, and those whose events are blocks of trackers.
+    pub fn reading(mut self, marks: MarkProviders, trackers: TrackerProviders) -> Self {
+        self.prefetch.read(marks, trackers);
         self
     }
 

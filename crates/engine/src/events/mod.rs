@@ -40,10 +40,12 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod times;
+mod trackers;
 
 pub use activity::{
-    ActivityEvent, Collection, CollectionId, CollectionReason, EventSchema, Field, InType, ManagedEvent, ManagedHeaps,
-    ManagedMethod, MarkEvent, MarkProviders, MarkText, MethodChange, Present, PresentApi, SampleInterval, TIMER, Untold,
+    ActivityEvent, Collection, CollectionId, CollectionReason, EventSchema, Field, FieldValue, InType, ManagedEvent,
+    ManagedHeaps, ManagedMethod, MarkEvent, MarkProviders, MarkText, MethodChange, Present, PresentApi, SampleInterval, TIMER,
+    Untold,
 };
 pub use batch::{Batch, Stacks};
 pub use census::process_names;
@@ -64,6 +66,7 @@ pub use raw_queue::{RawItem, RawMet, RawQueue, RawReading, RawRun};
 pub use repeated::{AtOnce, repeated};
 pub use survey::{survey, survey_with_providers};
 pub use times::latest_time;
+pub use trackers::{TrackerProvider, TrackerProviders, is_made_handle, shared_handle};
 
 use crate::etl::{EventId, Guid, RawEvent};
 use crate::units::{Layer, Pid, Tid};

@@ -20,7 +20,7 @@ use rayon::Scope;
 
 use super::decode::{Wants, decode_part};
 use super::room::Room;
-use super::{Batch, MarkProviders, Stacks};
+use super::{Batch, MarkProviders, Stacks, TrackerProviders};
 use crate::etl::{BufferInfo, ReadBuffer, TraceFile};
 
 /// Fewer buffers than this are not worth a second thread.
@@ -129,10 +129,11 @@ impl<'f> Prefetch<'f> {
         })
     }
 
-    /// Reads events of these providers as marks, too. To be called before the first job is begun.
-    pub(super) fn mark(self: &mut Arc<Self>, marks: MarkProviders) {
+    /// Sets the providers whose events are marks, and those whose events are blocks of trackers. To be called before the
+    /// first job is begun.
+    pub(super) fn read(self: &mut Arc<Self>, marks: MarkProviders, trackers: TrackerProviders) {
         if let Some(this) = Arc::get_mut(self) {
-            this.wants.marks = marks;
+            (this.wants.marks, this.wants.trackers) = (marks, trackers);
         }
     }
 

@@ -11,7 +11,10 @@ use super::hooks::class;
 use crate::etl::Guid;
 
 /// Well-known providers.
-const KNOWN: [(Guid, &str); 9] = [
+const KNOWN: [(Guid, &str); 12] = [
+    (class::CUSTOM_HEAP, "VSHeapTracker"),
+    (class::MIMALLOC, "microsoft-windows-mimalloc"),
+    (class::PIX, "Microsoft-Graphics-Tools-PixMarkers"),
     (class::DXGI, "Microsoft-Windows-DXGI"),
     (class::D3D9, "Microsoft-Windows-D3D9"),
     (class::CLR, "Microsoft-Windows-DotNETRuntime"),

@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use super::decode::{Wants, decode_part};
-use super::{Batch, ProviderCensus, Stacks, Totals};
+use super::{Batch, ProviderCensus, Stacks, Totals, TrackerProviders};
 use crate::etl::{BufferKind, ReadBuffer, TraceFile};
 
 /// Buffers that one worker takes at a time: large enough to reuse its memory.
@@ -19,16 +19,16 @@ const ROOM: usize = 16 << 20;
 
 /// The totals of one file. Problems come in file order, whatever the workers did.
 pub fn survey(file: &TraceFile) -> Totals {
-    surveyed(file, false).0
+    surveyed(file, &TrackerProviders::default(), false).0
 }
 
 /// The totals of one file, and its providers.
-pub fn survey_with_providers(file: &TraceFile) -> (Totals, ProviderCensus) {
-    surveyed(file, true)
+pub fn survey_with_providers(file: &TraceFile, trackers: &TrackerProviders) -> (Totals, ProviderCensus) {
+    surveyed(file, trackers, true)
 }
 
-fn surveyed(file: &TraceFile, with_providers: bool) -> (Totals, ProviderCensus) {
-    let wants = Wants { stacks: Stacks::Apart, ..Wants::default() };
+fn surveyed(file: &TraceFile, trackers: &TrackerProviders, with_providers: bool) -> (Totals, ProviderCensus) {
+    let wants = Wants { stacks: Stacks::Apart, trackers: trackers.clone(), ..Wants::default() };
     let runs: Vec<(Totals, ProviderCensus)> = file
         .buffers
         .par_chunks(RUN)

@@ -18,6 +18,7 @@ mod publish;
 mod samples;
 mod tidy;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::activity::ActivityTable;
@@ -53,6 +54,8 @@ pub struct InputState {
     pub copies: Vec<FileCopies>,
     /// Number of records that are copies.
     pub duplicate_events: u64,
+    /// Names of trackers by the handles that were made of them.
+    pub tracker_names: BTreeMap<u64, Arc<str>>,
     /// Losses that the files' buffers show, by time.
     pub losses: Arc<[Loss]>,
     /// Whether all input has been read.

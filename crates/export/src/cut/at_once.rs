@@ -6,7 +6,7 @@ use super::pass::Pass;
 use super::stream::Stream;
 use crate::etl::RawEvent;
 use crate::etl::write::WriteError;
-use crate::events::{AtOnce, Batch, LostWhat, RawItem, RawReading, decode_event, repeated};
+use crate::events::{AtOnce, Batch, LostWhat, RawItem, RawReading, TrackerProviders, decode_event, repeated};
 
 /// Bytes that are held for a comparison, at most; of more, each such part is compared for itself.
 const MOST: usize = 64 << 20;
@@ -31,7 +31,7 @@ impl<W: Write + Seek> Pass<'_, W> {
             while streams[number].time() == Some(time) {
                 let stream = &mut streams[number];
                 if let Some((_, item)) = stream.next() {
-                    let item = hold(item);
+                    let item = hold(item, self.request.trackers);
                     bytes += item.as_ref().map_or(0, |(bytes, _)| bytes.len());
                     held.push(Held { stream: number, item });
                 }
@@ -71,12 +71,12 @@ impl<W: Write + Seek> Pass<'_, W> {
     }
 }
 
-fn hold(item: RawItem<'_>) -> Result<(Vec<u8>, Batch), LostWhat> {
+fn hold(item: RawItem<'_>, trackers: &TrackerProviders) -> Result<(Vec<u8>, Batch), LostWhat> {
     match item {
         RawItem::Event(bytes) => {
             let mut batch = Batch::default();
             if let Some(raw) = RawEvent::parse(bytes) {
-                decode_event(&raw, &mut batch);
+                decode_event(&raw, trackers, &mut batch);
             }
             Ok((bytes.to_vec(), batch))
         }

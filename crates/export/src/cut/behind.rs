@@ -100,8 +100,15 @@ impl<W: Write + Seek> Pass<'_, W> {
     fn define_behind(&mut self, stashed: &Stashed) -> Result<(), WriteError> {
         let mut batch = Batch::default();
         let Some(raw) = RawEvent::parse(&stashed.bytes) else { return Ok(()) };
-        decode_event(&raw, &mut batch);
-        let input = Input { processor: stashed.processor, time: stashed.time, bytes: &stashed.bytes, raw, batch: &batch };
+        decode_event(&raw, self.request.trackers, &mut batch);
+        let input = Input {
+            processor: stashed.processor,
+            time: stashed.time,
+            bytes: &stashed.bytes,
+            raw,
+            batch: &batch,
+            is_translated: false,
+        };
         for (record, frames) in input.records() {
             if let Event::StackDefinition { part, key, .. } = record.event {
                 self.stacks.define(part, key);
@@ -125,7 +132,14 @@ impl<W: Write + Seek> Pass<'_, W> {
         let Some(field) = at.and_then(|at| bytes.get_mut(at..at + 8)) else { return Ok(()) };
         field.copy_from_slice(&self.after.time.to_le_bytes());
         let Some(raw) = RawEvent::parse(&bytes) else { return Ok(()) };
-        self.out.event(&Input { processor: 0, time: self.after.time, bytes: &bytes, raw, batch: input.batch })
+        self.out.event(&Input {
+            processor: 0,
+            time: self.after.time,
+            bytes: &bytes,
+            raw,
+            batch: input.batch,
+            is_translated: false,
+        })
     }
 }
 

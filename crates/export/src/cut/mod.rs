@@ -15,7 +15,8 @@
 //! Where the files tell events twice ([`at_once`]), they are written once: the rule looks at several files, and what
 //! is written is one.
 //!
-//! With other names ([`Request::anonymises`]) only events are written that are understood, anew from what they mean;
+//! Events that a user's mapping makes blocks of a tracker are written as such, so that the trace has the same numbers
+//! without the mapping. With other names ([`Request::anonymises`]) only events are written that are understood, anew from what they mean;
 //! what else there is, is left out.
 //!
 //! Memory beyond the trace: three buffers and what is late for each file and processor, the latest
@@ -34,6 +35,7 @@ mod owners;
 mod pass;
 mod request;
 mod session;
+mod shared;
 mod stacks;
 mod stream;
 
@@ -181,8 +183,10 @@ impl<W: Write + Seek> Pass<'_, W> {
             RawItem::Lost(_) => Ok(()),
             RawItem::Event(bytes) => {
                 let Some(raw) = RawEvent::parse(bytes) else { return Ok(()) };
-                decode_event(&raw, batch);
-                let input = Input { processor, time, bytes, raw, batch };
+                decode_event(&raw, self.request.trackers, batch);
+                self.shared.tell(batch);
+                let is_translated = self.request.trackers.is_users(&raw);
+                let input = Input { processor, time, bytes, raw, batch, is_translated };
                 match () {
                     () if self.now < self.from => self.before(&input),
                     () if self.now < self.to => self.inside(&input),

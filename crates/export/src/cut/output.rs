@@ -2,6 +2,7 @@
 //! they are understood.
 
 use std::io::{Seek, Write};
+use std::sync::Arc;
 
 use super::names::Names;
 use super::stacks::Stashed;
@@ -9,8 +10,10 @@ use crate::etl::write::WriteError;
 use crate::etl::{HeaderKind, RawEvent};
 use crate::events::encode::system::SID_SYSTEM;
 use crate::events::encode::{InlineStack, RecordWriter};
-use crate::events::{Batch, Event, Record};
-use crate::units::PointerSize;
+use crate::events::{Batch, Event, Record, is_made_handle};
+use crate::model::Trace;
+use crate::tables::{KeyedMap, KeyedSet};
+use crate::units::{Pid, PointerSize, Tid};
 
 /// An event of the input.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +26,8 @@ pub(super) struct Input<'a> {
     pub(super) raw: RawEvent<'a>,
     /// Its decoded records.
     pub(super) batch: &'a Batch,
+    /// Whether it is written as what its records say, because nobody else knows how to read it.
+    pub(super) is_translated: bool,
 }
 
 impl<'a> Input<'a> {
@@ -51,6 +56,10 @@ pub(super) struct Output<W> {
     w: RecordWriter<W>,
     /// Other names, if names are replaced.
     names: Option<Names>,
+    /// Names of trackers whose events do not open them, by handle, ...
+    tracker_names: KeyedMap<u64, Arc<str>>,
+    /// ... and those that are open in the file.
+    open_trackers: KeyedMap<Pid, KeyedSet<u64>>,
     /// Events written.
     pub(super) events: u64,
     /// Events that could not be written without what they may tell, or have no room without it.
@@ -58,10 +67,13 @@ pub(super) struct Output<W> {
 }
 
 impl<W: Write + Seek> Output<W> {
-    pub(super) fn new(mut w: RecordWriter<W>, anonymises: bool) -> Self {
+    pub(super) fn new(mut w: RecordWriter<W>, trace: &Trace, anonymises: bool) -> Self {
         // Somebody, so that other readers find all fields: who it was is told by the events' own bytes only.
         w.style.sid = SID_SYSTEM;
-        Self { w, names: anonymises.then(Names::default), events: 0, left_out: 0 }
+        let made = trace.heaps.iter().filter(|heap| is_made_handle(heap.layer, heap.handle));
+        let tracker_names = made.filter_map(|heap| Some((heap.handle, heap.name.clone()?))).collect();
+        let (names, open_trackers) = (anonymises.then(Names::default), KeyedMap::default());
+        Self { w, names, tracker_names, open_trackers, events: 0, left_out: 0 }
     }
 
     /// Whether events are written with all their bytes.
@@ -80,7 +92,7 @@ impl<W: Write + Seek> Output<W> {
 
     /// An event as it is.
     pub(super) fn event(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
-        if self.names.is_none() {
+        if self.names.is_none() && !input.is_translated {
             self.events += 1;
             return self.w.writer().write_bytes(input.processor, input.time, input.bytes);
         }
@@ -106,6 +118,7 @@ impl<W: Write + Seek> Output<W> {
     }
 
     fn with_stack(&mut self, processor: u16, mut record: Record, stack: InlineStack<'_>) -> Result<(), WriteError> {
+        self.open_tracker(processor, &record)?;
         if !self.may_write(&mut record) {
             return Ok(());
         }
@@ -113,6 +126,28 @@ impl<W: Write + Seek> Output<W> {
         self.w.style.header = Some(HeaderKind::Event);
         let written = self.w.put_with_stack(processor, &record, stack);
         self.count(written)
+    }
+
+    /// Forgets which trackers a process has open: another one may get its id.
+    pub(super) fn forget_trackers(&mut self, pid: Pid) {
+        self.open_trackers.remove(&pid);
+    }
+
+    /// Opens the tracker of a block before the first that is written as one of it, if its own events do not.
+    fn open_tracker(&mut self, processor: u16, record: &Record) -> Result<(), WriteError> {
+        let &Record { time, pid, ref event, .. } = record;
+        let (Event::Alloc { layer, heap, .. } | Event::Free { layer, heap, .. } | Event::Realloc { layer, heap, .. }) = *event
+        else {
+            return Ok(());
+        };
+        let is_made = is_made_handle(layer, heap);
+        let Some(name) = self.tracker_names.get(&heap).filter(|_| is_made).map(|name| (**name).into()) else { return Ok(()) };
+        if !self.open_trackers.entry(pid).or_default().insert(heap) {
+            return Ok(());
+        }
+        let event = Event::HeapOpen { layer, heap, name: Some(name) };
+        // Without a thread, so that the stack of the block is not taken for its own.
+        self.record(processor, Record { time, pid, tid: Tid::NONE, event }, &[], PointerSize::Eight)
     }
 
     /// Replaces the names in a record, if names are replaced; counts it where it is left out for them.
@@ -143,6 +178,7 @@ impl<W: Write + Seek> Output<W> {
         frames: &[u64],
         pointer: PointerSize,
     ) -> Result<(), WriteError> {
+        self.open_tracker(processor, &record)?;
         if !self.may_write(&mut record) {
             return Ok(());
         }

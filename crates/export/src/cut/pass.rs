@@ -8,6 +8,7 @@ use super::alive::Alive;
 use super::known::Known;
 use super::output::{Input, Output};
 use super::request::Request;
+use super::shared::SharedTrackers;
 use super::stacks::{KeptStacks, Stashed};
 use crate::etl::RawEvent;
 use crate::etl::write::WriteError;
@@ -31,6 +32,7 @@ pub(super) struct Pass<'a, W> {
     pub(super) acting: Acting,
     pub(super) known: Known,
     pub(super) after: After,
+    pub(super) shared: SharedTrackers,
 }
 
 impl<'a, W: Write + Seek> Pass<'a, W> {
@@ -40,7 +42,8 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
         let (from, to) = (raw(interval.from), raw(interval.to));
         Self {
             request: *request,
-            out: Output::new(w, anonymises),
+            out: Output::new(w, trace, anonymises),
+            shared: SharedTrackers::default(),
             from,
             to,
             now: i64::MIN,
@@ -67,7 +70,10 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
     /// Learns names and process lifetimes from a record that is written.
     pub(super) fn note(&mut self, record: &Record) {
         match record.event {
-            Event::Process(ProcessChange::Start | ProcessChange::End, _) => self.stacks.forget_process(record.pid),
+            Event::Process(ProcessChange::Start | ProcessChange::End, _) => {
+                self.stacks.forget_process(record.pid);
+                self.out.forget_trackers(record.pid);
+            }
             Event::ThreadStart => self.stacks.forget_thread(record.pid, record.tid),
             _ => {}
         }
@@ -80,8 +86,8 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
         let mut batch = Batch::default();
         for Stashed { processor, time, bytes } in stashed {
             let Some(raw) = RawEvent::parse(&bytes) else { continue };
-            decode_event(&raw, &mut batch);
-            let input = Input { processor, time, bytes: &bytes, raw, batch: &batch };
+            decode_event(&raw, self.request.trackers, &mut batch);
+            let input = Input { processor, time, bytes: &bytes, raw, batch: &batch, is_translated: false };
             for (record, frames) in input.records() {
                 let definition = self.stacks.keep_stack(&record, frames);
                 self.unstash_definition(definition)?;
@@ -98,8 +104,8 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
     fn unstash_one(&mut self, Stashed { processor, time, bytes }: &Stashed) -> Result<(), WriteError> {
         let Some(raw) = RawEvent::parse(bytes) else { return Ok(()) };
         let mut batch = Batch::default();
-        decode_event(&raw, &mut batch);
-        self.out.event(&Input { processor: *processor, time: *time, bytes, raw, batch: &batch })
+        decode_event(&raw, self.request.trackers, &mut batch);
+        self.out.event(&Input { processor: *processor, time: *time, bytes, raw, batch: &batch, is_translated: false })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The part that is cut out, and the files that it comes from.
 
 use crate::etl::TraceFile;
+use crate::events::TrackerProviders;
 use crate::model::{Processes, Trace};
 use crate::units::Interval;
 
@@ -11,8 +12,10 @@ pub struct Request<'a> {
     pub files: &'a [TraceFile],
     /// ... the trace that they make, ...
     pub trace: &'a Trace,
-    /// ... and its raw start.
+    /// ... its raw start, ...
     pub trace_start: i64,
+    /// ... and the providers whose events are blocks of trackers in it.
+    pub trackers: &'a TrackerProviders,
     /// Which part.
     pub interval: Interval,
     /// Whose memory.

@@ -8,7 +8,7 @@
 //!
 //! Bounded: [`MAX_FIELDS`] fields, [`MAX_NAME`] units a name, [`MAX_TEXT`] bytes of text.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use crate::etl::{Guid, RawEvent, address_at, ansi_at, guid_at, i64_at, u8_at, u16_at, u32_at, u64_at, utf16_field, utf16z_at};
 use crate::units::PointerSize;
@@ -53,6 +53,41 @@ impl InType {
     pub const COUNTED_STRING_OF_TDH: Self = Self(300);
     pub const COUNTED_ANSI_OF_TDH: Self = Self(301);
     pub const SIZE: Self = Self(308);
+}
+
+/// Value of a field.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FieldValue {
+    /// A number without sign.
+    Number(u64),
+    /// A number with a sign.
+    Signed(i64),
+    /// A number that is shown in hex.
+    Address(u64),
+    /// Anything else, as it is shown.
+    Text(String),
+}
+
+impl FieldValue {
+    /// The number, if it is one of at least zero.
+    pub(in crate::events) fn number(&self) -> Option<u64> {
+        match self {
+            Self::Number(number) | Self::Address(number) => Some(*number),
+            Self::Signed(number) => u64::try_from(*number).ok(),
+            Self::Text(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for FieldValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Signed(number) => write!(f, "{number}"),
+            Self::Address(number) => write!(f, "{number:#x}"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
 }
 
 /// A field of an event.
@@ -141,7 +176,7 @@ pub(super) struct Values<'a> {
 impl<'a> Values<'a> {
     /// Name and value of each field. The first field that cannot be read gives `None`, which is the
     /// last item.
-    fn of(mut self, fields: &'a [Field]) -> impl Iterator<Item = Option<(&'a str, String)>> {
+    fn of(mut self, fields: &'a [Field]) -> impl Iterator<Item = Option<(&'a str, FieldValue)>> {
         let mut is_over = false;
         fields.iter().map_while(move |field| {
             if is_over {
@@ -153,39 +188,40 @@ impl<'a> Values<'a> {
         })
     }
 
-    fn next(&mut self, stored: InType) -> Option<String> {
+    fn next(&mut self, stored: InType) -> Option<FieldValue> {
+        use FieldValue::{Address, Number, Signed, Text};
         let (payload, at) = (self.payload, self.at);
-        let (size, text) = match stored {
-            InType::NULL => (0, String::new()),
-            InType::UNICODE_STRING => utf16z_at(payload, at).map(|(text, end)| (end - at, text))?,
-            InType::ANSI_STRING => ansi_at(payload, at).map(|(text, end)| (end - at, text))?,
-            InType::INT8 => (1, (u8_at(payload, at)? as i8).to_string()),
-            InType::UINT8 => (1, u8_at(payload, at)?.to_string()),
-            InType::INT16 => (2, (u16_at(payload, at)? as i16).to_string()),
-            InType::UINT16 => (2, u16_at(payload, at)?.to_string()),
-            InType::INT32 => (4, (u32_at(payload, at)? as i32).to_string()),
-            InType::UINT32 => (4, u32_at(payload, at)?.to_string()),
-            InType::INT64 => (8, i64_at(payload, at)?.to_string()),
-            InType::UINT64 | InType::FILETIME => (8, u64_at(payload, at)?.to_string()),
-            InType::FLOAT => (4, f32::from_bits(u32_at(payload, at)?).to_string()),
-            InType::DOUBLE => (8, f64::from_bits(u64_at(payload, at)?).to_string()),
-            InType::BOOLEAN => (4, (u32_at(payload, at)? != 0).to_string()),
-            InType::GUID => (16, guid_at(payload, at)?.to_string()),
-            InType::POINTER | InType::SIZE => (self.pointer.bytes(), format!("{:#x}", address_at(payload, at, self.pointer)?)),
-            InType::HEX_INT32 => (4, format!("{:#x}", u32_at(payload, at)?)),
-            InType::HEX_INT64 => (8, format!("{:#x}", u64_at(payload, at)?)),
+        let (size, value) = match stored {
+            InType::NULL => (0, Text(String::new())),
+            InType::UNICODE_STRING => utf16z_at(payload, at).map(|(text, end)| (end - at, Text(text)))?,
+            InType::ANSI_STRING => ansi_at(payload, at).map(|(text, end)| (end - at, Text(text)))?,
+            InType::INT8 => (1, Signed((u8_at(payload, at)? as i8).into())),
+            InType::UINT8 => (1, Number(u8_at(payload, at)?.into())),
+            InType::INT16 => (2, Signed((u16_at(payload, at)? as i16).into())),
+            InType::UINT16 => (2, Number(u16_at(payload, at)?.into())),
+            InType::INT32 => (4, Signed((u32_at(payload, at)? as i32).into())),
+            InType::UINT32 => (4, Number(u32_at(payload, at)?.into())),
+            InType::INT64 => (8, Signed(i64_at(payload, at)?)),
+            InType::UINT64 | InType::FILETIME => (8, Number(u64_at(payload, at)?)),
+            InType::FLOAT => (4, Text(f32::from_bits(u32_at(payload, at)?).to_string())),
+            InType::DOUBLE => (8, Text(f64::from_bits(u64_at(payload, at)?).to_string())),
+            InType::BOOLEAN => (4, Text((u32_at(payload, at)? != 0).to_string())),
+            InType::GUID => (16, Text(guid_at(payload, at)?.to_string())),
+            InType::POINTER | InType::SIZE => (self.pointer.bytes(), Address(address_at(payload, at, self.pointer)?)),
+            InType::HEX_INT32 => (4, Address(u32_at(payload, at)?.into())),
+            InType::HEX_INT64 => (8, Address(u64_at(payload, at)?)),
             InType::COUNTED_STRING | InType::COUNTED_STRING_OF_TDH => {
                 let bytes = counted(payload, at)?;
-                (2 + bytes.len(), utf16_field(bytes))
+                (2 + bytes.len(), Text(utf16_field(bytes)))
             }
             InType::COUNTED_ANSI | InType::COUNTED_ANSI_OF_TDH => {
                 let bytes = counted(payload, at)?;
-                (2 + bytes.len(), ansi_at(bytes, 0)?.0)
+                (2 + bytes.len(), Text(ansi_at(bytes, 0)?.0))
             }
             _ => return None,
         };
         self.at = at.checked_add(size)?;
-        Some(text)
+        Some(value)
     }
 }
 
@@ -198,6 +234,25 @@ fn counted(payload: &[u8], at: usize) -> Option<&[u8]> {
 /// Formats a self-describing event as text; `metadata` is its extended item with the description, whose
 /// first word is its size. `None` if the description is damaged.
 pub(super) fn self_described(metadata: &[u8], payload: &[u8], pointer: PointerSize) -> Option<String> {
+    let (name, fields) = self_description(metadata)?;
+    Some(described(&name, &fields, payload, pointer))
+}
+
+/// Names and values of a self-describing event's fields, as far as they can be read; given to `read` with the name of
+/// the event. `None` if the description is damaged.
+pub(in crate::events) fn with_self_described<T>(
+    metadata: &[u8],
+    payload: &[u8],
+    pointer: PointerSize,
+    read: impl FnOnce(&str, &mut dyn Iterator<Item = (&str, FieldValue)>) -> T,
+) -> Option<T> {
+    let (name, fields) = self_description(metadata)?;
+    let mut values = Values { payload, pointer, at: 0 }.of(&fields).map_while(|value| value);
+    Some(read(&name, &mut values))
+}
+
+/// The name of a self-describing event, and its fields.
+fn self_description(metadata: &[u8]) -> Option<(String, Vec<Field>)> {
     let size = usize::from(u16_at(metadata, 0)?);
     let metadata = metadata.get(..size)?;
     let (name, mut at) = ansi_at(metadata, skip_tags(metadata, 2)?)?;
@@ -207,7 +262,7 @@ pub(super) fn self_described(metadata: &[u8], payload: &[u8], pointer: PointerSi
         fields.push(field);
         at = end;
     }
-    Some(described(&name, &fields, payload, pointer))
+    Some((name, fields))
 }
 
 /// The offset behind a chain of bytes of which all but the last have their upper bit set.

@@ -15,8 +15,8 @@ mod presents;
 mod providers;
 mod samples;
 
-pub use described::{EventSchema, Field, InType};
-pub(super) use described::{provider_name, schema};
+pub use described::{EventSchema, Field, FieldValue, InType};
+pub(super) use described::{provider_name, schema, with_self_described};
 pub use managed::{Collection, CollectionId, CollectionReason, ManagedEvent, ManagedHeaps, ManagedMethod, MethodChange};
 pub use marks::{MarkEvent, MarkText, Untold};
 pub use presents::{Present, PresentApi};

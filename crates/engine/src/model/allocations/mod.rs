@@ -12,6 +12,7 @@ mod owners;
 mod pages;
 mod shard;
 mod shard_hash;
+mod shared;
 mod steps;
 mod unmatched;
 
@@ -35,6 +36,7 @@ use owners::BlockOwners;
 use pages::PageTable;
 pub(super) use pages::TouchedRange;
 pub(super) use shard_hash::{SHARDS, ShardHash};
+use shared::SharedBlocks;
 pub(super) use steps::{BatchStep, BlockChange, Numbering, RankedBlock, SliceSteps};
 use unmatched::UnmatchedFrees;
 
@@ -72,6 +74,7 @@ pub(super) struct AllocationTable {
     pub(super) matcher: Matcher,
     pub(super) pages: PageTable,
     pub(super) latest: LatestBlocks,
+    pub(super) shared: SharedBlocks,
     owners: BlockOwners,
     unmatched: UnmatchedFrees,
 }
@@ -81,8 +84,8 @@ impl AllocationTable {
         let (rows, deaths) = RowWriter::new();
         let mut matcher = Matcher::new();
         matcher.add_column(deaths);
-        let (pages, latest, owners, unmatched) = Default::default();
-        Self { rows, matcher, pages, latest, owners, unmatched }
+        let (pages, latest, shared, owners, unmatched) = Default::default();
+        Self { rows, matcher, pages, latest, shared, owners, unmatched }
     }
 
     /// Appends a row; `None` when no more can be numbered.
@@ -251,6 +254,6 @@ impl AllocationTable {
 
     /// Bytes of the tables of the owners of blocks, and of the latest blocks of threads.
     pub(super) fn owners_bytes(&self) -> u64 {
-        self.owners.bytes() + self.latest.bytes()
+        self.owners.bytes() + self.latest.bytes() + self.shared.bytes()
     }
 }

@@ -10,7 +10,7 @@
 //! replay adds where these begin now.
 //!
 //! A record that is not ordinary (sizes and addresses that do not fit into columns, blocks without a
-//! process) is no part of a batch and is replayed by itself, and so are records between two such in
+//! process or perhaps without their tracker) is no part of a batch and is replayed by itself, and so are records between two such in
 //! groups of fewer than [`LEAST`]. A batch with an unknown actor is replayed one by one, too.
 //!
 //! Cost: some 100 instructions a block. Memory: 60 to 90 bytes a block of the few slices that are in
@@ -30,7 +30,7 @@ use std::sync::Arc;
 use super::allocations::{BatchStep, BlockChange, RankedBlock, SHARDS, ShardHash, SliceSteps};
 use super::pairing::is_behind;
 use super::rows::{NewRows, is_plain};
-use crate::events::{Attached, Batch, BlockEvent, Entry, Event, Gather, Item, Record, StackPart};
+use crate::events::{Attached, Batch, BlockEvent, Entry, Event, Gather, Item, Record, StackPart, shared_handle};
 use crate::units::{Layer, Pid, Ticks, Tid};
 use dictionary::{Dictionary, Numbered};
 pub(super) use latest::LatestBlock;
@@ -265,7 +265,7 @@ impl SliceBlocks {
     #[inline(always)]
     fn add(&mut self, block: &BlockEvent, stack: StackOf<'_>) -> bool {
         let &BlockEvent { time: raw, pid, tid, layer, heap, address, size } = block;
-        if !pid.is_known() || size.is_some_and(|size| !is_plain(address, size)) {
+        if !pid.is_known() || size.is_some_and(|size| !is_plain(address, size)) || shared_handle(layer, heap).is_some() {
             return false;
         }
         let Some(actor) = self.actors.number((pid, layer, heap)) else { return false };
@@ -350,6 +350,7 @@ impl SliceBlocks {
                 self.sampled.push((record.time, record.tid));
                 true
             }
+            &Event::Realloc { layer, heap, .. } if shared_handle(layer, heap).is_some() => false,
             &Event::Realloc { layer, heap, old, new, size } => self.add_realloc(record, (layer, heap), old, (new, size), stack),
             _ => false,
         }

@@ -1,7 +1,8 @@
 //! The begin and end of blocks in heaps and trackers.
 
 use super::{Builder, Origin};
-use crate::events::{BlockEvent, CallStack, StackPart};
+use crate::events::{BlockEvent, CallStack, StackPart, shared_handle};
+use crate::model::HeapId;
 use crate::model::allocations::Ended;
 use crate::model::attach::Begun;
 use crate::model::rows::Row;
@@ -36,6 +37,9 @@ impl Builder {
         let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid, freed_at: None };
         let Some(row) = self.push(&row) else { return };
         self.allocations.begin(&self.world, from.time, heap, address, row);
+        if let Some(provider) = shared_handle(layer, handle) {
+            self.allocations.shared.begins(process, provider, address, heap);
+        }
         if layer == Layer::Heap {
             self.allocations.latest.set(heap, from.tid, row);
         }
@@ -46,12 +50,25 @@ impl Builder {
     /// Ends a block, without noting its stack. `None` in a heap of which nothing is known.
     #[inline(always)]
     fn end_block(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) -> Option<Ended> {
-        let Some(heap) = self.world.find_heap(from.pid, layer, handle) else {
+        let Some(heap) = self.heap_of_block(from, layer, handle, address) else {
             let stack = self.attach.stacks.reference(StackPart::User, stack);
             self.allocations.free_unknown(from, (layer, handle, address), stack);
             return None;
         };
+        if let Some(provider) = shared_handle(layer, handle) {
+            self.allocations.shared.ends(self.world.heap(heap).process, provider, address, heap);
+        }
         Some(self.allocations.free(&self.world, from.time, heap, address))
+    }
+
+    /// The heap that has a block: the one with the handle, or the tracker that has a block at the address, if the event
+    /// does not say which tracker of its provider it means.
+    #[inline(always)]
+    fn heap_of_block(&self, from: Origin, layer: Layer, handle: u64, address: u64) -> Option<HeapId> {
+        if shared_handle(layer, handle) != Some(handle) {
+            return self.world.find_heap(from.pid, layer, handle);
+        }
+        self.allocations.shared.heap(self.world.processes.find(from.pid)?, handle, address)
     }
 
     #[inline(always)]
@@ -72,6 +89,8 @@ impl Builder {
         if layer == Layer::Heap && old != new && self.is_summary(from, handle, old, (new, size), stack) {
             return;
         }
+        let told = shared_handle(layer, handle).and_then(|_| self.heap_of_block(from, layer, handle, old));
+        let handle = told.map_or(handle, |heap| self.world.heap(heap).handle);
         // Both blocks have one stack. Address 0 is no block: then this is an allocation.
         let freed = if old == 0 { None } else { self.end_block(from, layer, handle, old, stack) };
         let waits = if stack == CallStack::Nothing { freed } else { None };

@@ -40,6 +40,7 @@ impl Builder {
             self.release_held(0);
             self.settle_samples();
         }
+        self.world.name_trackers(&input.tracker_names);
         let reached = self.reached();
         let (attach, mut rooms) = self.attach();
         if input.complete {

@@ -1,9 +1,11 @@
 //! Heaps: NT heaps, trackers and, as one heap for each process, its commit.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ProcessId;
 use super::process::ProcessTable;
+use crate::events::is_made_handle;
 use crate::tables::KeyedMap;
 use crate::units::Layer;
 
@@ -119,6 +121,14 @@ impl HeapTable {
             if heap.name.is_none() && !heap.closed {
                 self.list[id.0 as usize].name = self.named(name);
             }
+        }
+    }
+
+    /// Names trackers whose handles were made of their names.
+    pub(super) fn name_made(&mut self, names: &BTreeMap<u64, Arc<str>>) {
+        for heap in self.list.iter_mut().filter(|heap| heap.name.is_none() && is_made_handle(heap.layer, heap.handle)) {
+            heap.name = names.get(&heap.handle).cloned();
+            self.text += heap.name.as_ref().map_or(0, |name| name.len() as u64 + 16);
         }
     }
 

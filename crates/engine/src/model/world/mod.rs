@@ -9,6 +9,7 @@ mod heap;
 mod module;
 mod process;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::events::{ImageChange, ImageFile, ImageId, ImageInfo, ProcessChange, ProcessInfo};
@@ -104,6 +105,11 @@ impl World {
     pub(super) fn close_heap(&mut self, pid: Pid, layer: Layer, handle: u64, name: Option<&str>) -> Option<HeapId> {
         self.actors.forget();
         self.heaps.close(self.processes.find(pid)?, layer, handle, name)
+    }
+
+    /// Names trackers whose handles were made of their names.
+    pub(super) fn name_trackers(&mut self, names: &BTreeMap<u64, Arc<str>>) {
+        self.heaps.name_made(names);
     }
 
     /// Names a tracker from an event after the last that is replayed.

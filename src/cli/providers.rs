@@ -1,0 +1,70 @@
+//! `--marks` and `--trackers`: providers whose events become marks, or blocks of trackers.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::failure::Failure;
+use super::output;
+use crate::events::TrackerProviders;
+use crate::load::{Capture, Plan};
+
+/// Providers whose events have a meaning that the user gives.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct ProvidersAsked {
+    /// Make marks of this provider's events: its name, in which * stands for anything, or its GUID; may be repeated
+    #[arg(long, value_name = "PROVIDER")]
+    marks: Vec<String>,
+
+    #[command(flatten)]
+    trackers: TrackersAsked,
+}
+
+/// Providers whose events are blocks of trackers.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct TrackersAsked {
+    /// Read this file (TOML), which says what events of your own allocators mean, so that their blocks are trackers
+    #[arg(long = "trackers", value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+impl TrackersAsked {
+    /// The providers that are built in, and those of the file.
+    pub(super) fn read(&self) -> Result<TrackerProviders, Failure> {
+        read_trackers(self.file.as_deref())
+    }
+}
+
+/// The providers that are built in, and those of a file.
+pub(super) fn read_trackers(file: Option<&Path>) -> Result<TrackerProviders, Failure> {
+    let file = file.map(TrackerProviders::from_file);
+    Ok(file.transpose().map_err(Failure::BadArguments)?.unwrap_or_default())
+}
+
+impl ProvidersAsked {
+    /// Providers of trackers only.
+    pub(super) fn of(trackers: &TrackersAsked) -> Self {
+        Self { marks: Vec::new(), trackers: trackers.clone() }
+    }
+
+    /// The providers whose events are blocks of trackers.
+    pub(super) fn trackers(&self) -> Result<TrackerProviders, Failure> {
+        self.trackers.read()
+    }
+
+    /// Has the events of the providers loaded as marks and blocks, and reports providers of marks without events.
+    pub(super) fn add_to(&self, plan: &mut Plan, capture: &Capture) -> Result<(), Failure> {
+        plan.trackers = self.trackers()?;
+        if self.marks.is_empty() {
+            return Ok(());
+        }
+        let found = capture.mark_providers(&self.marks);
+        for word in &found.unknown {
+            output::message(&format!(
+                "--marks {word}: no provider of that name has events in the trace; highwater info lists those that have"
+            ));
+        }
+        plan.marks = found.providers;
+        Ok(())
+    }
+}
