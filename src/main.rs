@@ -34,6 +34,7 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
         memory_limit,
         symbols,
         stack_rules: look.stack_rules,
+        trackers: look.trackers,
         renderer,
     })
 }

@@ -26,6 +26,7 @@ use crate::app::state::inputs::short_name;
 use crate::app::state::lanes::Lanes;
 use crate::app::state::line_colors::LineColors;
 use crate::app::state::overlays::Overlays;
+use crate::app::state::provider_choice::ProviderChoice;
 use crate::app::state::source_list::{SourceChoice, SourceList};
 use crate::load::Input;
 use crate::model::Trace;
@@ -81,7 +82,7 @@ pub struct Document {
     pub source_list: SourceList,
     pub source_choice: SourceChoice,
     /// The providers whose events were made marks when the trace was loaded.
-    pub marked: Vec<String>,
+    pub providers_read: ProviderChoice,
     /// The providers that have events in the trace.
     pub providers: Providers,
     /// Names of frames and types, once the trace is live or no longer grows.
@@ -130,7 +131,7 @@ impl Document {
             source_list,
             source_choice,
             overlays: Overlays::default(),
-            marked: Vec::new(),
+            providers_read: ProviderChoice::default(),
             providers: Providers::default(),
             names: None,
             fold: Fold::Foreign,

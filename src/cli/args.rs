@@ -98,6 +98,10 @@ pub struct Look {
     #[arg(long, value_name = "FILE")]
     pub stack_rules: Option<PathBuf>,
 
+    /// Keep the file that says what events of your own allocators mean here [default: trackers.toml beside the settings]
+    #[arg(long, value_name = "FILE")]
+    pub trackers: Option<PathBuf>,
+
     /// Play what is opened as if it were being recorded: seconds of it a second
     #[arg(skip)]
     pub speed: Option<f64>,

@@ -3,6 +3,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/mapped.rs"]
+mod mapped;
 
 mod asking;
 mod check;

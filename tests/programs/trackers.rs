@@ -1,50 +1,15 @@
 //! `--trackers`: a file that says what events of other allocators mean.
 
-use std::io::Cursor;
-
-use highwater::etl::write::{Descriptor, NewEvent, Writer};
-use highwater::etl::{EventId, Guid, HeaderKind, SessionHeader};
-use highwater::units::{Pid, PointerSize, Tid};
-
 use crate::common::{highwater, json};
+use crate::mapped;
 
-const PROVIDER: &str = "{12345678-1111-2222-3333-444455556666}";
-
-/// A trace of a provider that only a mapping explains: ten blocks of 100 bytes, of which four are freed.
 fn trace(folder: &tempfile::TempDir) -> String {
-    let session = SessionHeader { buffer_size: 8 << 10, ..SessionHeader::default() };
-    let mut writer = Writer::new(Cursor::new(Vec::new()), session).unwrap();
-    for n in 0..14u64 {
-        let (id, address) = if n < 10 { (1, n) } else { (2, n - 10) };
-        let payload: Vec<u8> = [0x1000 + address * 0x100, 100].iter().flat_map(|word| word.to_le_bytes()).collect();
-        let event = NewEvent {
-            processor: 0,
-            time: 1_000 + n as i64,
-            kind: HeaderKind::Event,
-            pointer: PointerSize::Eight,
-            pid: Pid(4660),
-            tid: Tid(1),
-            id: EventId::Provider { provider: PROVIDER.parse::<Guid>().unwrap(), id },
-            version: 0,
-            descriptor: Descriptor::default(),
-            extended: &[],
-            payload: &payload,
-        };
-        writer.write(&event).unwrap();
-    }
-    let path = folder.path().join("own.etl");
-    std::fs::write(&path, writer.finish().unwrap().into_inner()).unwrap();
-    path.to_str().unwrap().to_owned()
+    mapped::trace(folder.path())
 }
 
 fn mapping(folder: &tempfile::TempDir, size: &str) -> String {
-    let text = format!(
-        "[[tracker]]\nprovider = \"{PROVIDER}\"\nname = \"Frame heap\"\n\
-         [[tracker.event]]\nid = 1\ndoes = \"allocate\"\nfields = \"address:u64 {size}\"\n\
-         [[tracker.event]]\nid = 2\ndoes = \"free\"\nfields = \"address:u64\"\n"
-    );
     let path = folder.path().join("own.toml");
-    std::fs::write(&path, text).unwrap();
+    std::fs::write(&path, mapped::mapping(size)).unwrap();
     path.to_str().unwrap().to_owned()
 }
 

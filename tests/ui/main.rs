@@ -6,6 +6,8 @@
 mod common;
 #[path = "../common/window.rs"]
 mod driver;
+#[path = "../common/mapped.rs"]
+mod mapped;
 #[path = "../common/painter.rs"]
 mod painter;
 
@@ -42,4 +44,5 @@ mod source_files;
 mod start;
 mod tables;
 mod traces;
+mod trackers;
 mod views_agree;

@@ -83,6 +83,10 @@ pub enum Command {
     ChangeAccepted(AcceptChange),
     /// Show or hide the stack rules.
     ShowRules(bool),
+    /// Show or hide the mapping of trackers.
+    ShowTrackers(bool),
+    /// Put the written mapping of trackers in force.
+    UseTrackers,
     ChangeRules(RulesChange),
     /// Open the dialog for tagging stacks with a frame, or close it.
     NameStacks(Option<TagRule>),

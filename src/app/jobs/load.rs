@@ -10,6 +10,7 @@ use super::JobId;
 use super::apart::{Part, parts};
 use super::player::{Pace, Player, PlayerChange, SharedSpeed};
 use crate::app::base::failure::Failure;
+use crate::app::state::provider_choice::ProviderChoice;
 use crate::load::{self, Capture, Estimate, Input, MarkProviders, Plan, Scope, Watch, WhenFull, load_planned, reading};
 use crate::model::Trace;
 use crate::open_error::OpenError;
@@ -46,7 +47,7 @@ pub struct LoadJob {
     pub reading: Arc<Reading>,
     pub pace: Pace,
     /// Providers whose events become marks.
-    pub marks: Vec<String>,
+    pub providers: ProviderChoice,
     /// The document whose trace is loaded again; it is replaced at the end of the load.
     pub replaces: Option<JobId>,
     shared: Arc<Progress>,
@@ -70,8 +71,8 @@ struct Progress {
 
 impl LoadJob {
     /// Starts to load at a pace; the trace may use about `budget` bytes. Folders of recordings are
-    /// followed. Events of the providers `marks` become marks.
-    pub fn start(ctx: egui::Context, inputs: Vec<Input>, budget: u64, pace: Pace, marks: Vec<String>) -> Self {
+    /// followed. `providers` says which events are marks, and which are blocks of trackers.
+    pub fn start(ctx: egui::Context, inputs: Vec<Input>, budget: u64, pace: Pace, providers: ProviderChoice) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let (send, events) = channel();
         let (choice, chosen) = channel();
@@ -88,7 +89,7 @@ impl LoadJob {
             reading: Arc::new(reading(&inputs)),
             inputs: inputs.clone(),
             pace,
-            marks: marks.clone(),
+            providers: providers.clone(),
             replaces: None,
             shared: Arc::clone(&shared),
             events,
@@ -103,8 +104,8 @@ impl LoadJob {
             drop(read);
             let watch = Watcher { second_half: false, shared, speed, send: send.clone(), ctx: ctx.clone() };
             let result = panics::catch(|| match is_followed {
-                true => run_follow(&inputs, (budget, &marks), watch),
-                false => run_load(&inputs, (budget, &marks), &chosen, watch),
+                true => run_follow(&inputs, (budget, &providers), watch),
+                false => run_load(&inputs, (budget, &providers), &chosen, watch),
             });
             let event = match result {
                 Ok(Ok(Some(trace))) => Some(LoadEvent::Trace(Arc::new(trace))),
@@ -206,7 +207,7 @@ impl Drop for LoadJob {
 
 fn run_load(
     inputs: &[Input],
-    (budget, marks): (u64, &[String]),
+    (budget, providers): (u64, &ProviderChoice),
     chosen: &Receiver<Scope>,
     mut watch: Watcher,
 ) -> Result<Option<Trace>, String> {
@@ -229,13 +230,19 @@ fn run_load(
     }
     let capture = captures.pop().map(|only| only.capture).unwrap_or_default();
     let Some(scope) = scope(&capture, budget, chosen, &watch) else { return Ok(None) };
-    let marks = capture.mark_providers(marks).providers;
-    Ok(load_planned(&capture, &Plan { scope, budget, marks, ..Plan::default() }, &mut watch).ok())
+    let marks = capture.mark_providers(&providers.marks).providers;
+    let plan = Plan { scope, budget, marks, trackers: providers.trackers.clone(), ..Plan::default() };
+    Ok(load_planned(&capture, &plan, &mut watch).ok())
 }
 
-fn run_follow(inputs: &[Input], (budget, marks): (u64, &[String]), mut watch: Watcher) -> Result<Option<Trace>, String> {
+fn run_follow(
+    inputs: &[Input],
+    (budget, providers): (u64, &ProviderChoice),
+    mut watch: Watcher,
+) -> Result<Option<Trace>, String> {
     panics::reach("follow");
-    let plan = Plan { budget, when_full: WhenFull::Forget, marks: MarkProviders::new(marks), ..Plan::default() };
+    let ProviderChoice { marks, trackers } = providers.clone();
+    let plan = Plan { budget, when_full: WhenFull::Forget, marks: MarkProviders::new(marks), trackers, ..Plan::default() };
     match load::follow(inputs, &plan, &mut watch) {
         Ok(trace) => Ok(Some(trace)),
         Err(OpenError::Stopped) => Ok(None),

@@ -330,6 +330,7 @@ fn escape(context: &PanelContext<'_>) -> Entry {
         (context.replacing.is_some(), Command::Replace(false)),
         (context.typed_path.is_some(), Command::TypePath(None)),
         (context.rules.is_shown, Command::ShowRules(false)),
+        (context.mapping.is_shown, Command::ShowTrackers(false)),
         (context.source_files.is_shown, Command::ShowSources(false)),
     ];
     let window = shown.into_iter().find_map(|(is_shown, close)| is_shown.then_some(close));
@@ -443,6 +444,8 @@ fn stacks(context: &PanelContext<'_>) -> Vec<Entry> {
             .hint("Look for names of functions on the servers of the symbol path too")
             .switch(asks),
         Entry::new("Stack rules\u{2026}", Command::ShowRules(true)).hint("Hidden frames, and tags for stacks"),
+        Entry::new("Custom allocators\u{2026}", Command::ShowTrackers(true))
+            .hint("Which events of a provider are allocations and frees, so that they are trackers"),
         Entry::new("Source files\u{2026}", Command::ShowSources(true))
             .hint("The editor that opens them, and where the folders of build machines are here"),
     ]

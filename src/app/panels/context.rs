@@ -20,6 +20,7 @@ use crate::app::services::recording::RecordJob;
 use crate::app::services::rule_book::RuleBook;
 use crate::app::services::saving::Place;
 use crate::app::services::source_files::SourceFiles;
+use crate::app::services::tracker_mapping::TrackerMapping;
 use crate::app::state::layout::Layout;
 use crate::app::state::palette::Palette;
 use crate::app::state::settings::Settings;
@@ -45,6 +46,7 @@ pub struct PanelContext<'a> {
     pub settings: &'a Settings,
     pub layout: &'a mut Layout,
     pub rules: &'a mut RuleBook,
+    pub mapping: &'a mut TrackerMapping,
     pub source_files: &'a SourceFiles,
     pub accepted: &'a mut AcceptedFindings,
     pub loading: Option<&'a LoadJob>,

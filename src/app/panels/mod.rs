@@ -32,6 +32,7 @@ pub mod timeline;
 pub mod toolbar;
 pub mod trace_tab;
 mod traces;
+mod trackers;
 mod typed_path;
 mod unmatched;
 mod walk;
@@ -69,6 +70,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
     load_scope::show(context, ui.ctx());
     record_dialog::show(context, ui.ctx());
     stack_rules::show(context, ui.ctx());
+    trackers::show(context, ui.ctx());
     source_files::show(context, ui.ctx());
     accepted::show(context, ui.ctx());
     typed_path::show(context, ui.ctx());

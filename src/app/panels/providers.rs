@@ -134,7 +134,7 @@ fn field(words: &[String], ui: &mut Ui) -> Option<Vec<String>> {
 
 /// Says whether the marks on display match the choice.
 fn status(document: &Document, is_loading: bool, words: &[String], ui: &mut Ui) {
-    if document.marked == words {
+    if document.providers_read.marks == words {
         return;
     }
     match why_not_again(document, is_loading) {

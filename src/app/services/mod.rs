@@ -14,3 +14,4 @@ pub mod recording;
 pub mod rule_book;
 pub mod saving;
 pub mod source_files;
+pub mod tracker_mapping;

@@ -83,6 +83,8 @@ impl HighwaterApp {
             Command::OfferToAccept(finding) => self.offer_to_accept(finding.map(|finding| *finding)),
             Command::ChangeAccepted(change) => self.change_accepted(ctx, change),
             Command::ShowRules(shown) => self.rules.is_shown = shown,
+            Command::ShowTrackers(shown) => self.mapping.is_shown = shown,
+            Command::UseTrackers => self.use_trackers(ctx),
             Command::ChangeRules(change) => self.change_rules(ctx, change),
             Command::NameStacks(naming) => self.rules.name_stacks(naming),
             Command::OpenRulesDialog => self.file_dialog.show(ctx, Purpose::Rules),
@@ -189,7 +191,7 @@ impl HighwaterApp {
                 self.front.document_mut().into_iter().for_each(|document| document.read_as(reading));
             }
             Setting::Symbols(_) => self.search_again(),
-            Setting::MarkProviders(_) => self.load_marks(ctx),
+            Setting::MarkProviders(_) => self.load_again(ctx),
         }
     }
 

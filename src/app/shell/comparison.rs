@@ -14,6 +14,7 @@ use crate::app::services::comparison::{Comparison, Opened};
 use crate::app::services::names::{Names, Search};
 use crate::app::state::ids::{Tab, ViewId};
 use crate::app::state::inputs::short_name;
+use crate::app::state::provider_choice::ProviderChoice;
 use crate::format;
 use crate::load::Input;
 
@@ -21,6 +22,8 @@ impl HighwaterApp {
     /// Loads another trace to compare with, replacing the previous one.
     pub fn open_comparison(&mut self, ctx: &egui::Context, inputs: Vec<Input>) {
         let budget = self.budget();
+        // Marks are not compared, blocks of trackers are.
+        let providers = ProviderChoice { trackers: self.mapping.now.clone(), ..ProviderChoice::default() };
         let Some(workspace) = &mut self.front.workspace else { return };
         let document = &mut workspace.document;
         document.comparison = Comparison::Nothing;
@@ -29,7 +32,7 @@ impl HighwaterApp {
             return;
         }
         let left = budget.saturating_sub(document.trace.load_bytes);
-        document.comparison = Comparison::Loading(LoadJob::start(ctx.clone(), inputs, left / 2, Pace::AtOnce, Vec::new()));
+        document.comparison = Comparison::Loading(LoadJob::start(ctx.clone(), inputs, left / 2, Pace::AtOnce, providers));
         workspace.carry_out(DocCommand::ShowTab(Tab::View(ViewId::Compare)));
         self.look();
     }

@@ -28,7 +28,7 @@ impl HighwaterApp {
         self.walking = None;
         self.make_room(ctx, &inputs);
         self.stop_loading();
-        self.front.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), pace, self.settings.mark_providers.clone()));
+        self.front.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), pace, self.provider_choice()));
     }
 
     /// Starts, continues or ends a walk through the demo trace, which is opened for it.
@@ -83,14 +83,14 @@ impl HighwaterApp {
                             queries.cancel();
                             open.document.job = job.id;
                             open.document.files = Arc::clone(&job.reading);
-                            open.document.marked.clone_from(&job.marks);
+                            open.document.providers_read.clone_from(&job.providers);
                             open.update(trace);
                         }
                         _ => {
                             queries.cancel();
                             is_new = true;
                             let mut document = Document::new(job.id, job.inputs.clone(), Arc::clone(&job.reading), trace);
-                            document.marked.clone_from(&job.marks);
+                            document.providers_read.clone_from(&job.providers);
                             document.follows_end = job.player().is_some() || job.is_followed();
                             document.tab = self.layout.first_in_sight().unwrap_or(document.tab);
                             workspace.insert(Workspace::new(document)).apply(&self.settings, self.accepted.now());

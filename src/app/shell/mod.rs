@@ -43,6 +43,7 @@ use crate::app::services::recording::RecordJob;
 use crate::app::services::rule_book::RuleBook;
 use crate::app::services::saving::{Exports, Place};
 use crate::app::services::source_files::SourceFiles;
+use crate::app::services::tracker_mapping::TrackerMapping;
 use crate::app::state::layout::{Layout, Preset};
 use crate::app::state::palette;
 use crate::app::state::settings::{self, Settings};
@@ -59,6 +60,7 @@ pub use window::{Options, Renderer, run};
 pub struct HighwaterApp {
     settings: Settings,
     rules: RuleBook,
+    mapping: TrackerMapping,
     source_files: SourceFiles,
     accepted: AcceptedFindings,
     /// The trace in front.
@@ -110,7 +112,9 @@ impl HighwaterApp {
         ctx.options_mut(|options| options.zoom_with_keyboard = false);
         ctx.set_zoom_factor(f32::from(settings.text_size()) / 100.0);
         let rules = RuleBook::load(options.stack_rules.or_else(|| settings.beside("stack-rules.toml")));
-        let unread = settings.unread.iter().chain(&rules.unread);
+        let mapping = TrackerMapping::load(options.trackers.or_else(|| settings.beside("trackers.toml")));
+        let trouble = mapping.trouble();
+        let unread = settings.unread.iter().chain(&rules.unread).chain(&trouble);
         let errors: Vec<Failure> = unread.map(|reason| Failure::expected(format!("{reason}."))).collect();
         let recents = Recents::load(options.recent.or_else(|| settings.beside("recent.toml")), &settings.recent);
         let layout = Layout::new(settings.layout.as_ref(), settings.sources_width);
@@ -121,6 +125,7 @@ impl HighwaterApp {
         let mut app = Self {
             settings,
             rules,
+            mapping,
             source_files: SourceFiles::default(),
             accepted,
             front: OpenTrace::none(ctx),
@@ -178,6 +183,7 @@ impl HighwaterApp {
             || (self.apart.told.is_some() && (self.apart.is_waiting() || self.is_reading()))
             || self.front.queries.is_busy()
             || self.rules.is_at_work()
+            || self.mapping.is_at_work()
             || self.source_files.is_at_work()
             || self.accepted.is_at_work()
             || self.exports.is_busy()
@@ -238,6 +244,7 @@ impl HighwaterApp {
             settings: &self.settings,
             layout: &mut self.layout,
             rules: &mut self.rules,
+            mapping: &mut self.mapping,
             source_files: &self.source_files,
             accepted: &mut self.accepted,
             loading: loading.as_ref(),
@@ -332,6 +339,7 @@ impl HighwaterApp {
         self.drain_parked(ctx);
         self.drain_apart(ctx);
         self.drain_rules();
+        self.drain_mapping();
         self.drain_source_files();
         self.drain_accepted();
         self.drain_exports(ctx);

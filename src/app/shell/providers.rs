@@ -3,9 +3,11 @@
 use eframe::egui;
 
 use super::HighwaterApp;
+use crate::app::base::failure::Failure;
 use crate::app::jobs::LoadJob;
 use crate::app::jobs::player::Pace;
 use crate::app::services::providers::Providers;
+use crate::app::state::provider_choice::ProviderChoice;
 use crate::app::workspace::Workspace;
 use crate::app::workspace::open_traces::OpenTrace;
 use crate::load::Input;
@@ -24,9 +26,27 @@ impl HighwaterApp {
         self.front.document_mut().into_iter().for_each(|document| document.providers.drain());
     }
 
+    /// Which events of providers are marks, and which are blocks of trackers.
+    pub(super) fn provider_choice(&self) -> ProviderChoice {
+        ProviderChoice { marks: self.settings.mark_providers.clone(), trackers: self.mapping.now.clone() }
+    }
+
+    /// Puts the mapping of trackers that was written in force.
+    pub(super) fn use_trackers(&mut self, ctx: &egui::Context) {
+        if self.mapping.use_draft(ctx) {
+            self.load_again(ctx);
+        }
+    }
+
+    /// Reports a mapping that could not be kept.
+    pub(super) fn drain_mapping(&mut self) {
+        let failed = self.mapping.drain();
+        self.errors.extend(failed.into_iter().map(|reason| Failure::expected(format!("{reason}."))));
+    }
+
     /// Applies a changed choice of providers: loads the trace in front again if it was loaded with another one.
-    pub(super) fn load_marks(&mut self, ctx: &egui::Context) {
-        let wanted = self.settings.mark_providers.clone();
+    pub(super) fn load_again(&mut self, ctx: &egui::Context) {
+        let wanted = self.provider_choice();
         let OpenTrace { workspace: Some(Workspace { document, .. }), loading, .. } = &mut self.front else { return };
         let is_live = loading.as_ref().is_some_and(|job| job.is_live() || job.id == document.job);
         if is_live || !document.is_settled() || document.inputs.iter().any(Input::is_recording) {
@@ -34,7 +54,7 @@ impl HighwaterApp {
         }
         // A load with an earlier choice is of no use any more.
         loading.take_if(|job| job.replaces == Some(document.job));
-        if document.marked == wanted {
+        if document.providers_read == wanted {
             return;
         }
         let (inputs, job, held) = (document.inputs.clone(), document.job, document.trace.load_bytes);

@@ -13,7 +13,7 @@ use crate::app::services::dialogs::Purpose;
 use crate::app::services::providers::with_recorded;
 use crate::app::services::record_dialog::RecordDialog;
 use crate::app::services::recording::{RecordJob, Stage, Turn, file_of};
-use crate::capture::Aftermath;
+use crate::capture::{Aftermath, Allocator};
 use crate::load::{Input, reading};
 use crate::paths::is_device;
 use crate::utc;
@@ -37,11 +37,12 @@ impl HighwaterApp {
 
     pub(super) fn start_recording(&mut self, ctx: &egui::Context) {
         let (Some(dialog), Some(recorder)) = (&self.record_dialog, &self.recorder) else { return };
-        let Ok(request) = dialog.form.request() else { return }; // the button is not enabled
+        let Ok(mut request) = dialog.form.request() else { return }; // the button is not enabled
         let Some(recordings) = &self.recordings else {
             self.errors.push(Failure::expected("there is no folder for recordings on this machine".to_owned()));
             return;
         };
+        request.allocators = Allocator::of_users(&self.mapping.now);
         let name = dialog.name();
         let folder = free_folder(recordings, &name);
         let record_options = dialog.form.record_options();

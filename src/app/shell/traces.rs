@@ -43,8 +43,8 @@ impl HighwaterApp {
             return false;
         }
         let held = self.front.document().map_or(0, |document| document.trace.load_bytes);
-        let (left, marks) = (self.budget().saturating_sub(held), self.settings.mark_providers.clone());
-        let loading = Some(LoadJob::start(ctx.clone(), inputs, left, pace, marks));
+        let (left, providers) = (self.budget().saturating_sub(held), self.provider_choice());
+        let loading = Some(LoadJob::start(ctx.clone(), inputs, left, pace, providers));
         let traces = &mut self.traces;
         traces.tabs.resize_with(traces.count(), || None);
         traces.tabs.push(Some(OpenTrace { loading, ..OpenTrace::none(ctx) }));

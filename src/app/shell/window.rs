@@ -36,6 +36,8 @@ pub struct Options {
     pub symbols: Given,
     /// File of the stack rules in this run, instead of the one beside the settings.
     pub stack_rules: Option<PathBuf>,
+    /// File of the mapping of trackers in this run, instead of the one beside the settings.
+    pub trackers: Option<PathBuf>,
     /// File of the recent traces in this run, instead of the one beside the settings.
     pub recent: Option<PathBuf>,
     /// The recorder, if this machine has one.

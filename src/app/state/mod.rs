@@ -14,6 +14,7 @@ pub mod line_colors;
 pub mod overlay;
 pub mod overlays;
 pub mod palette;
+pub mod provider_choice;
 pub mod settings;
 pub mod source_list;
 pub mod walk;

@@ -267,7 +267,7 @@ impl TrackerProvider {
         }
     }
 
-    /// What an event does, given the values of its fields.
+    /// The block that an event begins or ends, given the values of its fields.
     fn block(&self, event: &TrackerEvent, values: FieldValues) -> TrackerReading {
         use TrackerReading::{Bad, Nothing};
         let FieldValues { address, size, old, in_name } = values;

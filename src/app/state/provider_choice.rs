@@ -1,0 +1,12 @@
+//! What events of providers mean beyond what the program knows: the choice with which a trace is loaded.
+
+use crate::events::TrackerProviders;
+
+/// Providers whose events are marks or blocks of trackers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ProviderChoice {
+    /// Names and GUIDs of those whose events are marks, as the user wrote them.
+    pub marks: Vec<String>,
+    /// Those whose events are blocks of trackers.
+    pub trackers: TrackerProviders,
+}
