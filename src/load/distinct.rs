@@ -47,7 +47,7 @@ impl<T: Hash + Eq> Distinct<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::synth::Random;
+    use crate::random::Random;
 
     fn sampled(kinds: u64, each: usize, samples: usize, all: usize) -> f64 {
         let mut random = Random::new(5);

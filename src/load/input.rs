@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::archive::{self, Contents, Progress};
+use crate::demo;
 use crate::etl::Source;
 use crate::open_error::OpenError;
 use crate::paths::Reading;
-use crate::synth::demo;
 
 /// An input that a user can name.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use highwater::demo;
 use highwater::events::{Event, FrameRange, ImageChange, ImageId, ImageInfo, Record, StackPart};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{SiteId, Trace};
@@ -14,9 +15,8 @@ use highwater::symbols::{
     FrameKind, Locator, ModuleState, Options, PdbFile, PdbKey, Request, Sources, Stop, SymbolPath, Symbols, Wanted, identify,
     resolve,
 };
-use highwater::synth::demo;
-use highwater::synth::images::APP;
 use highwater::units::{Layer, Pid, Tid};
+use highwater_dev::synth::images::APP;
 use serde_json::Value;
 
 use crate::common;

@@ -12,6 +12,7 @@ use crate::cli::progress::Progress;
 use crate::cli::text::plural;
 use crate::cli::wildcards::{self, NoFile};
 use crate::cli::{Failure, cannot_open, memory, open, output, report_problems};
+use crate::demo;
 use crate::events::machine_name;
 use crate::export::lake::identity::{CaptureFile, CaptureIdentity};
 use crate::export::lake::{About, Lake, LakeError, Outcome, Question, Telling, write_tables};
@@ -20,7 +21,6 @@ use crate::model::{CutReason, Trace};
 use crate::panics;
 use crate::query::{By, Cancel};
 use crate::stack_rules::StackRules;
-use crate::synth::demo;
 use crate::tables::KeyedSet;
 
 /// Bytes that writing a capture needs besides its trace.

@@ -1,7 +1,7 @@
 //! Generated traces: scenarios by seed, small and large, for tests, benchmarks and the demo. The same options give
 //! the same bytes on every machine.
 //!
-//! Built on [`etl::write`](crate::etl::write) and [`events::encode`](crate::events::encode), and streaming: memory
+//! Built on [`etl::write`](highwater_etl::write) and [`events::encode`](highwater_engine::events::encode), and streaming: memory
 //! depends on the number of live blocks and stacks that the options ask for, not on the number of events. Nothing is
 //! measured or printed here.
 
@@ -13,7 +13,6 @@ mod heap;
 mod image;
 pub mod images;
 mod program;
-mod random;
 mod recorded;
 mod stacks;
 #[cfg(test)]
@@ -30,10 +29,10 @@ use crate::etl::HeaderKind;
 use crate::etl::compression::Algorithm;
 use crate::etl::write::{WriteError, Writer};
 use crate::events::encode::RecordWriter;
+pub use crate::random::Random;
 use crate::units::PointerSize;
 pub use cast::{FREQUENCY, START_TICKS, START_TIME};
 pub use demo::nightly::Nightly;
-pub use random::Random;
 pub use recorded::generate_recorded;
 
 /// The scenario of a trace.

@@ -11,6 +11,7 @@
 //! Besides, `MessageQueue::Post` allocates [`Nightly::messages`] messages of [`MESSAGE_SIZE`] bytes, which are freed again.
 
 use super::super::cast::{self, Process, START_TICKS};
+use super::super::images;
 use super::super::timeline::What;
 use super::app::{self, HEAP_ALLOC, MAIN, MAIN_THREAD, NEW, PHYSICS, PHYSICS_THREAD, SETTINGS, TRACKED_ALLOC, VIRTUAL_ALLOC};
 use super::*;

@@ -16,13 +16,13 @@ use std::io::{BufRead, Seek, Write};
 
 use super::cast::{Module, Process};
 use super::heap::Addresses;
-use super::random::Random;
 use super::stacks::{Caller, StackSet, StackWriter};
 use super::timeline::write_all;
 use super::{Clock, FREQUENCY, Options, START_TICKS, SynthError, close};
 use crate::etl::write::WriteError;
 use crate::events::Event;
 use crate::events::encode::RecordWriter;
+use crate::random::Random;
 use crate::tables::KeyedMap;
 use crate::units::{Layer, PointerSize, Tid};
 

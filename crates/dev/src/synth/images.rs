@@ -1,14 +1,14 @@
 //! The images in generated traces, and the places of functions in them. Frames of the demo's stacks are return
 //! addresses inside these functions.
 //!
-//! `MemoryTestApp.exe` is a real image ([`program`]): its sources are in `assets/demo`, and the program carries its
-//! PDB. The others are made up, including their identities.
+//! `MemoryTestApp.exe` is a real image ([`program`]): its sources are in `assets/demo`, and the shipped program
+//! carries its PDB. The others are made up, including their identities.
 
 pub use super::image::{Build, Call, Function};
 use super::image::{PDB_AGE, fnv};
 use super::program;
-use super::random::Random;
 use crate::etl::Guid;
+use crate::random::Random;
 
 /// An image.
 #[derive(Clone, Copy, Debug)]

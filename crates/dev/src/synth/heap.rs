@@ -12,13 +12,13 @@ use std::io::{Seek, Write};
 
 use super::cast::{self, Process};
 use super::counters::{self, HeapSizes};
-use super::random::Random;
 use super::stacks::{Caller, StackSet, StackWriter};
 use super::timeline::{record, write_all};
 use super::{Clock, Headers, Options, close};
 use crate::etl::write::WriteError;
 use crate::events::Event;
 use crate::events::encode::RecordWriter;
+use crate::random::Random;
 use crate::units::{Layer, PointerSize};
 
 /// Ranges of sizes: how often, from, to.

@@ -1,22 +1,35 @@
-//! `highwater synth`: writes generated traces, for tests, benchmarks and the demo. Hidden, because it is an
-//! instrument of the project, not of its users.
+//! The command line of `highwater-dev`: `synth` writes generated traces, for tests, benchmarks and the demo.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use clap::{Parser, Subcommand};
 use thiserror::Error;
 
-use super::Failure;
-use super::outputs::{Replace, unwritten};
 use crate::etl::compression::Algorithm;
 use crate::etl::write::WriteError;
 use crate::paths::{self, Draft, Existing, Reading, Refusal};
 use crate::synth::{Nightly, Options, Scenario, StackForm, SynthError, generate, generate_recorded};
 
+/// Instruments of the project highwater.
+#[derive(Parser, Debug)]
+#[command(name = "highwater-dev", version, disable_help_subcommand = true)]
+pub struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Write a generated trace
+    Synth(SynthArgs),
+}
+
 /// Write a generated trace.
 #[derive(clap::Args, Clone, Debug)]
-pub struct SynthArgs {
+struct SynthArgs {
     /// Scenario to write; `demo` takes no further options
     #[arg(value_enum)]
     scenario: ScenarioName,
@@ -80,8 +93,9 @@ pub struct SynthArgs {
     /// Take time over it: seconds of the trace a second
     #[arg(long)]
     speed: Option<f64>,
-    #[command(flatten)]
-    replace: Replace,
+    /// Replace the output if it is there already
+    #[arg(long)]
+    replace: bool,
 }
 
 /// Names of the scenarios.
@@ -115,30 +129,56 @@ enum CompressionName {
 
 /// The reason why no trace was written: one sentence that names the file.
 #[derive(Debug, Error)]
-#[error("{path}: {reason}")]
-pub struct SynthFailure {
-    path: String,
-    reason: SynthError,
+pub enum Failure {
+    /// The file is not to be written.
+    #[error("{}: {refusal}{}", path.display(), if *refusal == Refusal::Exists { "; --replace replaces it" } else { "" })]
+    Refused {
+        /// Its path.
+        path: PathBuf,
+        /// The reason.
+        refusal: Refusal,
+    },
+    /// It was not written, or an option is out of its range.
+    #[error("{}: {reason}", path.display())]
+    Failed {
+        /// Its path.
+        path: PathBuf,
+        /// The reason.
+        reason: SynthError,
+    },
 }
 
-impl From<SynthFailure> for Failure {
-    fn from(failure: SynthFailure) -> Self {
-        match &failure.reason {
-            SynthError::Write(WriteError::Io(error)) if Refusal::of(error).is_some() => {
-                unwritten(Path::new(&failure.path), "the trace", error)
-            }
-            _ => Self::Failed(failure.to_string()),
+impl Failure {
+    fn new(path: &Path, reason: SynthError) -> Self {
+        let path = path.to_owned();
+        let refusal = if let SynthError::Write(WriteError::Io(error)) = &reason { Refusal::of(error) } else { None };
+        match refusal {
+            Some(refusal) => Self::Refused { path, refusal },
+            None => Self::Failed { path, reason },
         }
+    }
+
+    /// Whether the file must stay as it is.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused { .. })
     }
 }
 
-/// Writes the trace and returns its size in bytes.
-pub fn run(args: &SynthArgs) -> Result<u64, SynthFailure> {
-    write(args).map_err(|reason| SynthFailure { path: args.output.display().to_string(), reason })
+/// Carries out a command; returns the size of the trace in bytes.
+pub fn run(line: &CommandLine) -> Result<u64, Failure> {
+    let Command::Synth(args) = &line.command;
+    write(args).map_err(|reason| Failure::new(&args.output, reason))
+}
+
+/// Writes a trace as `highwater-dev synth` does with these words, without a process of its own; returns its size.
+pub fn synth<S: Into<OsString>>(words: impl IntoIterator<Item = S>) -> Result<u64, String> {
+    let words = ["highwater-dev", "synth"].map(OsString::from).into_iter().chain(words.into_iter().map(Into::into));
+    let line = CommandLine::try_parse_from(words).map_err(|error| error.to_string())?;
+    run(&line).map_err(|failure| failure.to_string())
 }
 
 fn write(args: &SynthArgs) -> Result<u64, SynthError> {
-    let existing = args.replace.existing();
+    let existing = if args.replace { Existing::GivesWay } else { Existing::Stays };
     let _read = Reading::of(args.recording.clone());
     // A trace that is written slowly is followed meanwhile, so it is no draft.
     let is_device = args.output.metadata().is_ok_and(|is| !is.is_file() && !is.is_dir());
@@ -218,35 +258,86 @@ impl SynthArgs {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use clap::Parser;
+    use std::fs;
 
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        synth: SynthArgs,
+    use super::*;
+
+    /// A folder of a test.
+    struct Folder(tempfile::TempDir);
+
+    impl Folder {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.path().join(name)
+        }
+
+        fn count(&self) -> usize {
+            fs::read_dir(self.0.path()).unwrap().count()
+        }
+    }
+
+    /// Writes a small trace to this path.
+    fn small(out: &Path, more: &[&str]) -> Result<u64, String> {
+        synth(["heap", "--events", "100", "-o", out.to_str().unwrap()].iter().chain(more))
     }
 
     #[test]
     fn writes_a_file_and_tells_its_size() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out.etl");
-        let words = ["synth", "heap", "-o", path.to_str().unwrap(), "--events", "100", "--stacks", "keys", "--compressed"];
-        let size = run(&Cli::parse_from(words).synth).unwrap();
-        assert_eq!(size, std::fs::metadata(&path).unwrap().len());
+        let folder = Folder::new();
+        let path = folder.path("out.etl");
+        let again = |more: &[&str]| small(&path, &[&["--stacks", "keys", "--compressed"], more].concat());
+        let size = again(&[]).unwrap();
+        assert_eq!(size, fs::metadata(&path).unwrap().len());
         assert!(size > 1000);
-        let again = |more: &[&str]| run(&Cli::parse_from(words.iter().chain(more)).synth);
-        let refused = Failure::from(again(&[]).unwrap_err());
-        assert!(matches!(refused, Failure::BadArguments(reason) if reason.contains("--replace")));
+        assert!(again(&[]).unwrap_err().contains("--replace"));
         assert!(again(&["--speed", "1000"]).is_err(), "nor in place");
         assert_eq!(again(&["--replace"]).unwrap(), size);
         assert_eq!(again(&["--replace", "--speed", "1000"]).unwrap(), size);
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no draft stays");
+        assert_eq!(folder.count(), 1, "no draft stays");
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_left_alone_unless_it_may_be_replaced() {
+        let folder = Folder::new();
+        let out = folder.path("out");
+        for more in [&[][..], &["--speed", "1000"]] {
+            fs::write(&out, "a user's file").unwrap();
+            assert!(small(&out, more).unwrap_err().contains("--replace"), "{more:?}");
+            assert_eq!(fs::read(&out).unwrap(), b"a user's file", "{more:?}");
+            small(&out, &[more, &["--replace"]].concat()).unwrap();
+            assert_ne!(fs::read(&out).unwrap(), b"a user's file", "{more:?}");
+        }
+    }
+
+    #[test]
+    fn a_recording_that_is_read_is_never_written_over() {
+        let folder = Folder::new();
+        let recording = folder.path("recording.txt");
+        fs::write(&recording, "v 10400 3\n").unwrap();
+        let name = recording.to_str().unwrap();
+        for more in [&[][..], &["--speed", "1000"]] {
+            let words = ["recorded", "--recording", name, "--replace", "-o", name];
+            assert!(synth(words.iter().chain(more)).unwrap_err().contains("this file is read"), "{more:?}");
+            assert_eq!((fs::read(&recording).unwrap(), folder.count()), (b"v 10400 3\n".to_vec(), 1), "{more:?}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_written_to_without_a_word() {
+        small(Path::new("/dev/null"), &[]).unwrap();
     }
 
     #[test]
     fn the_form_of_compression_can_be_chosen() {
-        let form = |word: &str| Cli::try_parse_from(["synth", "heap", "-o", "x", word]).map(|cli| cli.synth.options().compressed);
+        let form = |word: &str| {
+            let line = CommandLine::try_parse_from(["highwater-dev", "synth", "heap", "-o", "x", word])?;
+            let Command::Synth(args) = line.command;
+            Ok::<_, clap::Error>(args.options().compressed)
+        };
         assert_eq!(form("--wow64").unwrap(), None);
         assert_eq!(form("--compressed").unwrap(), Some(Algorithm::Xpress));
         assert_eq!(form("--compressed=lznt1").unwrap(), Some(Algorithm::Lznt1));
@@ -256,8 +347,7 @@ mod tests {
 
     #[test]
     fn a_failure_names_the_file() {
-        let words = ["synth", "demo", "-o", "/no/such/folder/out.etl"];
-        let failure = run(&Cli::parse_from(words).synth).unwrap_err().to_string();
+        let failure = synth(["demo", "-o", "/no/such/folder/out.etl"]).unwrap_err();
         assert!(failure.starts_with("/no/such/folder/out.etl: the trace could not be written"), "{failure}");
     }
 }

@@ -3,10 +3,10 @@
 
 use super::super::cast::START_TICKS;
 use super::super::images::{self, Image};
-use super::super::random::Random;
 use super::super::timeline::{Entry, What, record};
 use crate::events::encode::Style;
 use crate::events::{Event, FrameRange, StackPart};
+use crate::random::Random;
 use crate::tables::KeyedSet;
 use crate::units::{Pid, Tid};
 

@@ -3,12 +3,16 @@
 use std::io::Cursor;
 use std::ops::ControlFlow;
 
+use super::super::program;
 use super::*;
 use crate::etl::{Source, TraceFile};
 use crate::events::{Event, EventCounts, Merge, PageRange, ProcessChange, Record, StackPart, mem};
 use crate::synth::images::{APP, Function, IMAGES, Image};
 use crate::tables::KeyedMap;
 use crate::units::{Layer, Pid};
+
+/// The committed file.
+const TRACE: &[u8] = include_bytes!("../../../../../assets/demo.etl");
 
 struct Demo {
     records: Vec<(Record, Vec<u64>)>,
@@ -81,7 +85,7 @@ fn the_committed_file_is_this_scenario() {
 
 #[test]
 fn the_program_is_built_from_the_committed_sources() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/demo");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "h" || end == "cpp")).collect();
     files.sort();

@@ -12,10 +12,6 @@ pub(super) const BUILD: Build = Build {
 /// Bytes that it has when it is mapped.
 pub(super) const SIZE: u64 = 0x4000;
 
-/// Its PDB in a cabinet, as a symbol store has it.
-pub(super) const PDB: &[u8] =
-    include_bytes!("../../assets/demo/MemoryTestApp.pdb/98E080C0FFA3BB8A4C4C44205044422E1/MemoryTestApp.pd_");
-
 /// CRC-32 of the sources, each behind its name and a zero.
 #[cfg(test)]
 pub(super) const SOURCES: u32 = 0x1739F532;

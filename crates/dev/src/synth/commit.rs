@@ -9,13 +9,13 @@
 use std::io::{Seek, Write};
 
 use super::cast::{self, Process};
-use super::random::Random;
 use super::stacks::{Caller, StackSet, StackWriter};
 use super::timeline::write_all;
 use super::{Clock, Headers, Options, close};
 use crate::etl::write::WriteError;
 use crate::events::encode::RecordWriter;
 use crate::events::{CommittedRegion, Event, PageRange, mem};
+use crate::random::Random;
 use crate::units::{Pid, Tid};
 
 const PAGE: u64 = 0x1000;

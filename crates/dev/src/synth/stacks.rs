@@ -5,11 +5,11 @@ use std::io::{Seek, Write};
 
 use super::cast::{Module, Process};
 use super::images::NTOSKRNL;
-use super::random::Random;
 use super::{Clock, Headers, Options, StackForm};
 use crate::etl::write::WriteError;
 use crate::events::encode::{InlineStack, RecordWriter};
 use crate::events::{Event, FrameRange, Record, StackPart, hook};
+use crate::random::Random;
 use crate::tables::KeyedSet;
 use crate::units::{Pid, PointerSize, Tid};
 

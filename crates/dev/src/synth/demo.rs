@@ -1,5 +1,5 @@
 //! The demo trace: Microsoft's exercise "track user mode process allocations" with a custom heap and a second program
-//! added. `assets/demo.etl` ([`TRACE`]) is this scenario, byte for byte. Everything that tests and tours refer to has
+//! added. `assets/demo.etl` is this scenario, byte for byte. Everything that tests and tours refer to has
 //! a name here.
 //!
 //! `MemoryTestApp.exe` starts one second into the trace and ends half a second
@@ -30,31 +30,10 @@ mod tests;
 use std::io::{Seek, Write};
 
 use super::cast;
-use super::images::{self, Pdb};
-use super::program;
 use super::timeline::write_all;
 use crate::etl::write::{WriteError, Writer};
 use crate::events::encode::RecordWriter;
-use crate::symbols::{Embedded, PdbKey};
 use script::Script;
-
-/// The committed demo trace.
-pub const TRACE: &[u8] = include_bytes!("../../assets/demo.etl");
-
-/// The symbols of `MemoryTestApp.exe`, whose sources are in `assets/demo`. The other images in the trace are made up
-/// and have no symbols.
-pub fn symbols() -> Embedded {
-    let Pdb { guid, age, .. } = images::APP.pdb();
-    Embedded { key: PdbKey { guid, age }, cabinet: program::PDB, sources: &SOURCES }
-}
-
-/// Its source files, except those that stand for the C run-time.
-const SOURCES: [(&str, &str); 4] = [
-    (r"C:\MemoryTestApp\main.cpp", include_str!("../../assets/demo/main.cpp")),
-    (r"C:\MemoryTestApp\physics.cpp", include_str!("../../assets/demo/physics.cpp")),
-    (r"C:\MemoryTestApp\heap_tracker.cpp", include_str!("../../assets/demo/heap_tracker.cpp")),
-    (r"C:\MemoryTestApp\messages.cpp", include_str!("../../assets/demo/messages.cpp")),
-];
 
 /// Id of `MemoryTestApp.exe`.
 pub const APP_PID: u32 = 4660;

@@ -7,13 +7,13 @@
 use std::io::{Seek, Write};
 
 use super::cast::{self, Process};
-use super::random::Random;
 use super::stacks::{Caller, StackSet, StackWriter};
 use super::timeline::write_all;
 use super::{Clock, Options, close};
 use crate::etl::write::WriteError;
 use crate::events::Event;
 use crate::events::encode::RecordWriter;
+use crate::random::Random;
 use crate::units::{Layer, PointerSize};
 
 const NAMES: [&str; 6] = ["PhysicsHeap", "TextureCache", "Scene graph", "Строки", "audio.ring", ""];

@@ -1,0 +1,25 @@
+//! The built-in demo: its trace, and the symbols of its program. `crates/dev` generates the trace
+//! (`highwater_dev::synth::demo`) and tests that the committed file is what it generates.
+
+mod build;
+
+use crate::etl::Guid;
+use crate::symbols::{Embedded, PdbKey};
+
+/// The demo trace.
+pub const TRACE: &[u8] = include_bytes!("../assets/demo.etl");
+
+/// The symbols of `MemoryTestApp.exe`, whose sources are in `assets/demo`. The other images in the trace are made up
+/// and have no symbols.
+pub fn symbols() -> Embedded {
+    let key = PdbKey { guid: Guid::from_bytes(build::GUID), age: build::AGE };
+    Embedded { key, cabinet: build::CABINET, sources: &SOURCES }
+}
+
+/// Its source files, except those that stand for the C run-time.
+const SOURCES: [(&str, &str); 4] = [
+    (r"C:\MemoryTestApp\main.cpp", include_str!("../assets/demo/main.cpp")),
+    (r"C:\MemoryTestApp\physics.cpp", include_str!("../assets/demo/physics.cpp")),
+    (r"C:\MemoryTestApp\heap_tracker.cpp", include_str!("../assets/demo/heap_tracker.cpp")),
+    (r"C:\MemoryTestApp\messages.cpp", include_str!("../assets/demo/messages.cpp")),
+];
