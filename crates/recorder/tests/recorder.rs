@@ -1,4 +1,5 @@
 //! `highwater-recorder`, the program itself.
+#![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
 
 use std::process::{Command, Output};
 
@@ -21,9 +22,9 @@ mod windows {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use highwater::capture::control::{Errand, Message, Orders, PipeName};
-    use highwater::capture::windows::user;
-    use highwater::capture::{Request, Target};
+    use highwater_capture::control::{Errand, Message, Orders, PipeName};
+    use highwater_capture::windows::user;
+    use highwater_capture::{Request, Target};
 
     #[test]
     fn words_that_no_window_says_are_not_obeyed() {

@@ -1,5 +1,6 @@
 //! `highwater-recorder.exe`: the part of recording that needs administrator rights, and nothing else. The window starts
-//! it, Windows asks the user, and it ends with the recording.
+//! it, Windows asks the user, and it ends with the recording. The work is in `capture::windows::serve`. This package
+//! shares no dependency and no feature with the window beyond `capture` and what that needs itself.
 //!
 //! Whoever can place a library where an elevated program searches for one gains its rights. So libraries that are
 //! loaded at run time come only from the system folder: the first statement ensures that. Libraries that the program is
@@ -13,16 +14,16 @@ use std::process::ExitCode;
 
 #[cfg(windows)]
 fn main() -> ExitCode {
-    if highwater::platform::load_libraries_of_the_system_only().is_err() {
+    if highwater_files::platform::load_libraries_of_the_system_only().is_err() {
         return ExitCode::FAILURE;
     }
-    std::panic::set_hook(Box::new(highwater::capture::windows::note_panic));
-    highwater::capture::windows::serve(std::env::args_os().skip(1))
+    std::panic::set_hook(Box::new(highwater_capture::windows::note_panic));
+    highwater_capture::windows::serve(std::env::args_os().skip(1))
 }
 
 #[cfg(not(windows))]
 fn main() -> ExitCode {
     use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "highwater-recorder: {}", highwater::capture::CaptureError::NotWindows);
+    let _ = writeln!(std::io::stderr(), "highwater-recorder: {}", highwater_capture::CaptureError::NotWindows);
     ExitCode::FAILURE
 }
