@@ -1,13 +1,9 @@
-//! The built-in demo: its trace, and the symbols of its program. `crates/dev` generates the trace
-//! (`highwater_dev::synth::demo`) and tests that the committed file is what it generates.
+//! Symbols of the program in the built-in demo. The trace itself is in `load`.
 
 mod build;
 
 use crate::etl::Guid;
 use crate::symbols::{Embedded, PdbKey};
-
-/// The demo trace.
-pub const TRACE: &[u8] = include_bytes!("../assets/demo.etl");
 
 /// The symbols of `MemoryTestApp.exe`, whose sources are in `assets/demo`. The other images in the trace are made up
 /// and have no symbols.

@@ -6,11 +6,9 @@
 
 #[cfg(feature = "gui")]
 pub mod app;
-pub mod archive;
 pub mod cli;
 pub mod demo;
 pub mod editor;
-pub mod load;
 
 pub use highwater_capture as capture;
 pub use highwater_engine::{
@@ -20,4 +18,5 @@ pub use highwater_engine::{
 pub use highwater_etl as etl;
 pub use highwater_export as export;
 pub use highwater_files::{paths, platform};
+pub use highwater_load::{self as load, archive};
 pub use highwater_symbols as symbols;

@@ -144,7 +144,7 @@ proptest! {
 
 /// Something of every kind, in time for the eye of somebody who watches.
 fn demo() -> TraceFile {
-    let source = Source::Memory(highwater::demo::TRACE);
+    let source = Source::Memory(highwater::load::DEMO_TRACE);
     TraceFile::from_source(source, "demo.etl".to_owned()).unwrap()
 }
 

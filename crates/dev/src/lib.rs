@@ -11,9 +11,9 @@ use highwater_etl as etl;
 use highwater_files::paths;
 
 #[cfg(test)]
-use highwater::load;
-#[cfg(test)]
 use highwater_engine::{model, problem, query};
+#[cfg(test)]
+use highwater_load as load;
 
 pub mod command;
 pub mod synth;

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use crate::archive::{self, Contents, Progress};
-use crate::demo;
 use crate::etl::Source;
 use crate::open_error::OpenError;
 use crate::paths::Reading;
@@ -20,6 +19,9 @@ pub enum Input {
 /// The name of the demo trace, used in place of a file name.
 pub const DEMO_NAME: &str = "demo:";
 
+/// The bytes of the demo trace. `crates/dev` generates it, and tests that the committed file is what it generates.
+pub const DEMO_TRACE: &[u8] = include_bytes!("../../../assets/demo.etl");
+
 impl Input {
     /// Converts a command line argument.
     pub fn from_arg(arg: &std::ffi::OsStr) -> Self {
@@ -28,7 +30,7 @@ impl Input {
 
     /// Whether it is the folder of a recording, with its lanes.
     pub fn is_recording(&self) -> bool {
-        matches!(self, Self::File(path) if crate::capture::is_recording(path))
+        matches!(self, Self::File(path) if highwater_capture::is_recording(path))
     }
 
     /// Its path, if it is a file.
@@ -48,7 +50,7 @@ impl Input {
     pub(super) fn open(&self, progress: &mut Progress<'_>) -> Result<Contents, OpenError> {
         match self {
             Self::File(path) => archive::open(path, progress),
-            Self::Demo => archive::contents(Source::Memory(demo::TRACE), DEMO_NAME.to_owned(), progress),
+            Self::Demo => archive::contents(Source::Memory(DEMO_TRACE), DEMO_NAME.to_owned(), progress),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::model::{Clock, Trace};
 use crate::open_error::OpenError;
 
 /// How late a record may reach its file, relative to the newest record in any file: twice the flush interval of sessions.
-pub const WINDOW: Duration = Duration::from_secs(2);
+const WINDOW: Duration = Duration::from_secs(2);
 
 /// Follows files, or folders of recordings, that are still being written. The result is the trace that opening the
 /// complete files gives.

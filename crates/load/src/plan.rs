@@ -145,7 +145,7 @@ pub(super) fn describe_cut(cut: Cut, budget: u64, clock: Clock) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::Input;
+    use crate::Input;
 
     #[test]
     fn decoded_buffers_take_from_the_budget_what_is_more_than_usual() {

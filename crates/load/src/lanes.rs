@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use super::capture::{Capture, losses_of};
 use super::input::Input;
-use crate::capture::{is_unfinished, lane_file};
 use crate::etl::{self, Growth, Lost, Source, TraceFile, is_same_session};
 use crate::model::Loss;
 use crate::open_error::OpenError;
 use crate::problem::ProblemKind;
+use highwater_capture::{is_unfinished, lane_file};
 
 /// The result of one check of the files.
 #[derive(Debug, Default)]

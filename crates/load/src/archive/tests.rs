@@ -1,6 +1,7 @@
 //! Tests of limits, faults and the packing of compound files, with archives in memory.
 
-#[path = "../../tests/common/packed.rs"]
+#[path = "../../../../tests/common/packed.rs"]
+#[allow(unreachable_pub, reason = "other tests use it, too")]
 mod packed;
 
 use std::io::{Cursor, Write};
