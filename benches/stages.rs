@@ -24,8 +24,8 @@ use highwater::query::{
     By, Cancel, Column, Filter, Fold, Index, IndexOptions, Key, ReportFilter, ReportRequest, SeriesOf, Sort, Totals, TreeRequest,
     TreeRow, report, series, totals, tree,
 };
-use highwater::synth::{Options, generate};
 use highwater::units::{Interval, Pid, PointerSize, Ticks, Tid};
+use highwater_dev::synth::{Options, generate};
 
 /// A number from the environment.
 fn size(name: &str, usual: u64) -> u64 {

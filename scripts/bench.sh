@@ -26,11 +26,10 @@ live=200000
 mkdir -p "$dir"
 
 say "Building"
-cargo build --locked --release
-program=${CARGO_TARGET_DIR:-target}/release/highwater
+need_release_program
 
 synth() { # FILE, more
-    [ -s "$dir/$1" ] || "$program" synth "${@:2}" --replace -o "$dir/$1"
+    [ -s "$dir/$1" ] || "$instruments" synth "${@:2}" --replace -o "$dir/$1"
 }
 
 # What heaptrack records of a program, as text and as a trace with whole stacks or keys.

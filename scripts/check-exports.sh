@@ -26,6 +26,6 @@ command -v go >/dev/null || need_packages golang-go || echo "Go cannot be instal
 
 traces=$(mktemp -d)
 trap 'rm -rf "$traces"' EXIT
-"$highwater" synth heap -o "$traces/heap.etl" --events 3000 --stacks none
-"$highwater" synth trackers -o "$traces/trackers.etl" --events 3000 --stacks walk
+"$instruments" synth heap -o "$traces/heap.etl" --events 3000 --stacks none
+"$instruments" synth trackers -o "$traces/trackers.etl" --events 3000 --stacks walk
 "$python" scripts/check_exports.py "$highwater" "$schema" demo: "$traces"/*.etl

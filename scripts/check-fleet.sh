@@ -14,4 +14,4 @@ need_python duckdb duckdb 'duckdb==2.0.1'
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-PYTHONDONTWRITEBYTECODE=1 "$python" scripts/check_fleet.py check "$highwater" "$folder"
+PYTHONDONTWRITEBYTECODE=1 "$python" scripts/check_fleet.py check "$highwater" "$instruments" "$folder"

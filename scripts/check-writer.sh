@@ -15,12 +15,12 @@ need_python dissect dissect.etl 'dissect.etl==3.14'
 traces=$(mktemp -d)
 trap 'rm -rf "$traces"' EXIT
 
-"$highwater" synth demo -o "$traces/demo.etl"
+"$instruments" synth demo -o "$traces/demo.etl"
 for scenario in heap commit trackers; do
     for stacks in walk keys none; do
         for processors in 1 4; do
             for compressed in '' --compressed --compressed=lznt1 --compressed=huffman; do
-                "$highwater" synth "$scenario" -o "$traces/$scenario-$stacks-$processors$compressed.etl" \
+                "$instruments" synth "$scenario" -o "$traces/$scenario-$stacks-$processors$compressed.etl" \
                     --events 4000 --stacks "$stacks" --processors "$processors" $compressed
             done
         done
@@ -28,16 +28,16 @@ for scenario in heap commit trackers; do
 done
 # Every other header, and 32-bit programs.
 for stacks in walk keys; do
-    "$highwater" synth heap -o "$traces/heap-$stacks-mixed.etl" --events 4000 --stacks "$stacks" --wow64 --mixed-headers
-    "$highwater" synth commit -o "$traces/commit-$stacks-mixed.etl" --events 4000 --stacks "$stacks" --mixed-headers
-    "$highwater" synth trackers -o "$traces/trackers-$stacks-32.etl" --events 4000 --stacks "$stacks" --wow64
+    "$instruments" synth heap -o "$traces/heap-$stacks-mixed.etl" --events 4000 --stacks "$stacks" --wow64 --mixed-headers
+    "$instruments" synth commit -o "$traces/commit-$stacks-mixed.etl" --events 4000 --stacks "$stacks" --mixed-headers
+    "$instruments" synth trackers -o "$traces/trackers-$stacks-32.etl" --events 4000 --stacks "$stacks" --wow64
 done
 
 # A recording: lanes that were never ended, made one trace.
 mkdir "$traces/lanes"
-"$highwater" synth commit -o "$traces/lanes/kernel.etl" --events 4000
-"$highwater" synth heap -o "$traces/lanes/heap.etl" --events 4000
-"$highwater" synth trackers -o "$traces/lanes/user.etl" --events 4000 --compressed
+"$instruments" synth commit -o "$traces/lanes/kernel.etl" --events 4000
+"$instruments" synth heap -o "$traces/lanes/heap.etl" --events 4000
+"$instruments" synth trackers -o "$traces/lanes/user.etl" --events 4000 --compressed
 "$highwater" record --recover "$traces/lanes" -o "$traces/recording.etl" > /dev/null
 
 # Parts of traces, also with other names, and of files that belong together.

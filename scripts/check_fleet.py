@@ -1,7 +1,7 @@
 """Judges the tables of `highwater export --format parquet` by what is known of the captures in them.
 
-Usage: check_fleet.py make HIGHWATER FOLDER    ten captures of a fleet, and their tables in FOLDER/lake
-       check_fleet.py check HIGHWATER FOLDER   that, the five questions, and all totals against `report`
+Usage: check_fleet.py make HIGHWATER HIGHWATER_DEV FOLDER    ten captures of a fleet, and their tables in FOLDER/lake
+       check_fleet.py check HIGHWATER HIGHWATER_DEV FOLDER   that, the five questions, and all totals against `report`
 
 The captures are two builds on five machines. Planted: the newer build leaks four times as many samples and
 posts twice as many messages, and one machine has ten times as many settings as others."""
@@ -32,7 +32,7 @@ def run(highwater, *words):
     return done.stdout
 
 
-def make(highwater, folder):
+def make(highwater, instruments, folder):
     """The captures, exported as each machine's nightly job would."""
     for build, of in BUILDS.items():
         for machine in MACHINES:
@@ -40,7 +40,7 @@ def make(highwater, folder):
             path.parent.mkdir(parents=True)
             slide = 7 * machine + of["day"]
             nightly = [of["day"], slide, of["leaks"], settings(machine), of["messages"], PAIRS]
-            run(highwater, "synth", "nightly", "-o", path, "--nightly", ",".join(map(str, nightly)))
+            run(instruments, "synth", "nightly", "-o", path, "--nightly", ",".join(map(str, nightly)))
             tags = ["--tag", f"build={build}", "--tag", f"machine=render-0{machine}", "--tag", "branch=main"]
             run(highwater, "export", path, "--format", "parquet", "-o", folder / "lake", *tags)
 
@@ -256,7 +256,7 @@ def check_ended(highwater, folder, path):
             raise SystemExit(f"{words}: expected blocks at exit in {layers}, the tables say {found}")
 
 
-def others(highwater, folder):
+def others(instruments, folder):
     """Captures of all kinds of memory and stacks."""
     kinds = {
         "heap-walk": ["heap", "--free-stacks"],
@@ -268,13 +268,13 @@ def others(highwater, folder):
     for name, words in kinds.items():
         path = folder / "others" / f"{name}.etl"
         path.parent.mkdir(exist_ok=True)
-        run(highwater, "synth", *words, "-o", path, "--events", 4000, "--distinct-stacks", 60, "--live", 700)
-    run(highwater, "synth", "demo", "-o", folder / "others" / "demo.etl")
+        run(instruments, "synth", *words, "-o", path, "--events", 4000, "--distinct-stacks", 60, "--live", 700)
+    run(instruments, "synth", "demo", "-o", folder / "others" / "demo.etl")
     return sorted((folder / "others").glob("*.etl"))
 
 
-def check(highwater, folder):
-    make(highwater, folder)
+def check(highwater, instruments, folder):
+    make(highwater, instruments, folder)
     engine = fleet.DuckDb(folder / "lake")
     answers = fleet.answers(engine)
     for question, rows in planted().items():
@@ -289,7 +289,7 @@ def check(highwater, folder):
         compared += check_totals(highwater, engine, path, [])
     check_references(engine)
     check_ended(highwater, folder, captures[0])
-    more = others(highwater, folder)
+    more = others(instruments, folder)
     demo = [folder / "others" / "demo.etl"]
     # The generated ones last some milliseconds; an interval outside of a trace is refused.
     choices = {"all": (more, []), "part": (demo, ["--from", "0.5", "--to", "2.25"]), "moment": (more, ["--from", "0.001", "--to", "0.0025"]),
@@ -306,8 +306,8 @@ def check(highwater, folder):
 
 
 def main():
-    command, highwater, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
-    {"make": make, "check": check}[command](highwater, folder)
+    command, highwater, instruments, folder = *sys.argv[1:4], pathlib.Path(sys.argv[4])
+    {"make": make, "check": check}[command](highwater, instruments, folder)
 
 
 if __name__ == "__main__":

@@ -71,12 +71,10 @@ need_cargo_tool() {
 release_features=console,parquet
 
 # The program that is looked at: the one that was named ($1), else the debug program that the tests
-# build, too. In $highwater.
+# build, too. In $highwater; in $instruments the program that writes generated traces.
 need_highwater() {
-    highwater=${1:-}
-    [ -z "$highwater" ] || return 0
     need_debug_program
-    highwater=$debug_program
+    highwater=${1:-$debug_program}
 }
 
 # A Python of its own, outside the repository, in which $2 can be imported: the packages behind are tools of
@@ -92,12 +90,22 @@ need_python() {
     "$python" -m pip install --quiet "$@"
 }
 
-# The debug program that the tests build, too: $debug_program.
+# The debug program that the tests build, too, and the program that writes generated traces: $debug_program, $instruments.
 need_debug_program() {
     need_cargo
-    # As tests build it: by itself it would be built from other features of its dependencies once more.
-    cargo test --quiet --locked --no-run --features "$release_features" --test programs --manifest-path "$root/Cargo.toml"
+    # As tests build them: by themselves they would be built from other features of their dependencies once more.
+    cargo test --quiet --locked --no-run --workspace --features "$release_features" --test programs --test instruments \
+        --manifest-path "$root/Cargo.toml"
     debug_program=${CARGO_TARGET_DIR:-$root/target}/debug/highwater
+    instruments=$debug_program-dev
+}
+
+# An optimised program, and the one that writes generated traces: $program, $instruments.
+need_release_program() {
+    need_cargo
+    cargo build --locked --release --package highwater --package highwater-dev --manifest-path "$root/Cargo.toml"
+    program=${CARGO_TARGET_DIR:-$root/target}/release/highwater
+    instruments=$program-dev
 }
 
 # Completions of shells and the manual's pages, as the program itself writes them, in folder $1.

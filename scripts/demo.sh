@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the program of the demo trace from assets/demo: its PDB, compressed and in the
-# layout of a symbol store, and src/synth/program.rs, which tells the trace where its
-# functions and calls lie. Then writes the trace anew.
+# layout of a symbol store, src/demo/build.rs, which names it, and crates/dev/src/synth/program.rs,
+# which tells the trace where its functions and calls lie. Then writes the trace anew.
 #
 #   scripts/demo.sh            all of it
 #   scripts/demo.sh --check    builds, and fails if what is committed differs
@@ -40,15 +40,17 @@ lld-link /nologo /Brepro /debug /nodefaultlib /entry:__scrt_common_main_seh /sub
 
 say "Where its functions and calls lie"
 key=$(llvm-readobj --coff-debug-directory MemoryTestApp.exe | python3 "$root/scripts/demo_table.py" key)
-python3 "$root/scripts/demo_table.py" table MemoryTestApp.exe MemoryTestApp.pdb "$root/assets/demo" "$key" >program.rs
-rustfmt --edition 2024 --config-path "$root" program.rs
+python3 "$root/scripts/demo_table.py" table MemoryTestApp.exe MemoryTestApp.pdb "$root/assets/demo" >program.rs
+python3 "$root/scripts/demo_table.py" pdb MemoryTestApp.exe "$key" >build.rs
+rustfmt --edition 2024 --config-path "$root" program.rs build.rs
 touch -d '2026-01-01 00:00:00 UTC' MemoryTestApp.pdb
 TZ=UTC gcab -c -z MemoryTestApp.pd_ MemoryTestApp.pdb
 cd "$root"
 
 store=assets/demo/MemoryTestApp.pdb
 if [ "${1:-}" = --check ]; then
-    cmp "$out/program.rs" src/synth/program.rs
+    cmp "$out/program.rs" crates/dev/src/synth/program.rs
+    cmp "$out/build.rs" src/demo/build.rs
     cmp "$out/MemoryTestApp.pd_" "$store/$key/MemoryTestApp.pd_"
     say "What is committed is this build"
     exit
@@ -56,8 +58,9 @@ fi
 rm -rf "$store"
 mkdir -p "$store/$key"
 cp "$out/MemoryTestApp.pd_" "$store/$key/"
-cp "$out/program.rs" src/synth/program.rs
+cp "$out/program.rs" crates/dev/src/synth/program.rs
+cp "$out/build.rs" src/demo/build.rs
 
 say "The trace"
-cargo run --locked --no-default-features -- synth demo --replace -o assets/demo.etl
+cargo run --locked --package highwater-dev -- synth demo --replace -o assets/demo.etl
 ls -l assets/demo.etl "$store/$key"

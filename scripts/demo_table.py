@@ -2,7 +2,8 @@
 """What scripts/demo.sh needs to know of the program that it built.
 
     demo_table.py key < OUTPUT_OF_READOBJ     name of the PDB's folder in a symbol store
-    demo_table.py table EXE PDB SOURCES KEY   src/synth/program.rs
+    demo_table.py pdb EXE KEY                 src/demo/build.rs
+    demo_table.py table EXE PDB SOURCES       crates/dev/src/synth/program.rs
 
 Asks LLVM's tools: functions and their sizes come from the PDB, calls and where they
 return to from the machine code."""
@@ -20,6 +21,11 @@ def run(*words):
 
 def number(pattern, text):
     return int(re.search(pattern, text)[1], 0)
+
+
+def written_here(what):
+    print(f"//! {what} as it was built from `assets/demo`.")
+    print("//! Written by `scripts/demo.sh`; not to be changed by hand.\n")
 
 
 def guid_bytes(text):
@@ -71,26 +77,37 @@ def calls(exe, base, functions, imports):
     return sorted(found)
 
 
-def table(exe, pdb, sources, store_key):
+def guid_array(headers):
+    return ", ".join(f"0x{byte:02X}" for byte in guid_bytes(headers))
+
+
+def pdb(exe, store_key):
+    headers = run("llvm-readobj", "--coff-debug-directory", exe)
+    written_here("The PDB of `MemoryTestApp.exe`")
+    print("/// GUID of the PDB.")
+    print(f"pub(super) const GUID: [u8; 16] = [{guid_array(headers)}];\n")
+    print("/// Age of the PDB.")
+    print(f"pub(super) const AGE: u32 = {number(r'PDBAge: ([0-9]+)', headers)};\n")
+    print("/// The PDB in a cabinet, as a symbol store has it.")
+    print(f'pub(super) const CABINET: &[u8] = include_bytes!("../../assets/demo/MemoryTestApp.pdb/{store_key}/MemoryTestApp.pd_");')
+
+
+def table(exe, pdb, sources):
     headers = run("llvm-readobj", "--file-headers", "--sections", "--coff-debug-directory", exe)
     base = number(r"ImageBase: (0x[0-9A-F]+)", headers)
     text_rva = number(r"Name: \.text.*?VirtualAddress: (0x[0-9A-F]+)", headers.replace("\n", " "))
-    guid = ", ".join(f"0x{byte:02X}" for byte in guid_bytes(headers))
     all_functions = functions(pdb, text_rva)
     all_calls = calls(exe, base, all_functions, imports(exe))
     files = sorted(path for path in Path(sources).iterdir() if path.suffix in (".h", ".cpp"))
     digest = zlib.crc32(b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in files))
-    print("//! `MemoryTestApp.exe` of the demo as it was built from `assets/demo`.")
-    print("//! Written by `scripts/demo.sh`; not to be changed by hand.\n")
+    written_here("`MemoryTestApp.exe` of the demo")
     print("use super::image::{Build, Call, Function};\n")
     print("/// Which build it is.")
     print("pub(super) const BUILD: Build = Build {")
-    print(f"guid: [{guid}],")
+    print(f"guid: [{guid_array(headers)}],")
     print(f"time_stamp: {number(r'TimeDateStamp: .*[(](0x[0-9A-F]+)', headers):#010X},".replace("0X", "0x"))
     print("};\n\n/// Bytes that it has when it is mapped.")
     print(f"pub(super) const SIZE: u64 = {number(r'SizeOfImage: ([0-9]+)', headers):#x};\n")
-    print("/// Its PDB in a cabinet, as a symbol store has it.")
-    print(f'pub(super) const PDB: &[u8] = include_bytes!("../../assets/demo/MemoryTestApp.pdb/{store_key}/MemoryTestApp.pd_");\n')
     print("/// CRC-32 of the sources, each behind its name and a zero.")
     print(f"#[cfg(test)]\npub(super) const SOURCES: u32 = {digest:#010X};\n".replace("0X", "0x"))
     print("/// Its functions.")
@@ -106,5 +123,7 @@ def table(exe, pdb, sources, store_key):
 
 if sys.argv[1] == "key":
     print(key(sys.stdin.read()))
+elif sys.argv[1] == "pdb":
+    pdb(*sys.argv[2:])
 else:
     table(*sys.argv[2:])

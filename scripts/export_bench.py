@@ -1,6 +1,6 @@
 """Measures exports of one large trace, on Linux.
 
-Usage: export_bench.py HIGHWATER TRACE.etl [FORMAT…]    for example of: highwater synth heap -o big.etl --stacks keys
+Usage: export_bench.py HIGHWATER TRACE.etl [FORMAT…]    for example of: highwater-dev synth heap -o big.etl --stacks keys
                                                          --events 128000000 --live 1000000
 
 Prints for each format how long opening and writing take, and what memory the process has of its own (RssAnon) at most

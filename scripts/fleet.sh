@@ -17,7 +17,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export PYTHONDONTWRITEBYTECODE=1
 lake=${2:-$folder/lake}
-[ -n "${2:-}" ] || "$duckdb" scripts/check_fleet.py make "$highwater" "$folder"
+[ -n "${2:-}" ] || "$duckdb" scripts/check_fleet.py make "$highwater" "$instruments" "$folder"
 "$duckdb" scripts/fleet.py duckdb "$lake" > "$folder/duckdb.md"
 "$spark" scripts/fleet.py spark "$lake" > "$folder/spark.md" 2> "$folder/spark.log" || {
     cat "$folder/spark.log" >&2

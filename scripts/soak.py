@@ -55,6 +55,7 @@ def words(dump):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
+    parser.add_argument("--instruments", required=True)
     parser.add_argument("--dir", required=True)
     parser.add_argument("--minutes", type=float, required=True)
     parser.add_argument("--limit", type=int, required=True)
@@ -77,7 +78,7 @@ def main():
         HIGHWATER_UI_DUMP=str(dump),
         HIGHWATER_SETTINGS_DIR=str(folder / "settings"),
     )
-    make = [args.program, "synth", "heap", "--replace", "-o", trace, "--events", events, "--stacks", "keys", "--speed", 1, "--distinct-stacks", 20000]
+    make = [args.instruments, "synth", "heap", "--replace", "-o", trace, "--events", events, "--stacks", "keys", "--speed", 1, "--distinct-stacks", 20000]
     made = subprocess.Popen([str(word) for word in make])
     window = None
     try:

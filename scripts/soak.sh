@@ -16,11 +16,10 @@ need_cargo
 cd "$root"
 
 say "Building"
-cargo build --locked --release
-program=${CARGO_TARGET_DIR:-target}/release/highwater
+need_release_program
 dir=$(mktemp -d "${TMPDIR:-/var/tmp}/highwater-soak.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 minutes=${1:-10}
 out=()
 [ "${minutes%.*}" -ge 10 ] && out=(--out docs/soak.md)
-python3 -B scripts/soak.py --program "$program" --dir "$dir" --minutes "$minutes" --limit "${MEMORY_LIMIT:-1024}" "${out[@]}"
+python3 -B scripts/soak.py --program "$program" --instruments "$instruments" --dir "$dir" --minutes "$minutes" --limit "${MEMORY_LIMIT:-1024}" "${out[@]}"

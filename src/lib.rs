@@ -6,18 +6,17 @@
 
 #[cfg(feature = "gui")]
 pub mod app;
-pub mod archive;
 pub mod cli;
+pub mod demo;
 pub mod editor;
-pub mod load;
-pub mod synth;
 
 pub use highwater_capture as capture;
 pub use highwater_engine::{
-    events, format, limits, model, names, nearest, open_error, panics, pattern, pe, problem, query, seconds, stack_rules, tables,
-    time_spec, toml_file, units, utc,
+    events, format, limits, model, names, nearest, open_error, panics, pattern, pe, problem, query, random, seconds, stack_rules,
+    tables, time_spec, toml_file, units, utc,
 };
 pub use highwater_etl as etl;
 pub use highwater_export as export;
 pub use highwater_files::{paths, platform};
+pub use highwater_load::{self as load, archive};
 pub use highwater_symbols as symbols;

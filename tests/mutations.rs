@@ -27,7 +27,7 @@ use common::packed;
 use damage::base::{self, Base};
 use damage::file::damaged;
 use damage::memory::{self, Counted, WORKERS};
-use highwater::synth::Random;
+use highwater::random::Random;
 use zip::CompressionMethod;
 
 #[global_allocator]

@@ -16,8 +16,8 @@ use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{Builder, Clock, HeapId, InputState, Trace};
 use highwater::query::{Cancel, Index, IndexOptions, Mask, SeriesOf, TreeRequest, findings, peaks, series, totals, tree};
 use highwater::symbols::Names;
-use highwater::synth::{Options, generate};
 use highwater::units::{Interval, Ticks};
+use highwater_dev::synth::{Options, generate};
 use hostile_queries::{START, Told, chain, endless, many_heaps};
 
 #[global_allocator]

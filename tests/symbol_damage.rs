@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 use common::corpus;
 use highwater::panics;
+use highwater::random::Random;
 use highwater::symbols::{
     Locator, PdbError, PdbKey, Request, Resolved, Sources, Stop, SymbolPath, Wanted, facts, identify, resolve,
 };
-use highwater::synth::Random;
 
 /// A case that takes longer hangs. (Some milliseconds are usual.)
 const LIMIT: Duration = Duration::from_secs(20);

@@ -22,8 +22,8 @@ left_out_tests=(
 
 check_tests() {
     local file name targets=(--workspace --exclude highwater-engine --lib)
-    for file in tests/*.rs tests/*/main.rs; do
-        name=${file#tests/}
+    for file in tests/*.rs tests/*/main.rs crates/*/tests/*.rs; do
+        name=${file##*tests/}
         name=${name%.rs}
         name=${name%/main}
         printf '%s\n' "${left_out[@]}" | grep "^$name:" >/dev/null || targets+=(--test "$name")
@@ -49,7 +49,7 @@ check_program() {
     is_at_most "$exe" 35
     subsystem_is "$exe" 'Windows GUI'
     subsystem_is "$com" 'Windows CUI'
-    for file in "$exe" "$com"; do
+    for file in "$exe" "$com" "$program_dir/highwater-recorder.exe"; do
         ! x86_64-w64-mingw32-objdump -p "$file" | grep -iE 'DLL Name: (lib|mingw)' || fail "$file needs a library that Windows does not have"
         grep -q PerMonitorV2 "$file" || fail "$file has no manifest"
         grep -aq "$(printf 'P\0r\0o\0d\0u\0c\0t\0V\0e\0r\0s\0i\0o\0n' | tr '\0' '.')" "$file" || fail "$file has no version"
@@ -76,8 +76,8 @@ check_program() {
 # What the program that runs with an administrator's rights may be linked to. The loader looks for
 # these before anything of ours runs, in the program's folder first, but for the libraries that
 # Windows has in memory for all (KnownDLLs, with what those need themselves) and for the names
-# that stand for parts of them (api-ms-win-…). Checked of the release's program: without optimisation all of the window's
-# libraries stand in it, called or not.
+# that stand for parts of them (api-ms-win-…). Checked of the release's program: without optimisation those stand in it,
+# too, that only the window's side of crates/capture calls.
 recorder_libraries=(
     advapi32 kernel32 msvcrt ntdll user32 api-ms-win-core-synch-l1-2-0
     bcryptprimitives # of Rust's library: what combase, which is among them, needs itself

@@ -11,7 +11,7 @@ build_windows_program() {
     local built=$windows_target_dir/$windows_target/$windows_profile
     program_dir=$windows_target_dir/program-$windows_profile
     if [ "$windows_profile" = debug ]; then
-        windows_tests --no-run --test programs
+        windows_tests --no-run --workspace --test programs --test recorder
     else
         cargo build --locked --release --features "$release_features" --bins --target "$windows_target" --target-dir "$windows_target_dir"
     fi

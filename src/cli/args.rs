@@ -26,7 +26,6 @@ use super::record::RecordArgs;
 use super::report::ReportArgs;
 use super::symbols::lookup_args::LookupArgs;
 use super::symbols::{check, fetch};
-use super::synth::SynthArgs;
 use crate::load::Input;
 use crate::nearest::nearest;
 
@@ -163,9 +162,6 @@ pub(super) enum Command {
     /// Write the pages of the manual, for packages
     #[command(hide = true)]
     Man(ManualArgs),
-    /// Write a generated trace, for tests and measurements
-    #[command(hide = true)]
-    Synth(SynthArgs),
     /// Tell how long opening and questions take
     #[command(hide = true)]
     Measure(MeasureArgs),
@@ -311,8 +307,8 @@ mod tests {
         let told = |word: &str| mistyped(OsStr::new(word));
         assert!(told("reprot").unwrap().contains("did you mean report?"));
         assert!(told("exprt").unwrap().contains("did you mean export?"));
-        assert!(told("synt").is_some_and(|told| !told.contains("synth?")), "an instrument of the project");
-        for word in ["report", "synth", "reprot.etl", "./reprot", r"c:\reprot", "demo:", "--help", "", "src", "*"] {
+        assert!(told("measur").is_some_and(|told| !told.contains("measure?")), "an instrument of the project");
+        for word in ["report", "measure", "reprot.etl", "./reprot", r"c:\reprot", "demo:", "--help", "", "src", "*"] {
             assert_eq!(told(word), None, "{word}");
         }
     }

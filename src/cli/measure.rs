@@ -20,7 +20,7 @@ use crate::model::{HeapId, SiteId, Trace};
 use crate::query::{
     Cancel, Cancelled, Filter, Fold, Index, IndexOptions, Key, SeriesOf, TreeRequest, Trimmed, peaks, series, totals, tree,
 };
-use crate::synth::Random;
+use crate::random::Random;
 use crate::units::Interval;
 use asking::{BINS, interval, milliseconds};
 

@@ -31,7 +31,6 @@ mod ranges;
 mod record;
 mod report;
 mod symbols;
-pub mod synth;
 mod text;
 mod wildcards;
 mod words;
@@ -118,7 +117,6 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Man(args)) => manual::run(args, CommandLine::command()),
         Some(Command::Cut(args)) => guarded(&args.inputs(), || cut::run(args)),
         Some(Command::Measure(args)) => measure::run(args),
-        Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(Failure::from),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `highwater record`: records memory events of this machine's programs into one `.etl`, and recovers one from a
 //! recording that crashed.
 //!
-//! It reports progress once a second. The window records with a program of its own (`src/recorder.rs`).
+//! It reports progress once a second. The window records with a program of its own (`crates/recorder`).
 
 #[cfg(windows)]
 mod live;

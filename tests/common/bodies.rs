@@ -23,8 +23,8 @@ use highwater::query::{
     By, Cancel, Column, Filter, Fold, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, TreeRequest, counter_series,
     peaks, report, series, sort_by_peak, spans, totals, tree,
 };
+use highwater::random::Random;
 use highwater::symbols::Names;
-use highwater::synth::Random;
 use highwater::units::{Interval, Pid, PointerSize, Ticks, Tid};
 
 /// How far some bytes came.

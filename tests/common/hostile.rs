@@ -10,7 +10,7 @@ use highwater::etl::write::Writer;
 use highwater::etl::{BUFFER_HEADER, SessionHeader, flag, mode};
 use highwater::events::encode::RecordWriter;
 use highwater::events::{Event, FrameRange, Record, StackPart, hook};
-use highwater::synth::Random;
+use highwater::random::Random;
 use highwater::units::{Layer, Pid, Tid};
 
 /// The header buffer of a session whose buffers can have any size.

@@ -10,7 +10,7 @@ use highwater::etl::write::Writer;
 use highwater::etl::{SessionHeader, mode};
 use highwater::events::encode::RecordWriter;
 use highwater::events::{Event, FrameRange, PageRange, ProcessChange, ProcessInfo, Record, StackPart, mem};
-use highwater::synth::Random;
+use highwater::random::Random;
 use highwater::units::{Layer, Pid, Tid};
 
 /// Ticks of a second.

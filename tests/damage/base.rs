@@ -7,7 +7,7 @@ use std::path::Path;
 
 use highwater::etl::compression::{Algorithm, xpress};
 use highwater::etl::{BUFFER_HEADER, BufferInfo, Events, Source, TraceFile};
-use highwater::synth::{Nightly, Options, Scenario, StackForm, generate};
+use highwater_dev::synth::{Nightly, Options, Scenario, StackForm, generate};
 
 use crate::common::game::game;
 use crate::common::hostile_names::{ESCAPES, all_called};

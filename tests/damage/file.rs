@@ -2,7 +2,7 @@
 //! the order of buffers, and bytes anywhere.
 
 use highwater::etl::BUFFER_HEADER;
-use highwater::synth::Random;
+use highwater::random::Random;
 
 use super::base::{Base, Piece};
 use super::record::{self, field, number};

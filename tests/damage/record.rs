@@ -3,7 +3,7 @@
 
 use highwater::etl::BUFFER_HEADER;
 use highwater::events::{hook, tracker};
-use highwater::synth::Random;
+use highwater::random::Random;
 
 use super::base::{Piece, Place};
 

@@ -7,13 +7,13 @@ use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{NodeId, SiteId};
 use highwater::query::{CallLines, Cancel, Index, Mask, Recorded, totals};
 use highwater::symbols::{Options, Sources, Symbols};
-use highwater::synth::demo;
 use highwater::units::Interval;
+use highwater_dev::synth::demo;
 
 #[test]
 fn the_lines_of_a_function_hold_what_the_stacks_through_them_hold() {
     let loaded = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
-    let sources = Sources { embedded: vec![demo::symbols()], ..Sources::default() };
+    let sources = Sources { embedded: vec![highwater::demo::symbols()], ..Sources::default() };
     let options = Options { sources, saved: None, workers: 1, ..Options::default() };
     let symbols = Symbols::start(Arc::clone(&loaded), options, |_| true, || {});
     symbols.wait();

@@ -13,8 +13,8 @@ use highwater::query::{
     By, Cancel, Earlier, Fold, Index, LatestCommit, ReportFilter, ReportRequest, counter_groups, counter_label, counter_series,
     default_counter, report,
 };
-use highwater::synth::{Options, Scenario, generate};
 use highwater::units::{Layer, Pid, Ticks, Tid};
+use highwater_dev::synth::{Options, Scenario, generate};
 
 const PAGE: u64 = 4096;
 

@@ -4,14 +4,15 @@
 use std::sync::Arc;
 
 use crate::common::json;
+use highwater::demo::symbols;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::query::{
     By, Cancel, Fold, Group, ImpactingType, Index, IndexOptions, Key, ReportFilter, ReportRequest, TreeRequest, TreeRow,
     named_report, totals, tree,
 };
 use highwater::symbols::{Names, Options, Sources, Symbols};
-use highwater::synth::demo::{APP_PID, LEAK_SIZE, LEAKS_A_SECOND, LOOP_END, LOOP_START, SPIKE_TICKS, SPIKES, STEP, symbols};
 use highwater::units::{Interval, Layer, Pid, Ticks};
+use highwater_dev::synth::demo::{APP_PID, LEAK_SIZE, LEAKS_A_SECOND, LOOP_END, LOOP_START, SPIKE_TICKS, SPIKES, STEP};
 use serde_json::Value;
 
 const MB: u64 = 1 << 20;

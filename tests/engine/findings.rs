@@ -14,8 +14,8 @@ use highwater::events::{
 };
 use highwater::model::{Builder, Clock, InputState, Trace};
 use highwater::query::{Cancel, Finding, FindingKind, Index, IndexOptions, Mask, findings};
+use highwater::random::Random;
 use highwater::symbols::Names;
-use highwater::synth::Random;
 use highwater::units::{Layer, Pid, Tid};
 
 const START: i64 = 1_000_000;

@@ -15,8 +15,9 @@ use highwater::model::Trace;
 use highwater::open_error::OpenError;
 use highwater::problem::ProblemKind;
 use highwater::query::By;
-use highwater::synth::{Options, Random, Scenario, StackForm, generate};
+use highwater::random::Random;
 use highwater::units::Interval;
+use highwater_dev::synth::{Options, Scenario, StackForm, generate};
 use proptest::prelude::*;
 
 /// What happens to a file between two looks.

@@ -14,6 +14,7 @@ use crate::oracle::answer::{Edges, numbers};
 use crate::oracle::question::{OPS, edges, interval, options, place, plain, replay, ways};
 use crate::oracle::scenario::{Scenario, Sent};
 use crate::oracle::{FREQUENCY, Replay, Row, strategy};
+use highwater::demo;
 use highwater::events::{Event, ImageChange, ImageInfo, Record};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{NodeId, RowId, Site, SiteId, Trace};
@@ -24,7 +25,6 @@ use highwater::query::{
     sort_call_tree_by_peak, stack_labels, totals,
 };
 use highwater::symbols::{Names, Options, Sources, SymbolPath, Symbols};
-use highwater::synth::demo;
 use highwater::tables::KeyedMap;
 use highwater::units::{Layer, Pid, Tid};
 use proptest::prelude::*;

@@ -4,8 +4,8 @@
 use highwater::load::{Capture, Input, Plan, Unwatched, load_planned};
 use highwater::model::{CounterId, HeapId, NodeId, Processes, RowId, Scope, Trace};
 use highwater::query::{Key, KeyMap, LifetimeClass, Path};
-use highwater::synth::{Options, generate};
 use highwater::units::Pid;
+use highwater_dev::synth::{Options, generate};
 
 const LEFT_OUT: Pid = Pid(6000);
 

@@ -11,8 +11,8 @@ use highwater::events::{Event, Lost as Told, Record};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{Loss, LostWhat, Trace};
 use highwater::problem::Problems;
-use highwater::synth::{Options, generate};
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
+use highwater_dev::synth::{Options, generate};
 
 const START: i64 = 1_000;
 const SECOND: i64 = 10_000_000;

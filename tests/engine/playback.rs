@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use crate::common::told::{difference, told};
 use highwater::load::{Capture, DEMO_NAME, Input, Stopped, Unwatched, Watch, load};
 use highwater::model::Trace;
-use highwater::synth::{Options, Scenario, StackForm, generate};
 use highwater::units::Ticks;
+use highwater_dev::synth::{Options, Scenario, StackForm, generate};
 
 /// One who plays, and looks at each publication.
 struct Player {

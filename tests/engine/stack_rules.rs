@@ -21,8 +21,8 @@ use highwater::query::{
 };
 use highwater::stack_rules::{FoldRule, NO_TAG, StackRules, TagHint, TagRule};
 use highwater::symbols::{Names, Options, Sources, Symbols};
-use highwater::synth::demo;
 use highwater::units::{Layer, Pid, Tid};
+use highwater_dev::synth::demo;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;
@@ -217,7 +217,7 @@ struct Demo {
 
 static DEMO: LazyLock<Demo> = LazyLock::new(|| {
     let trace = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
-    let sources = Sources { embedded: vec![demo::symbols()], ..Sources::default() };
+    let sources = Sources { embedded: vec![highwater::demo::symbols()], ..Sources::default() };
     let options = Options { sources, saved: None, workers: 1, frees: false, ..Options::default() };
     let symbols = Symbols::start(Arc::clone(&trace), options, |_| true, || {});
     symbols.wait();

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use highwater::capture::{Children, Request};
 use highwater::model::{Counter, CounterKind, CounterOwner, Trace};
 use highwater::problem::ProblemKind;
-use highwater::synth::Options;
 use highwater::units::Pid;
+use highwater_dev::synth::Options;
 
 use crate::{FIRST, Scene, groups, poll_until, request};
 

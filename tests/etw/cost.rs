@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use highwater::synth::Options;
+use highwater_dev::synth::Options;
 use windows_sys::Win32::Foundation::FILETIME;
 use windows_sys::Win32::System::Diagnostics::Etw::{EVENT_RECORD, PROCESSTRACE_HANDLE};
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessTimes};

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use highwater::capture::Request;
 use highwater::model::Trace;
-use highwater::synth::{Options, Scenario};
 use highwater::units::Layer;
+use highwater_dev::synth::{Options, Scenario};
 
 use crate::simulated::events::USER;
 use crate::simulated::state::{Drain, Session};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use highwater::capture::control::{Command, Errand, Message, Orders, PipeName, Sid};
 use highwater::capture::windows::{serve, user};
 use highwater::capture::{DiskImages, Leftovers, Request, Ring, recover};
-use highwater::synth::Options;
+use highwater_dev::synth::Options;
 
 use crate::simulated::state::Session;
 use crate::{Scene, groups, of_all};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use highwater::capture::windows::LocalRecording;
 use highwater::capture::{Aftermath, Request, Running, Target};
-use highwater::synth::{Options, Scenario};
+use highwater_dev::synth::{Options, Scenario};
 
 use crate::simulated::events::{HEAP, KERNEL, Told};
 use crate::simulated::state::Session;

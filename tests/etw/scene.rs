@@ -11,7 +11,7 @@ use highwater::etl::TraceFile;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::Trace;
 use highwater::query::{By, Cancel, Fold, Index, ReportFilter, ReportRequest, report};
-use highwater::synth::{Options, Scenario, generate};
+use highwater_dev::synth::{Options, Scenario, generate};
 use tempfile::TempDir;
 
 use crate::simulated::admit::Asked;

@@ -11,8 +11,8 @@ use highwater::load::{Capture, Estimate, Input, Plan, Processes, Scope, Unwatche
 use highwater::model::{ProcessId, Trace};
 use highwater::problem::ProblemKind;
 use highwater::query::{By, Cancel, Fold, Index, IndexOptions, ReportFilter, ReportRequest, report};
-use highwater::synth::{Options, Scenario, StackForm, generate};
 use highwater::units::{Interval, Layer, Pid, Ticks};
+use highwater_dev::synth::{Options, Scenario, StackForm, generate};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -144,7 +144,7 @@ proptest! {
 
 /// Something of every kind, in time for the eye of somebody who watches.
 fn demo() -> TraceFile {
-    let source = Source::Memory(highwater::synth::demo::TRACE);
+    let source = Source::Memory(highwater::load::DEMO_TRACE);
     TraceFile::from_source(source, "demo.etl".to_owned()).unwrap()
 }
 
@@ -286,7 +286,7 @@ fn losses_of_a_file_are_those_of_its_copy() {
 
 #[test]
 fn many_events_at_one_tick_are_compared_as_few_are() {
-    let mut random = highwater::synth::Random::new(3);
+    let mut random = highwater::random::Random::new(3);
     for blocks in [3u64, 40, 3_000, 40_000] {
         let mut records: Vec<(i64, Event, &[u64])> = Vec::new();
         for _ in 0..2 * blocks {

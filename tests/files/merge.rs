@@ -16,8 +16,8 @@ use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Builder, Clock, InputState, Trace};
 use highwater::problem::{ProblemKind, Problems};
 use highwater::query::{By, Cancel, Fold, Index, ReportFilter, ReportRequest, report};
-use highwater::synth::{Options, StackForm, generate};
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
+use highwater_dev::synth::{Options, StackForm, generate};
 use proptest::prelude::*;
 
 pub(super) const PROCESSORS: usize = 4;

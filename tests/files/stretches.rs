@@ -10,8 +10,8 @@ use highwater::etl::{SessionHeader, Source, TraceFile, mode};
 use highwater::events::encode::RecordWriter;
 use highwater::events::{Event, FrameRange, Merge, PageRange, ProcessChange, Record, StackPart, mem};
 use highwater::model::{Builder, Clock, InputState, Trace};
-use highwater::synth::{Options, Scenario, StackForm, generate};
 use highwater::units::{Layer, Pid, Tid};
+use highwater_dev::synth::{Options, Scenario, StackForm, generate};
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -294,7 +294,7 @@ fn help_and_version_are_answers() {
         assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
         assert!(!run.out.is_empty());
     }
-    assert!(!highwater(["--help"]).out.contains("synth"), "an instrument of the project, not of its users");
+    assert!(!highwater(["--help"]).out.contains("measure"), "an instrument of the project, not of its users");
 }
 
 #[test]

@@ -51,7 +51,7 @@ mod shells {
         assert_eq!(offered(&["highwater", "completions", "f"]), ["fish"]);
         let commands = offered(&["highwater", ""]);
         assert!(["info", "record", "diff", "completions"].iter().all(|name| commands.iter().any(|offer| offer == name)));
-        for hidden in ["synth", "measure", "man", "--screenshot"] {
+        for hidden in ["measure", "man", "--screenshot"] {
             assert!(!commands.iter().any(|offer| offer == hidden), "{hidden} is hidden");
         }
     }

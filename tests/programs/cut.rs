@@ -86,8 +86,8 @@ fn no_other_file_is_lost_by_a_draft_and_nothing_is_printed() {
 fn of_a_trace_that_does_not_fit_the_part_goes_on_to_its_end() {
     let folder = Folder::new();
     let whole = folder.file("large.etl");
-    let words = ["synth", "heap", "--events", "300000", "-o", whole.to_str().unwrap()];
-    assert_eq!(highwater(words).code, Some(0));
+    let words = ["heap", "--events", "300000", "-o", whole.to_str().unwrap()];
+    highwater_dev::command::synth(words).unwrap();
     let little = &["--memory-limit", "4"];
     let report = |file: &Path, words: &[&str]| json(["report", "--json", file.to_str().unwrap()].iter().chain(words));
     let known = report(&whole, little);
@@ -118,8 +118,8 @@ fn the_demo_is_cut_and_gets_smaller() {
 fn of_other_processes_there_is_no_memory_but_names() {
     let folder = Folder::new();
     let whole = folder.file("heap.etl");
-    let words = ["synth", "heap", "--events", "4000", "--processes", "3", "--stacks", "keys", "-o", whole.to_str().unwrap()];
-    assert_eq!(highwater(words).code, Some(0));
+    let words = ["heap", "--events", "4000", "--processes", "3", "--stacks", "keys", "-o", whole.to_str().unwrap()];
+    highwater_dev::command::synth(words).unwrap();
     let all = groups(&whole, "0", "1000", "process");
     let pid = all[1]["pid"].to_string();
     let out = folder.file("part.etl");

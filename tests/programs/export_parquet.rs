@@ -40,7 +40,7 @@ impl Fleet {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let nightly = format!("1,2,{leaks},3,4,5");
-        assert_eq!(highwater(["synth", "nightly", "-o", text(&path), "--nightly", &nightly]).code, Some(0));
+        highwater_dev::command::synth(["nightly", "-o", text(&path), "--nightly", &nightly]).unwrap();
         path
     }
 
@@ -329,8 +329,8 @@ fn kill_while_it_writes(fleet: &Fleet, file: &Path) {
 fn an_export_that_was_killed_leaves_nothing_that_counts_and_is_cleaned_up() {
     let fleet = Fleet::new();
     let large = fleet.path("large.etl");
-    let words = ["synth", "heap", "-o", text(&large), "--events", "60000", "--stacks", "keys"];
-    assert_eq!(highwater(words).code, Some(0));
+    let words = ["heap", "-o", text(&large), "--events", "60000", "--stacks", "keys"];
+    highwater_dev::command::synth(words).unwrap();
     // In the middle of its work: something of it is there, and nothing counts yet. It can be too fast for us.
     let was_killed = (0..20).any(|_| {
         kill_while_it_writes(&fleet, &large);

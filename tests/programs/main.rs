@@ -27,7 +27,6 @@ mod marks;
 mod mingw;
 mod outputs;
 mod record;
-mod recorder;
 mod recording;
 mod responsible;
 mod symbols;

@@ -3,7 +3,7 @@
 use crate::common::lanes::{deliver, later, take_apart};
 use crate::common::{highwater, json};
 use highwater::capture::Recording;
-use highwater::synth::{Options, generate};
+use highwater_dev::synth::{Options, generate};
 
 #[test]
 fn what_cannot_be_recorded_is_refused_with_one_line_that_says_why() {

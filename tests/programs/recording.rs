@@ -19,8 +19,8 @@ use highwater::load::{Capture, Input, Plan, Unwatched, follow, load};
 use highwater::model::{Row, Trace};
 use highwater::platform::DiskSpace;
 use highwater::problem::ProblemKind;
-use highwater::synth::{Options, Scenario, StackForm, generate};
 use highwater::units::{Layer, Ticks};
+use highwater_dev::synth::{Options, Scenario, StackForm, generate};
 use tempfile::TempDir;
 
 /// Ticks.

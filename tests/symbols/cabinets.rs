@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
+use highwater::demo;
 use highwater::symbols::{Located, Locator, PdbFile, Sources, Stop, SymbolPath, Wanted};
-use highwater::synth::demo;
 
 /// Bytes of a block of a cabinet, before compression.
 const CHUNK: usize = 32 << 10;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use highwater::demo;
 use highwater::events::{Event, FrameRange, ImageChange, ImageId, ImageInfo, Record, StackPart};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{SiteId, Trace};
@@ -14,9 +15,8 @@ use highwater::symbols::{
     FrameKind, Locator, ModuleState, Options, PdbFile, PdbKey, Request, Sources, Stop, SymbolPath, Symbols, Wanted, identify,
     resolve,
 };
-use highwater::synth::demo;
-use highwater::synth::images::APP;
 use highwater::units::{Layer, Pid, Tid};
+use highwater_dev::synth::images::APP;
 use serde_json::Value;
 
 use crate::common;
@@ -216,7 +216,7 @@ fn the_image_of_the_trace_is_the_build_of_the_pdb() {
 
 #[test]
 fn trace_and_symbols_are_small_and_tell_nothing_of_the_machine_that_made_them() {
-    let (trace, symbols) = (demo::TRACE.len(), demo::symbols().cabinet.len());
+    let (trace, symbols) = (highwater::load::DEMO_TRACE.len(), demo::symbols().cabinet.len());
     assert!(trace <= 1_500_000 && trace + symbols <= 2 << 20, "{trace} and {symbols} bytes");
     let PdbFile::Bytes(bytes) = pdb() else { unreachable!("it is part of the program") };
     for path in ["/usr/", "/home/", "/root/", "/tmp/", "/work/", "\\Users\\"] {

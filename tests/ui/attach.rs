@@ -15,7 +15,7 @@ use highwater::app::{Options, Settings};
 use highwater::capture::{CaptureError, Cost, Lane, LaneWriter, Program, Pulse, Recorder, Recording, Request, Running, Target};
 use highwater::etl::write::Loss;
 use highwater::load::{Capture, Input, Unwatched, load};
-use highwater::synth::{self, Scenario, StackForm};
+use highwater_dev::synth::{self, Scenario, StackForm};
 use tempfile::TempDir;
 
 /// A machine on which one program runs, and what it does is known.

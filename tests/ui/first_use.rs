@@ -262,20 +262,20 @@ fn the_table_works_from_the_keyboard() {
 }
 
 /// A generated trace in a file of its own.
-pub fn generated(folder: &tempfile::TempDir, options: &highwater::synth::Options) -> Vec<Input> {
+pub fn generated(folder: &tempfile::TempDir, options: &highwater_dev::synth::Options) -> Vec<Input> {
     let path = folder.path().join("generated.etl");
-    highwater::synth::generate(options, std::fs::File::create(&path).unwrap()).unwrap();
+    highwater_dev::synth::generate(options, std::fs::File::create(&path).unwrap()).unwrap();
     vec![Input::File(path)]
 }
 
-pub fn heap_options() -> highwater::synth::Options {
-    highwater::synth::Options { events: 30_000, distinct_stacks: 50, live: 1000, ..Default::default() }
+pub fn heap_options() -> highwater_dev::synth::Options {
+    highwater_dev::synth::Options { events: 30_000, distinct_stacks: 50, live: 1000, ..Default::default() }
 }
 
 #[test]
 fn counters_are_off_until_they_are_switched_on() {
     let folder = tempfile::tempdir().unwrap();
-    let options = highwater::synth::Options { counters: true, heaps: 1, processes: 1, ..heap_options() };
+    let options = highwater_dev::synth::Options { counters: true, heaps: 1, processes: 1, ..heap_options() };
     let mut window = window_of(generated(&folder, &options));
     let switch = "Counter Commit charge of all processes";
     let is_on = |window: &Window| {
@@ -355,7 +355,7 @@ fn what_a_process_had_before_the_recording_is_said_below_its_name() {
 #[test]
 fn losses_make_totals_bounds_from_their_time_on() {
     let folder = tempfile::tempdir().unwrap();
-    let mut window = window_of(generated(&folder, &highwater::synth::Options { lost_buffers: 1, ..heap_options() }));
+    let mut window = window_of(generated(&folder, &highwater_dev::synth::Options { lost_buffers: 1, ..heap_options() }));
     assert!(has_containing(&window, "1 buffer lost") && has_containing(&window, "totals are bounds after 0.0"));
     assert!(has(&window, "Size *") && has(&window, "At End *"));
     assert!(has(&window, "At Start"), "before the loss");

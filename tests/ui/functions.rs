@@ -14,8 +14,8 @@ use highwater::query::{
     ReportRequest, functions, report, totals,
 };
 use highwater::symbols::{Options as SymbolOptions, Sources, Symbols};
-use highwater::synth::demo;
 use highwater::units::Layer;
+use highwater_dev::synth::demo;
 
 const LEAK: &str = "MemoryTestApp.exe!InnerLoopOperation";
 const MAIN: &str = "MemoryTestApp.exe!Main";
@@ -36,7 +36,7 @@ fn window() -> Window {
 /// What the command line says of a function in that heap, the allocator folded away.
 fn told(name: &str) -> FunctionGroup {
     let trace = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
-    let sources = Sources { embedded: vec![demo::symbols()], ..Sources::default() };
+    let sources = Sources { embedded: vec![highwater::demo::symbols()], ..Sources::default() };
     let options = SymbolOptions { sources, saved: None, workers: 1, frees: false, ..SymbolOptions::default() };
     let symbols = Symbols::start(Arc::clone(&trace), options, |_| true, || {});
     symbols.wait();

@@ -9,7 +9,7 @@ use crate::first_use::generated;
 
 /// A window on a trace of three programs that needs some 9 MB, where 4 may be used.
 fn too_large(folder: &tempfile::TempDir) -> Window {
-    let options = highwater::synth::Options { events: 400_000, live: 30_000, processes: 3, ..Default::default() };
+    let options = highwater_dev::synth::Options { events: 400_000, live: 30_000, processes: 3, ..Default::default() };
     let inputs = generated(folder, &options);
     window_set(Options { inputs, memory_limit: Some(4 << 20), ..Options::default() }, Settings::default())
 }
@@ -90,7 +90,7 @@ fn the_offer_can_be_declined() {
 #[test]
 fn nothing_selected_cannot_be_loaded_and_many_processes_can_be_searched() {
     let folder = tempfile::tempdir().unwrap();
-    let options = highwater::synth::Options { events: 200_000, live: 3_000, processes: 12, ..Default::default() };
+    let options = highwater_dev::synth::Options { events: 200_000, live: 3_000, processes: 12, ..Default::default() };
     let inputs = generated(&folder, &options);
     let mut window = window_set(Options { inputs, memory_limit: Some(1 << 20), ..Options::default() }, Settings::default());
     click(&mut window, "No processes");
@@ -109,7 +109,7 @@ fn nothing_selected_cannot_be_loaded_and_many_processes_can_be_searched() {
 #[test]
 fn the_limit_of_memory_is_a_setting_and_an_option_overrules_it() {
     let folder = tempfile::tempdir().unwrap();
-    let options = highwater::synth::Options { events: 400_000, live: 30_000, processes: 3, ..Default::default() };
+    let options = highwater_dev::synth::Options { events: 400_000, live: 30_000, processes: 3, ..Default::default() };
     let inputs = generated(&folder, &options);
     let settings = || {
         let mut settings = Settings::default();

@@ -12,7 +12,7 @@ use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::query::{By, Cancel, Fold, Group, Index, ReportFilter, ReportRequest, named_report};
 use highwater::stack_rules::StackRules;
 use highwater::symbols::{Options as SymbolOptions, Sources, Symbols};
-use highwater::synth::demo;
+use highwater_dev::synth::demo;
 
 const LEAK: &str = "MemoryTestApp.exe!InnerLoopOperation";
 const MAIN: &str = "MemoryTestApp.exe!Main";
@@ -53,7 +53,7 @@ fn line(window: &Window, name: &str) -> Vec<String> {
 /// What the command line says of that heap by a key, with these rules; as columns of a line.
 fn told(by: By, rules: &str, of: &str) -> Vec<String> {
     let trace = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
-    let sources = Sources { embedded: vec![demo::symbols()], ..Sources::default() };
+    let sources = Sources { embedded: vec![highwater::demo::symbols()], ..Sources::default() };
     let options = SymbolOptions { sources, saved: None, workers: 1, frees: false, ..SymbolOptions::default() };
     let symbols = Symbols::start(Arc::clone(&trace), options, |_| true, || {});
     symbols.wait();

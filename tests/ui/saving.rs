@@ -8,7 +8,7 @@ use crate::driver::{Window, click, give, has, has_containing, press, settle, wai
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::load::Input;
-use highwater::synth::{self, generate};
+use highwater_dev::synth::{self, generate};
 use tempfile::TempDir;
 
 /// A small trace, with another name in another folder.

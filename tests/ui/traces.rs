@@ -14,8 +14,8 @@ use highwater::etl::write::Writer;
 use highwater::events::encode::RecordWriter;
 use highwater::events::{Event, Record};
 use highwater::load::{Capture, Input, Unwatched, load};
-use highwater::synth::{self, generate};
 use highwater::units::{Layer, Pid, Tid};
+use highwater_dev::synth::{self, generate};
 use tempfile::TempDir;
 
 /// A small trace that is not the demo.

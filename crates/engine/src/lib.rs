@@ -16,7 +16,7 @@
 //! - [`limits`]: rules that limit numbers of a trace, and whether it keeps them.
 //!
 //! Shared words: [`units`], [`problem`], [`format`](mod@format), [`utc`], [`seconds`], [`time_spec`], [`nearest`],
-//! [`pattern`], [`tables`], [`toml_file`], [`pe`], [`open_error`], [`panics`]. `seconds` and `time_spec` need a trace to say what a time means, so they
+//! [`pattern`], [`tables`], [`toml_file`], [`pe`], [`open_error`], [`panics`], [`random`]. `seconds` and `time_spec` need a trace to say what a time means, so they
 //! are above `model` and `query`.
 //!
 //! # Invariants
@@ -45,6 +45,7 @@ pub mod pattern;
 pub mod pe;
 pub mod problem;
 pub mod query;
+pub mod random;
 pub mod seconds;
 pub mod stack_rules;
 pub mod tables;

@@ -305,7 +305,7 @@ mod tests {
     use crate::names::Names;
     use crate::query::{By, Cancel, Fold, Index, ReportFilter, ReportRequest, report};
     use crate::units::Layer;
-    use highwater::load::{Capture, Input, Unwatched, load};
+    use highwater_load::{Capture, Input, Unwatched, load};
 
     #[test]
     fn parts_are_one_message_whose_sums_are_those_of_the_report() {

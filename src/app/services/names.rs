@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use eframe::egui;
 
 use crate::app::state::settings::SymbolSettings;
+use crate::demo;
 use crate::model::{ProcessId, Trace};
 use crate::query::Tree;
 use crate::stack_rules::StackRules;
 use crate::symbols::{self, BuildSources, FrameKind, ModuleKey, ModuleReport, ModuleState, Place, Sources, SymbolPath, Symbols};
-use crate::synth::demo;
 
 /// The part of a view on the screen, whose names are resolved first.
 pub enum Looked {

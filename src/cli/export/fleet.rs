@@ -15,12 +15,11 @@ use crate::cli::{Failure, cannot_open, memory, open, output, report_problems};
 use crate::events::machine_name;
 use crate::export::lake::identity::{CaptureFile, CaptureIdentity};
 use crate::export::lake::{About, Lake, LakeError, Outcome, Question, Telling, write_tables};
-use crate::load::{Capture, Estimate, Input, Opened, Watch, load_planned};
+use crate::load::{Capture, DEMO_TRACE, Estimate, Input, Opened, Watch, load_planned};
 use crate::model::{CutReason, Trace};
 use crate::panics;
 use crate::query::{By, Cancel};
 use crate::stack_rules::StackRules;
-use crate::synth::demo;
 use crate::tables::KeyedSet;
 
 /// Bytes that writing a capture needs besides its trace.
@@ -41,7 +40,7 @@ impl Job {
     fn of(inputs: Vec<Input>) -> Self {
         let bytes = |input: &Input| match input {
             Input::File(path) => path.metadata().map_or(0, |file| file.len()),
-            Input::Demo => demo::TRACE.len() as u64,
+            Input::Demo => DEMO_TRACE.len() as u64,
         };
         Self { bytes: inputs.iter().map(bytes).sum(), refusal: None, inputs }
     }
@@ -279,7 +278,7 @@ impl Fleet<'_> {
 fn file_of(input: &Input) -> CaptureFile<'_> {
     match input {
         Input::File(path) => CaptureFile::OnDisk(path),
-        Input::Demo => CaptureFile::Embedded { name: "demo", bytes: demo::TRACE },
+        Input::Demo => CaptureFile::Embedded { name: "demo", bytes: DEMO_TRACE },
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::model::Trace;
-use crate::synth::Random;
+use crate::random::Random;
 use crate::units::{Interval, Ticks};
 
 /// Bins of the graph, as in a wide window.

@@ -13,8 +13,8 @@ use crate::query::{
     FunctionPlaces, Functions, GenerationsRequest, Index, Mask, RowChoice, RowCondition, RowSort, SeriesOf, Sort, Types,
     call_tree, coarse_series, findings, flame_boxes, function_sums, generations, histogram, rows, series, totals,
 };
+use crate::random::Random;
 use crate::symbols::Names;
-use crate::synth::Random;
 use crate::tables::KeyedSet;
 use crate::units::{Interval, Layer, Ticks};
 

@@ -20,11 +20,11 @@ use wait::wait_in_sight;
 
 use super::output;
 use super::text::plural;
+use crate::demo;
 use crate::model::{NodeId, ProcessId, Site, SiteId, Trace};
 use crate::query::{Unnamed, UnnamedModule};
 use crate::stack_rules::is_of_windows;
 use crate::symbols::{CodeAddress, ModuleReport, ModuleState, Names, Options, Sources, SymbolPath, Symbols};
-use crate::synth::demo;
 use crate::tables::KeyedMap;
 use crate::units::Interval;
 

@@ -109,8 +109,8 @@ fn losses_are_said() {
     let folder = Folder::new();
     let path = folder.path("lossy.etl");
     let path = path.to_str().unwrap();
-    let words = ["synth", "heap", "--events", "20000", "--lost-buffers", "3", "-o", path];
-    assert_eq!(highwater(words).code, Some(0));
+    let words = ["heap", "--events", "20000", "--lost-buffers", "3", "-o", path];
+    highwater_dev::command::synth(words).unwrap();
     let run = folder.check(path, "[[rule]]\npeak = \"1G\"\n", &[]);
     assert!(
         run.code == Some(0) && run.err.contains("the numbers may be off") && run.err.contains("buffers were lost"),

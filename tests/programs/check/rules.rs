@@ -85,8 +85,8 @@ fn rules_to_begin_with_hold_for_their_trace() {
     ];
     for scenario in ["heap", "commit", "trackers"] {
         let path = folder.path(&format!("{scenario}.etl"));
-        let words = ["synth", scenario, "--events", "5000", "--processes", "3", "-o", path.to_str().unwrap()];
-        assert_eq!(highwater(words).code, Some(0));
+        let words = [scenario, "--events", "5000", "--processes", "3", "-o", path.to_str().unwrap()];
+        highwater_dev::command::synth(words).unwrap();
         captures.push(path.to_str().unwrap().to_owned());
     }
     for (i, capture) in captures.iter().enumerate() {

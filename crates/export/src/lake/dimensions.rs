@@ -177,6 +177,6 @@ mod tests {
     fn moments_count_from_1970() {
         assert_eq!(unix_micros(0), None);
         assert_eq!(unix_micros(116_444_736_000_000_010), Some(1));
-        assert_eq!(unix_micros(highwater::synth::START_TIME), Some(1_773_740_467_000_000)); // 2026-03-17 09:41:07
+        assert_eq!(unix_micros(highwater_dev::synth::START_TIME), Some(1_773_740_467_000_000)); // 2026-03-17 09:41:07
     }
 }

@@ -13,8 +13,8 @@ use super::*;
 use crate::model::Trace;
 use crate::query::{By, Fold, ReportFilter, ReportRequest, report};
 use crate::units::Ticks;
-use highwater::load::{Capture, Input, Unwatched, load};
-use highwater::synth::{Options, Scenario, StackForm, generate};
+use highwater_dev::synth::{Options, Scenario, StackForm, generate};
+use highwater_load::{Capture, Input, Unwatched, load};
 
 fn demo() -> Arc<Trace> {
     Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap())
