@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::asked::{Asked, IntervalInSeconds, Loaded, decides, stopped};
 use super::outputs::{BaselineArgs, Replace};
+use super::report::describe_silent;
 use super::words::one_of;
 use super::{Failure, report_problems, text};
 use crate::format::{self, plain};
@@ -106,7 +107,7 @@ fn answer(args: &FindingsArgs, loaded: &Loaded) -> Result<(), Failure> {
     }
     let at_exit = at_exit(&index, loaded, &mask, &names)?;
     let held = known.map_or_else(String::new, |known| held_back(held, &known));
-    loaded.told.text(&(at_exit + &describe(&found) + &held + &describe_doubts(&found, &doubts)))
+    loaded.told.text(&(at_exit + &describe(&found) + &held + &describe_doubts(&found, &doubts) + &describe_silent(trace)))
 }
 
 /// Describes the effect of a baseline, in sentences.

@@ -216,6 +216,11 @@ fn were(events: u64) -> String {
     format!("{} {}", text::plural(events, "event"), if events == 1 { "was" } else { "were" })
 }
 
+/// Names the allocators of which no blocks are seen.
+pub(super) fn describe_silent(trace: &Trace) -> String {
+    trace.silent_allocators().iter().map(|silent| format!("{}.\n", silent.sentence(trace))).collect()
+}
+
 /// Describes what is uncertain about the numbers of an interval.
 pub(super) fn describe_quality(trace: &Trace, interval: Interval, doubts: &[String]) -> String {
     let Quality {
@@ -259,5 +264,5 @@ pub(super) fn describe_quality(trace: &Trace, interval: Interval, doubts: &[Stri
     for doubt in doubts.iter().filter(|doubt| losses.as_ref() != Some(doubt)) {
         text += &format!("The numbers may be off: {doubt}.\n");
     }
-    text
+    text + &describe_silent(trace)
 }

@@ -73,6 +73,11 @@ impl OpenError {
                 "{name}: its first buffer says that it has {size}, and those of Windows have at most {most}; copy the file again"
             ));
         }
+        if name.to_lowercase().ends_with(".wpix") {
+            return other(
+                "a capture in PIX's own format; record the program as .etl (`highwater record`, `wpr`), which has PIX's allocators too",
+            );
+        }
         match head {
             [b'%', b'P', b'D', b'F', ..] => other("a PDF document"),
             [b'P', b'K', 3 | 5 | 7, ..] => packed("a zip archive", "in its folder, \"Extract All\""),

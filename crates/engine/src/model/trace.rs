@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::mapped::{MappedModule, ModuleMap};
 use super::pid_lives::PidLives;
+use super::silent_allocators::{SilentAllocator, silent_allocators};
 use super::{
     Activity, Counter, Cut, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, RowId, Rows, Scope, Site, SiteId,
     Stacks,
@@ -157,6 +158,11 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Allocators of which no blocks are seen, at most a few.
+    pub fn silent_allocators(&self) -> &[SilentAllocator] {
+        self.derived.silent_allocators.get_or_init(|| silent_allocators(self))
+    }
+
     /// One heap.
     #[inline]
     pub fn heap(&self, id: HeapId) -> &Heap {
@@ -294,6 +300,7 @@ pub(super) struct Derived {
     /// Processes whose name another process has, too.
     namesakes: OnceLock<KeyedSet<ProcessId>>,
     modules: ModuleMap,
+    silent_allocators: OnceLock<Vec<SilentAllocator>>,
 }
 
 /// The named processes whose name a process of another id has, too.

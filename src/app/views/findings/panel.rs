@@ -167,6 +167,9 @@ pub fn show(view: &mut Findings, context: &mut ViewContext<'_>, ui: &mut Ui) {
     }
     let mut is_hidden = view.is_hidden;
     egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+        for silent in document.trace.silent_allocators() {
+            ui.label(format!("{}.", silent.sentence(&document.trace)));
+        }
         if is_hidden && ui.button("Show the cards above all tabs").clicked() {
             is_hidden = false;
         }

@@ -16,7 +16,7 @@ use crate::app::widgets::columns::{self, title};
 use crate::app::widgets::list::{self, List, Name, Share, Style, Value};
 use crate::app::widgets::{frames, losses, rule_menu, source_lines};
 use crate::format;
-use crate::model::NodeId;
+use crate::model::{NodeId, Trace};
 use crate::query::{Column, Key, Numbers, SourceLine, TreeRow, layer_label, magnitude};
 use crate::units::{Interval, Layer, Ticks};
 
@@ -31,7 +31,7 @@ pub fn show(view: &mut Stacks, context: &mut ViewContext<'_>, ui: &mut Ui) {
         return;
     };
     if table.tree.is_empty() {
-        let text = format::sentence(nothing(view, context.document));
+        let text = format::sentence(&nothing(view, context.document));
         context.nothing(ui, &text);
         return;
     }
@@ -123,16 +123,22 @@ fn marginal(n: &Numbers) -> String {
     if n.impacting == 0 { format::bytes(n.size) } else { format::signed_bytes(n.impacting) }
 }
 
+/// A sentence, followed by those about allocators of which no blocks are seen.
+fn with_silent(why: &str, trace: &Trace) -> String {
+    let silent = trace.silent_allocators().iter().map(|silent| format!("\n{}.", silent.sentence(trace)));
+    std::iter::once(why.to_owned()).chain(silent).collect()
+}
+
 /// Why the table is empty.
-fn nothing(view: &Stacks, document: &Document) -> &'static str {
+fn nothing(view: &Stacks, document: &Document) -> String {
     if !view.search.trim().is_empty() {
-        "Nothing in this interval has that in its name."
+        "Nothing in this interval has that in its name.".to_owned()
     } else if !document.is_settled() {
-        "Loading\u{2026}"
+        "Loading\u{2026}".to_owned()
     } else if document.trace.complete && document.trace.rows.is_empty() && !document.trace.counts.has_memory_events() {
-        crate::load::no_memory_events(&document.trace.counts)
+        with_silent(crate::load::no_memory_events(&document.trace.counts), &document.trace)
     } else {
-        "Nothing was alive in this interval."
+        with_silent("Nothing was alive in this interval.", &document.trace)
     }
 }
 
