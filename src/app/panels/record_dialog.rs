@@ -56,11 +56,11 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
         ui.separator();
         buttons(&form, commands, ui);
         if form != dialog.form {
-            commands.push(Command::Record(RecordCommand::Change(Box::new(form))));
+            commands.push(RecordCommand::Change(Box::new(form)));
         }
     });
     if dialog.should_close() {
-        commands.push(Command::Record(RecordCommand::Show(false)));
+        commands.push(RecordCommand::Show(false));
     }
 }
 
@@ -358,12 +358,8 @@ fn volume(form: &Form) -> String {
 fn buttons(form: &Form, commands: &mut Commands, ui: &mut Ui) {
     let request = form.request();
     ui.horizontal(|ui| {
-        if ui.add_enabled(request.is_ok(), egui::Button::new("Start recording")).clicked() {
-            commands.push(Command::Record(RecordCommand::Start));
-        }
-        if ui.button("Cancel").clicked() {
-            commands.push(Command::Record(RecordCommand::Show(false)));
-        }
+        commands.on_click(&ui.add_enabled(request.is_ok(), egui::Button::new("Start recording")), RecordCommand::Start);
+        commands.on_click(&ui.button("Cancel"), RecordCommand::Show(false));
         match request {
             Err(reason) => ui.add(egui::Label::new(RichText::new(reason.to_string()).weak()).wrap()),
             Ok(_) => ui.weak("Windows asks for the rights of an administrator."),

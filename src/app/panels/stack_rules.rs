@@ -32,9 +32,7 @@ pub fn button(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
         counted(rules.folds().len(), "rule hides frames", "rules hide frames"),
         counted(rules.tags().len(), "tags stacks", "tag stacks"),
     );
-    if ui.button(counted(rules.len(), "rule", "rules")).on_hover_text(hint).clicked() {
-        commands.push(Command::ShowRules(true));
-    }
+    commands.on_click(&ui.button(counted(rules.len(), "rule", "rules")).on_hover_text(hint), Command::ShowRules(true));
 }
 
 fn counted(n: usize, one: &str, many: &str) -> String {
@@ -69,9 +67,7 @@ fn folds(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
     ui.weak("Left out of stacks, as the frames of the allocator are: their bytes count for the caller.");
     list(ui, "folds", rules.folds().len(), |ui, at| {
         let frame = &rules.folds()[at].frame;
-        if cross(ui, frame).clicked() {
-            commands.push(Command::ChangeRules(RulesChange::RemoveFold(at)));
-        }
+        commands.on_click(&cross(ui, frame), Command::ChangeRules(RulesChange::RemoveFold(at)));
         pattern(ui, frame);
     });
     ui.horizontal(|ui| {
@@ -90,14 +86,10 @@ fn tags(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
     ui.weak("Stacks with such a frame have the tag; the first rule that fits, from the top, wins.");
     list(ui, "tags", rules.tags().len(), |ui, at| {
         let TagRule { frame, name, .. } = &rules.tags()[at];
-        if cross(ui, &format!("{frame} named {name}")).clicked() {
-            commands.push(Command::ChangeRules(RulesChange::RemoveTag(at)));
-        }
+        commands.on_click(&cross(ui, &format!("{frame} named {name}")), Command::ChangeRules(RulesChange::RemoveTag(at)));
         let up = ui.add_enabled(at > 0, Button::new("Up").small()).on_hover_text("Before the rule above it");
         up.widget_info(|| WidgetInfo::labeled(egui::Role::Button, at > 0, format!("Raise rule {frame}")));
-        if up.clicked() {
-            commands.push(Command::ChangeRules(RulesChange::RaiseTag(at)));
-        }
+        commands.on_click(&up, Command::ChangeRules(RulesChange::RaiseTag(at)));
         let room = egui::vec2(NAME, ui.available_height());
         let left = egui::Layout::left_to_right(egui::Align::Center);
         ui.allocate_ui_with_layout(room, left, |ui| {
@@ -168,9 +160,7 @@ fn field(ui: &mut Ui, text: &mut String, label: &'static str, hint: &str, width:
 fn buttons(rules: &RuleBook, commands: &mut Commands, ui: &mut Ui) {
     ui.horizontal_wrapped(|ui| {
         let mut tool = |ui: &mut Ui, is_enabled, text: &str, hint: &str, command: Command| {
-            if ui.add_enabled(is_enabled, Button::new(text)).on_hover_text(hint).clicked() {
-                commands.push(command);
-            }
+            commands.on_click(&ui.add_enabled(is_enabled, Button::new(text)).on_hover_text(hint), command);
         };
         let change = Command::ChangeRules;
         tool(ui, rules.can_undo(), "Undo", "The rules before the last change", change(RulesChange::Undo));

@@ -114,9 +114,7 @@ impl Modules<'_> {
         let Some(module) = self.names.modules.get(row) else { return };
         let has_frames = module.addresses > 0;
         let mut button = |ui: &mut Ui, enabled, name: &str, hint: &str, command: Command| {
-            if ui.add_enabled(enabled, egui::Button::new(name)).on_hover_text(hint).clicked() {
-                self.commands.push(command);
-            }
+            self.commands.on_click(&ui.add_enabled(enabled, egui::Button::new(name)).on_hover_text(hint), command);
         };
         let key = || module.key.clone();
         let change = |change| Command::ChangeModule(key(), change);

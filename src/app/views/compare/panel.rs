@@ -77,9 +77,9 @@ fn within(view: &mut Compare, context: &mut ViewContext<'_>, ui: &mut Ui) {
         }
         ui.separator();
         let hint = "A trace of another run or build: the one that was recorded first is A";
-        if ui.selectable_label(false, "Another trace\u{2026}").on_hover_text(hint).clicked() {
-            context.commands.push(Command::CompareDialog);
-        }
+        context
+            .commands
+            .on_click(&ui.selectable_label(false, "Another trace\u{2026}").on_hover_text(hint), Command::CompareDialog);
     });
     let sides = view.sides.of(document);
     let what = if document.selection().is_some() { "selection" } else { "view" };
@@ -91,7 +91,7 @@ fn within(view: &mut Compare, context: &mut ViewContext<'_>, ui: &mut Ui) {
             if label.on_hover_text("Select it on the graph").clicked() {
                 // A side that follows the selection would change with it, so both sides are fixed.
                 view.sides.0 = Some(Choice::Own(sides));
-                context.commands.doc(DocCommand::Select(Some(sides[side])));
+                context.commands.push(DocCommand::Select(Some(sides[side])));
             }
         }
         let hint = format!("Compare with what the tables show now: the {what}");
@@ -117,9 +117,7 @@ fn swap(ui: &mut Ui, hint: &str) -> bool {
 fn loading(job: &LoadJob, context: &mut ViewContext<'_>, ui: &mut Ui) {
     ui.spinner();
     ui.label(format!("Loading {}: {:.0} %", short_name(&job.inputs), 100.0 * job.progress()));
-    if ui.button("Cancel").clicked() {
-        context.commands.push(Command::StopComparing);
-    }
+    context.commands.on_click(&ui.button("Cancel"), Command::StopComparing);
 }
 
 /// Draws the names of the other trace and of the shown part of the open one, A first.
@@ -133,9 +131,8 @@ fn across(view: &mut Compare, opened: &Opened, context: &mut ViewContext<'_>, ui
             ui.strong(text).on_hover_text(format!("The {what} of the open trace"));
         } else {
             ui.strong(format!("{name} {}", opened.name)).on_hover_text("All of the other trace");
-            if ui.button(format!("Close {name}")).on_hover_text("Compare within the open trace again").clicked() {
-                context.commands.push(Command::StopComparing);
-            }
+            let button = ui.button(format!("Close {name}")).on_hover_text("Compare within the open trace again");
+            context.commands.on_click(&button, Command::StopComparing);
             if opened.ready.trace.cut.is_some() {
                 let label = ui.colored_label(ui.visuals().warn_fg_color, format!("{name} is cut"));
                 label.on_hover_text("There was not enough memory for all of it");

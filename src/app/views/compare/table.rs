@@ -281,9 +281,8 @@ impl List<Listed> for Lines<'_, '_> {
         // The graph is of the open trace alone.
         let is_there = |side: usize| !self.difference.is_across || side == self.difference.ours;
         for (side, name) in ["A", "B"].into_iter().enumerate().filter(|(side, _)| is_there(*side)) {
-            if ui.button(format!("Select {name} on the graph")).clicked() {
-                self.context.commands.doc(DocCommand::Select(Some(self.difference.sides[side])));
-            }
+            let button = ui.button(format!("Select {name} on the graph"));
+            self.context.commands.on_click(&button, DocCommand::Select(Some(self.difference.sides[side])));
         }
     }
 

@@ -83,9 +83,8 @@ pub fn cards(view: &mut Findings, context: &mut ViewContext<'_>, ui: &mut Ui, is
 fn in_a_line(all: &[Finding], context: &mut ViewContext<'_>, ui: &mut Ui) {
     ui.horizontal(|ui| {
         let words = if all.len() == 1 { "1 finding".to_owned() } else { format!("{} findings", all.len()) };
-        if ui.button(words).on_hover_text("List them in the tab Findings").clicked() {
-            context.commands.doc(DocCommand::ShowTab(Tab::View(ViewId::Findings)));
-        }
+        let button = ui.button(words).on_hover_text("List them in the tab Findings");
+        context.commands.on_click(&button, DocCommand::ShowTab(Tab::View(ViewId::Findings)));
         let Some(finding) = headlines(all, 1).first().copied() else { return };
         let (dot, _) = ui.allocate_exact_size(vec2(8.0, 8.0), Sense::hover());
         ui.painter().rect_filled(dot, 2.0, color(finding.kind, ui.visuals()));
@@ -124,7 +123,7 @@ const ACCEPT_HINT: &str = "It is known and may be so: do not tell it again until
 
 /// Goes to the interval, heap and stack of a finding.
 fn go_to(finding: &Finding, context: &mut ViewContext<'_>) {
-    context.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
+    context.commands.push(DocCommand::GoToFinding(Box::new(finding.clone())));
 }
 
 /// Asks the user why a finding is accepted.
@@ -193,9 +192,7 @@ fn accepted(all: &[(usize, Finding, Accepted)], context: &mut ViewContext<'_>, u
                 again.widget_info(|| {
                     egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Stop accepting {}", finding.text))
                 });
-                if again.clicked() {
-                    context.commands.push(Command::ChangeAccepted(AcceptChange::Forget(Box::new(entry.clone()))));
-                }
+                context.commands.on_click(&again, Command::ChangeAccepted(AcceptChange::Forget(Box::new(entry.clone()))));
                 ui.add(egui::Label::new(&finding.text).truncate());
             });
             if !entry.reason.is_empty() {

@@ -24,9 +24,7 @@ pub fn tools(view: &mut Frames, context: &mut ViewContext<'_>, ui: &mut Ui) {
         let shown = names.iter().find(|(chain, _)| *chain == now.chain).map_or("", |(_, name)| name.as_str());
         egui::ComboBox::from_id_salt("swap chain").width(220.0).selected_text(shown).show_ui(ui, |ui| {
             for (chain, name) in &names {
-                if ui.selectable_label(*chain == now.chain, name).clicked() {
-                    context.commands.doc(DocCommand::ChooseChain(*chain));
-                }
+                context.commands.on_click(&ui.selectable_label(*chain == now.chain, name), DocCommand::ChooseChain(*chain));
             }
         });
     }
@@ -128,12 +126,12 @@ impl List<Listed> for Lines<'_, '_> {
 
     fn clicked(&mut self, row: usize) {
         let Some(line) = self.listed.lines.get(row) else { return };
-        self.context.commands.doc(DocCommand::Select(Some(line.interval)));
+        self.context.commands.push(DocCommand::Select(Some(line.interval)));
     }
 
     fn double_clicked(&mut self, row: usize) {
         let Some(line) = self.listed.lines.get(row) else { return };
-        self.context.commands.doc(DocCommand::ZoomInto(line.interval));
+        self.context.commands.push(DocCommand::ZoomInto(line.interval));
     }
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
@@ -144,9 +142,7 @@ impl List<Listed> for Lines<'_, '_> {
             ("Set a pin where it begins", DocCommand::Pin(line.interval.from)),
         ];
         for (text, command) in all {
-            if ui.button(text).clicked() {
-                self.context.commands.doc(command);
-            }
+            self.context.commands.on_click(&ui.button(text), command);
         }
         ui.separator();
         ui.weak(format!("Numbers of {}", layer_label(self.listed.of.layer)));

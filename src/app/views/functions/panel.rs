@@ -196,7 +196,7 @@ impl List<CallTable> for Lines<'_, '_> {
     }
 
     fn show_column(&mut self, Titled { column, .. }: Titled, shown: bool) {
-        self.context.commands.push(Command::Set(Setting::Column(column, shown)));
+        self.context.commands.push(Setting::Column(column, shown));
     }
 
     fn is_selected(&self, row: usize) -> bool {
@@ -286,7 +286,5 @@ fn offer(ui: &mut Ui, context: &mut ViewContext<'_>, key: NodeKey, name: &str) {
 }
 
 fn copy_name(ui: &mut Ui, context: &mut ViewContext<'_>, name: &str) {
-    if ui.button("Copy name").clicked() {
-        context.commands.push(Command::Copy(name.to_owned()));
-    }
+    context.commands.on_click(&ui.button("Copy name"), Command::Copy(name.to_owned()));
 }

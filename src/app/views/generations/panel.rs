@@ -30,9 +30,7 @@ const PARTS: usize = 8;
 pub fn tools(view: &mut Generations, context: &mut ViewContext<'_>, ui: &mut Ui) {
     view.layer.show(context, ui);
     let hint = "Set marks that cut the view into eight generations of the same length";
-    if ui.button("Cut evenly").on_hover_text(hint).clicked() {
-        context.commands.doc(DocCommand::MarkEvenly(PARTS));
-    }
+    context.commands.on_click(&ui.button("Cut evenly").on_hover_text(hint), DocCommand::MarkEvenly(PARTS));
     let (edges, are_all) = edges(context.document, context.document.interval());
     if !edges.is_empty() {
         let hint = match are_all {
@@ -40,14 +38,11 @@ pub fn tools(view: &mut Generations, context: &mut ViewContext<'_>, ui: &mut Ui)
             false => "There are too many marks of the trace in the interval: generations could not be told apart",
         };
         let button = ui.add_enabled(are_all, egui::Button::new("At the trace's marks"));
-        if button.on_hover_text(hint).on_disabled_hover_text(hint).clicked() {
-            context.commands.doc(DocCommand::MarkAll(edges));
-        }
+        context.commands.on_click(&button.on_hover_text(hint).on_disabled_hover_text(hint), DocCommand::MarkAll(edges));
     }
     let any = !context.document.marks.is_empty();
-    if ui.add_enabled(any, egui::Button::new("Remove marks")).on_hover_text("Take all marks away").clicked() {
-        context.commands.doc(DocCommand::ClearMarks);
-    }
+    let button = ui.add_enabled(any, egui::Button::new("Remove marks")).on_hover_text("Take all marks away");
+    context.commands.on_click(&button, DocCommand::ClearMarks);
 }
 
 pub fn show(view: &mut Generations, context: &mut ViewContext<'_>, ui: &mut Ui) {

@@ -132,5 +132,5 @@ fn carry_out(did: Action, kind: BucketKind, context: &mut ViewContext<'_>) {
         Action::Click(bucket) => (chosen(), vec![Chip::only(bucket.predicate(clock))]),
         Action::LeaveOut(bucket) => (of(bucket), vec![Chip::without(bucket.predicate(clock))]),
     };
-    context.commands.doc(DocCommand::ChangeChips { away, add });
+    context.commands.push(DocCommand::ChangeChips { away, add });
 }

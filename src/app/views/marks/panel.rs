@@ -31,8 +31,8 @@ pub fn tools(context: &mut ViewContext<'_>, ui: &mut Ui) {
     };
     let button = egui::Button::new("As edges of generations");
     if ui.add_enabled(are_all && !edges.is_empty(), button).on_hover_text(hint).on_disabled_hover_text(hint).clicked() {
-        context.commands.doc(DocCommand::MarkAll(edges));
-        context.commands.doc(DocCommand::ShowTab(Tab::View(ViewId::Generations)));
+        context.commands.push(DocCommand::MarkAll(edges));
+        context.commands.push(DocCommand::ShowTab(Tab::View(ViewId::Generations)));
     }
     debug_assert_eq!(MOST_MARKS, 100, "the hint says so");
 }
@@ -130,7 +130,7 @@ impl List<Listed> for Lines<'_, '_> {
     fn clicked(&mut self, row: usize) {
         let Some((place, _)) = self.listed.mark(row) else { return };
         *self.selected = Some(place);
-        self.context.commands.doc(DocCommand::StepTo(Stop::Mark(place)));
+        self.context.commands.push(DocCommand::StepTo(Stop::Mark(place)));
     }
 
     fn double_clicked(&mut self, row: usize) {
@@ -139,15 +139,13 @@ impl List<Listed> for Lines<'_, '_> {
         let during = lasting(mark);
         let at = during.unwrap_or(Interval { from: mark.at, to: mark.at });
         let length = if during.is_some() { at.len() + at.len() / 2 } else { view.len() / ZOOM };
-        self.context.commands.doc(DocCommand::Zoom(centered(at, length.max(10), span)));
+        self.context.commands.push(DocCommand::Zoom(centered(at, length.max(10), span)));
     }
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some((place, mark)) = self.listed.mark(row) else { return };
         for (text, command) in one_mark(self.context.document, mark, place) {
-            if ui.button(text).clicked() {
-                self.context.commands.doc(command);
-            }
+            self.context.commands.on_click(&ui.button(text), command);
         }
     }
 

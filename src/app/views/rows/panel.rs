@@ -128,9 +128,7 @@ impl List<Listed> for Lines<'_, '_> {
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some((_, row)) = self.listed.row(row) else { return };
-        if ui.button("Zoom to its life").clicked() {
-            self.context.commands.doc(DocCommand::ZoomInto(self.life(&row)));
-        }
+        self.context.commands.on_click(&ui.button("Zoom to its life"), DocCommand::ZoomInto(self.life(&row)));
         ui.separator();
         let size = RowCondition::Size(Bounds { from: Some(row.size), to: row.size.checked_add(1) });
         let size = Predicate::Row(size, format!("size {}", format::bytes(row.size)).into());

@@ -336,7 +336,7 @@ impl Stacks {
     /// Filters all views to a node of the table and everything below it.
     fn filter_to(&self, path: Path, context: &mut ViewContext<'_>) {
         if let Some(path) = self.present(path, &context.document.trace) {
-            context.commands.doc(DocCommand::Filter(Some(path)));
+            context.commands.push(DocCommand::Filter(Some(path)));
         }
     }
 

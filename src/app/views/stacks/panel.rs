@@ -71,7 +71,7 @@ pub fn tools(view: &mut Stacks, context: &mut ViewContext<'_>, ui: &mut Ui) {
         context.ask();
     }
     if let Some(shown) = frames::switch(ui, !context.document.fold.is_any(), false) {
-        context.commands.push(Command::Set(Setting::AllFrames(shown)));
+        context.commands.push(Setting::AllFrames(shown));
     }
 }
 
@@ -241,7 +241,7 @@ impl List<Table> for Lines<'_, '_> {
     }
 
     fn show_column(&mut self, column: Column, shown: bool) {
-        self.context.commands.push(Command::Set(Setting::Column(column, shown)));
+        self.context.commands.push(Setting::Column(column, shown));
     }
 }
 
@@ -297,22 +297,20 @@ impl Lines<'_, '_> {
         if ui.button("Exclude this").clicked()
             && let Some(path) = self.view.present(Arc::clone(&row.path), &self.context.document.trace)
         {
-            self.context.commands.doc(DocCommand::AddChip(Chip::without(Predicate::Under(path))));
+            self.context.commands.push(DocCommand::AddChip(Chip::without(Predicate::Under(path))));
         }
-        if ui.add_enabled(!self.context.document.filters().is_all(), egui::Button::new("Clear filter")).clicked() {
-            self.context.commands.doc(DocCommand::ClearFilter);
-        }
+        let button = ui.add_enabled(!self.context.document.filters().is_all(), egui::Button::new("Clear filter"));
+        self.context.commands.on_click(&button, DocCommand::ClearFilter);
         if let Some(life) = row.allocation.and_then(|(_, row)| self.life(row.birth, row.death))
             && ui.button("Zoom to its life").clicked()
         {
-            self.context.commands.doc(DocCommand::ZoomInto(life));
+            self.context.commands.push(DocCommand::ZoomInto(life));
         }
         let Some((frame, level)) = self.table.tree.frame(&self.table.trace, index) else { return };
         source_lines::offer(ui, &frame, level, self.context.commands);
         rule_menu::offer(ui, &frame.name(level).to_string(), self.context.commands);
-        if ui.button("Copy frame").on_hover_text("Module, function, source file and line").clicked() {
-            self.context.commands.push(Command::Copy(frames::as_text(&frame, level)));
-        }
+        let button = ui.button("Copy frame").on_hover_text("Module, function, source file and line");
+        self.context.commands.on_click(&button, Command::Copy(frames::as_text(&frame, level)));
     }
 
     /// The lifetime of a block, with some space on both sides.

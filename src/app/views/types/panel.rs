@@ -156,7 +156,7 @@ impl List<TypeTable> for Lines<'_, '_> {
 
     fn clicked(&mut self, row: usize) {
         let Some(what) = self.key(row).cloned().map(Predicate::Type) else { return };
-        self.context.commands.doc(match self.is_selected(row) {
+        self.context.commands.push(match self.is_selected(row) {
             true => DocCommand::RemoveChip(what),
             false => DocCommand::AddChip(Chip::only(what)),
         });
@@ -170,7 +170,7 @@ impl List<TypeTable> for Lines<'_, '_> {
         if let Some(key) = self.key(row)
             && ui.button("Exclude this type").clicked()
         {
-            self.context.commands.doc(DocCommand::AddChip(Chip::without(Predicate::Type(key.clone()))));
+            self.context.commands.push(DocCommand::AddChip(Chip::without(Predicate::Type(key.clone()))));
         }
     }
 
