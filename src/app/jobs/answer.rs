@@ -141,7 +141,7 @@ fn pictures(query: &Query, context: &mut QueryContext<'_>, tell: &dyn Fn(Part)) 
         rows: context.cache.rows_of(query),
         split: query.split,
         arrangement: query.arrangement,
-        names: grouped.need_names().then(|| context.cache.names_turn(&query.names)),
+        names: grouped.need_names().then(|| context.cache.names_turn()),
     };
     if context.cache.graph.as_ref() != Some(&graph) {
         let sums = context.totals_of(query.view)?;
