@@ -6,13 +6,14 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{Listed, Marks, Order};
-use crate::app::base::table::{FlatTable, Sort, TypedColumn};
+use crate::app::base::table::{FlatTable, Sort, TableSource, TypedColumn};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::document::lasting;
+use crate::app::jobs::drop_aside;
 use crate::app::state::ids::{MOST_MARKS, Stop, Tab, ViewId};
 use crate::app::state::overlay::Overlay;
 use crate::app::state::overlays::centered;
-use crate::app::views::ViewContext;
+use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Name, Style, Value, widest};
 use crate::app::widgets::mark_menu::{edges, one_mark};
 use crate::model::Mark;
@@ -22,47 +23,73 @@ use crate::units::{Interval, Ticks};
 /// Zooming to a mark without a duration shortens the view by this factor, with the mark in the middle.
 const ZOOM: i64 = 20;
 
-pub fn tools(context: &mut ViewContext<'_>, ui: &mut Ui) {
-    let document = context.document;
-    let (edges, are_all) = edges(document, document.view());
-    let hint = match are_all {
-        true => "Let the marks in the view cut it into generations: what each stretch left behind",
-        false => "There are more than 100 marks in the view: zoom in, so that generations can be told apart",
-    };
-    let button = egui::Button::new("As edges of generations");
-    if ui.add_enabled(are_all && !edges.is_empty(), button).on_hover_text(hint).on_disabled_hover_text(hint).clicked() {
-        context.commands.push(DocCommand::MarkAll(edges));
-        context.commands.push(DocCommand::ShowTab(Tab::View(ViewId::Generations)));
+impl Pane for Marks {
+    fn forget(&mut self) {
+        drop_aside(self.listed.take());
     }
-    debug_assert_eq!(MOST_MARKS, 100, "the hint says so");
-}
 
-pub fn show(view: &mut Marks, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    if !Overlay::Marks.is_in(&context.document.trace) && context.document.is_settled() {
-        ui.centered_and_justified(|ui| {
-            ui.label(
-                "The trace has no marks. Marks are written by xperf -m and wpr -marker, by UIforETW, by the .NET runtime \
-                 (collections), and by providers that are chosen when it is recorded.",
-            )
-        });
-        return;
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        if !Overlay::Marks.is_in(&context.document.trace) && context.document.is_settled() {
+            ui.centered_and_justified(|ui| {
+                ui.label(
+                    "The trace has no marks. Marks are written by xperf -m and wpr -marker, by UIforETW, by the .NET runtime \
+                     (collections), and by providers that are chosen when it is recorded.",
+                )
+            });
+            return;
+        }
+        let Some(listed) = &self.listed else {
+            context.wait(ui);
+            return;
+        };
+        if listed.places.is_empty() {
+            context.nothing(ui, "No mark was written in this self.");
+            return;
+        }
+        let (mut sort, mut selected) = (self.sort, self.selected);
+        let searched = self.search.clone();
+        let mut lines = Lines { listed, searched: &searched, sort: &mut sort, selected: &mut selected, context };
+        list::show(ui, "marks", listed, &mut lines);
+        self.selected = selected;
+        if sort != self.sort {
+            self.sort = sort;
+            context.ask();
+        }
     }
-    let Some(listed) = &view.listed else {
-        context.wait(ui);
-        return;
-    };
-    if listed.places.is_empty() {
-        context.nothing(ui, "No mark was written in this view.");
-        return;
+
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        let document = context.document;
+        let (edges, are_all) = edges(document, document.view());
+        let hint = match are_all {
+            true => "Let the marks in the self cut it into generations: what each stretch left behind",
+            false => "There are more than 100 marks in the view: zoom in, so that generations can be told apart",
+        };
+        let button = egui::Button::new("As edges of generations");
+        if ui.add_enabled(are_all && !edges.is_empty(), button).on_hover_text(hint).on_disabled_hover_text(hint).clicked() {
+            context.commands.push(DocCommand::MarkAll(edges));
+            context.commands.push(DocCommand::ShowTab(Tab::View(ViewId::Generations)));
+        }
+        debug_assert_eq!(MOST_MARKS, 100, "the hint says so");
     }
-    let (mut sort, mut selected) = (view.sort, view.selected);
-    let searched = view.search.clone();
-    let mut lines = Lines { listed, searched: &searched, sort: &mut sort, selected: &mut selected, context };
-    list::show(ui, "marks", listed, &mut lines);
-    view.selected = selected;
-    if sort != view.sort {
-        view.sort = sort;
-        context.ask();
+
+    fn searched(&self) -> Option<&str> {
+        Some(&self.search)
+    }
+
+    fn search(&mut self, text: String) {
+        self.search = text;
+    }
+
+    fn has_selected(&self) -> bool {
+        self.selected.is_some()
+    }
+
+    fn unselect(&mut self) {
+        self.selected = None;
+    }
+
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>)
     }
 }
 

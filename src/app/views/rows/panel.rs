@@ -6,41 +6,56 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{Listed, Rows, details};
-use crate::app::base::table::{FlatTable, TypedColumn};
+use crate::app::base::table::{FlatTable, TableSource, TypedColumn};
 use crate::app::commands::{Command, DocCommand};
+use crate::app::jobs::drop_aside;
 use crate::app::state::filters::Predicate;
-use crate::app::views::ViewContext;
+use crate::app::views::{Pane, ViewContext, questions};
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, NO_STACK, Name, Style, Value, widest};
 use crate::format;
 use crate::model::{Row, RowId};
 use crate::query::{Bounds, RowColumn, RowCondition, RowSort, heap_label, thread_label};
 use crate::units::{Interval, Ticks};
 
-pub fn show(view: &mut Rows, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    let Some(listed) = &view.listed else {
-        context.wait(ui);
-        return;
-    };
-    if listed.table.rows.is_empty() {
-        context.nothing(ui, "Nothing was alive in this interval.");
-        return;
+impl Pane for Rows {
+    fn forget(&mut self) {
+        drop_aside(self.listed.take());
     }
-    if let Some(row) = view.selected {
-        let width = (ui.available_width() * 0.36).max(220.0);
-        egui::Panel::right("allocation").resizable(true).default_size(width).show(ui, |ui| {
-            egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| details::show(ui, listed, row, context.commands));
-        });
+
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        let Some(listed) = &self.listed else {
+            context.wait(ui);
+            return;
+        };
+        if listed.table.rows.is_empty() {
+            context.nothing(ui, "Nothing was alive in this interval.");
+            return;
+        }
+        if let Some(row) = self.selected {
+            let width = (ui.available_width() * 0.36).max(220.0);
+            egui::Panel::right("allocation").resizable(true).default_size(width).show(ui, |ui| {
+                egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| details::show(ui, listed, row, context.commands));
+            });
+        }
+        let (shown, count) = (listed.table.rows.len(), listed.table.count);
+        if count > shown as u64 {
+            ui.weak(format!("The first {} of {}.", format::count(shown as u64), format::count(count)));
+        }
+        let (mut sort, mut selected) = (self.sort, self.selected);
+        list::show(ui, "rows", listed, &mut Lines { listed, sort: &mut sort, selected: &mut selected, context });
+        self.selected = selected;
+        if sort != self.sort {
+            self.sort = sort;
+            context.ask();
+        }
     }
-    let (shown, count) = (listed.table.rows.len(), listed.table.count);
-    if count > shown as u64 {
-        ui.weak(format!("The first {} of {}.", format::count(shown as u64), format::count(count)));
+
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>)
     }
-    let (mut sort, mut selected) = (view.sort, view.selected);
-    list::show(ui, "rows", listed, &mut Lines { listed, sort: &mut sort, selected: &mut selected, context });
-    view.selected = selected;
-    if sort != view.sort {
-        view.sort = sort;
-        context.ask();
+
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        questions::menu(context, ui);
     }
 }
 
