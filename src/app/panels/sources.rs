@@ -175,7 +175,7 @@ impl Line<'_> {
 
     fn process(&self, ui: &mut Ui, id: ProcessId, commands: &mut Commands) {
         let process = self.document.trace.process(id);
-        let name = format!("{} ({})", process.label(), process.pid);
+        let name = process.label_with_id();
         let keys = [Key::Process(id)];
         self.target(ui, &name, &keys, None, None, commands);
         self.triangle(ui, 2.0, (id, None), &name, commands);

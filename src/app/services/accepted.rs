@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use eframe::egui;
 
-use crate::app::base::aside::Aside;
+use crate::app::base::background::Background;
 use crate::limits::{Accepted, Baseline};
 
 /// The accepted findings, and the one that the user is about to accept.
@@ -18,7 +18,7 @@ pub struct AcceptedFindings {
     pub file: Option<PathBuf>,
     /// The finding in the open dialog, and the path of the file as it is typed.
     pub draft: Option<(Accepted, String)>,
-    pub at_work: Aside<Result<Baseline, String>>,
+    pub at_work: Background<Result<Baseline, String>>,
 }
 
 /// A change to the accepted findings.

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::app::base::aside::Aside;
+use crate::app::base::background::Background;
 use crate::stack_rules::{FoldRule, StackRules, TagRule, WrittenOrigins};
 
 /// A change of the rules.
@@ -35,7 +35,7 @@ pub struct RuleBook {
     /// Why the file is not written: it could not be read, and must not be lost.
     pub unread: Option<String>,
     /// Files that are being read or written.
-    pub at_work: Aside<Result<Option<StackRules>, String>>,
+    pub at_work: Background<Result<Option<StackRules>, String>>,
     /// Whether the window with the rules is shown, and the rule in the open dialog for tagging stacks.
     pub is_shown: bool,
     naming: Option<TagRule>,

@@ -107,8 +107,7 @@ impl Listed {
     }
 
     fn process(&self, mark: &Mark) -> Value {
-        let Some(process) = mark.process.map(|process| self.trace.process(process)) else { return Value::Nothing };
-        Value::Text(format!("{} ({})", process.label(), process.pid))
+        mark.process.map_or(Value::Nothing, |process| Value::Text(self.trace.process(process).label_with_id()))
     }
 
     fn thread(&self, mark: &Mark) -> Value {

@@ -143,7 +143,7 @@ impl List<Listed> for Lines<'_, '_> {
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some((_, row)) = self.listed.row(row) else { return };
-        self.context.commands.on_click(&ui.button("Zoom to its life"), DocCommand::ZoomInto(self.life(&row)));
+        self.context.commands.on_click(&ui.button("Zoom to its life"), DocCommand::ZoomInto(self.lifetime_with_room(&row)));
         ui.separator();
         let size = RowCondition::Size(Bounds { from: Some(row.size), to: row.size.checked_add(1) });
         let size = Predicate::Row(size, format!("size {}", format::bytes(row.size)).into());
@@ -176,7 +176,7 @@ impl List<Listed> for Lines<'_, '_> {
 
 impl Lines<'_, '_> {
     /// The lifetime of an allocation, with some space on both sides.
-    fn life(&self, row: &Row) -> Interval {
+    fn lifetime_with_room(&self, row: &Row) -> Interval {
         let span = self.listed.trace.span;
         let (from, to) = (row.birth.max(span.from), row.death.min(span.to));
         let room = (to.0.saturating_sub(from.0) / 5).max(span.len() / 100_000).max(1);
