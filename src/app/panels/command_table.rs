@@ -332,7 +332,7 @@ fn rules(context: &PanelContext<'_>) -> Vec<Entry> {
         change("Stack rules: Redo", RulesChange::Redo).when(context.rules.can_redo(), "No change was taken back"),
         Entry::new("Stack rules: Add from file\u{2026}", Command::OpenRulesDialog),
         Entry::new("Stack rules: Save to file\u{2026}", Command::SaveRulesDialog)
-            .when(!context.rules.now().is_empty(), "There are no rules"),
+            .when(!context.rules.now.is_empty(), "There are no rules"),
     ]
 }
 

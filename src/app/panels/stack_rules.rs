@@ -42,7 +42,7 @@ fn counted(n: usize, one: &str, many: &str) -> String {
 pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
     let PanelContext { rules, commands, .. } = context;
     if let Some((naming, is_new)) = rules.naming() {
-        name_stacks(rules.now(), &naming, is_new, commands, ctx);
+        name_stacks(&rules.now, &naming, is_new, commands, ctx);
     }
     if !rules.is_shown {
         return;
@@ -50,9 +50,9 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
     let mut open = true;
     let window = egui::Window::new("Stack rules").open(&mut open).collapsible(false).default_width(520.0);
     window.default_pos(ctx.content_rect().center() - egui::vec2(270.0, 220.0)).show(ctx, |ui| {
-        folds(rules.now(), commands, ui);
+        folds(&rules.now, commands, ui);
         ui.separator();
-        tags(rules.now(), commands, ui);
+        tags(&rules.now, commands, ui);
         ui.separator();
         buttons(rules, commands, ui);
         kept(rules, ui);
@@ -165,7 +165,7 @@ fn buttons(rules: &RuleBook, commands: &mut Commands, ui: &mut Ui) {
         let change = Command::ChangeRules;
         tool(ui, rules.can_undo(), "Undo", "The rules before the last change", change(RulesChange::Undo));
         tool(ui, rules.can_redo(), "Redo", "The rules after it again", change(RulesChange::Redo));
-        let any = !rules.now().is_empty();
+        let any = !rules.now.is_empty();
         tool(ui, any, "Remove all", "Remove all rules", change(RulesChange::RemoveAll));
         ui.separator();
         let hint = "Add the rules of a file, as another one of your team has written it, behind these";
@@ -176,7 +176,7 @@ fn buttons(rules: &RuleBook, commands: &mut Commands, ui: &mut Ui) {
 
 /// The file that stores the rules.
 fn kept(rules: &RuleBook, ui: &mut Ui) {
-    match (&rules.unread, rules.file()) {
+    match (&rules.unread, rules.file.as_deref()) {
         (Some(reason), _) => {
             let text = format!("These rules are not kept: {reason}. Put that right and start again, or save over it.");
             ui.add(egui::Label::new(RichText::new(text).color(ui.visuals().warn_fg_color)).wrap());

@@ -45,7 +45,7 @@ pub fn tools(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
         let can_clear = !document.filters().is_all();
         let clear = icon_button(ui, can_clear, Icon::NoFilter, "Clear filter");
         commands.on_click(&clear.on_hover_text("Clear filter: show everything again"), DocCommand::ClearFilter);
-        stack_rules::button(context.rules.now(), commands, ui);
+        stack_rules::button(&context.rules.now, commands, ui);
         chips::show(document, commands, ui);
         let span = document.interval();
         let clock = &document.trace.clock;
