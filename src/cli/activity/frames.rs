@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{chain_line, frames_table, report_other_problems};
 use crate::cli::asked::{Asked, IntervalInSeconds, Loaded, needs_names, stopped};
-use crate::cli::{Failure, output};
+use crate::cli::{Failure, output, text};
 use crate::export;
 use crate::model::{PresentLane, Trace};
 use crate::query::{
@@ -168,9 +168,7 @@ fn describe(chain: &ChainEntry, layers: &[LayerLines]) -> String {
     }
     for LayerLines { layer, frames, left_out } in layers {
         text += &format!("\n{layer}\n{}", frames_table(frames.iter()));
-        if *left_out > 0 {
-            text += &format!("… and {left_out} more; --top {} shows them\n", frames.len() + left_out);
-        }
+        text += &text::more(*left_out, &format!("; --top {} shows them", frames.len() + left_out));
     }
     text
 }
