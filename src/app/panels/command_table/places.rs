@@ -5,7 +5,7 @@ use super::{Entry, NO_TRACE};
 use crate::app::commands::keys::{self};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::state::graph::LineOf;
-use crate::app::state::ids::{Stop, Tab, ViewId};
+use crate::app::state::ids::{Stop, Tab};
 use crate::app::state::overlay::Overlay;
 use crate::query::{Finding, FindingKind, headlines};
 
@@ -48,16 +48,13 @@ pub(super) fn steps(context: &PanelContext<'_>) -> Vec<Entry> {
 
 pub(super) fn tabs(context: &PanelContext<'_>) -> Vec<Entry> {
     let Some(document) = context.document else { return Vec::new() };
-    let views = ViewId::ALL.into_iter().map(|view| (Tab::View(view), view.title()));
-    let all = views.chain([(Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")]);
-    let all: Vec<(Tab, &str)> = all.collect();
+    let tabs: Vec<Tab> = Tab::all().collect();
     let show = |tab| Command::Document(DocCommand::ShowTab(tab));
     let beside = |tabs: &[Tab], by: isize| {
         let at = tabs.iter().position(|tab| *tab == document.tab).unwrap_or(0) as isize;
         let next = (at + by).rem_euclid(tabs.len().max(1) as isize) as usize;
         tabs.get(next).copied().unwrap_or(document.tab)
     };
-    let tabs: Vec<Tab> = all.iter().map(|&(tab, _)| tab).collect();
     let in_sight = document.in_sight();
     let others = [
         Entry::new("Next tab", show(beside(&tabs, 1))).keys(keys::NEXT_TAB),
@@ -67,29 +64,8 @@ pub(super) fn tabs(context: &PanelContext<'_>) -> Vec<Entry> {
             .hint("Search and keys go to the next of the parts that can be seen")
             .when(in_sight.len() > 1, "Only one has a tab"),
     ];
-    let entry = |(tab, name)| Entry::new(name, show(tab)).choice(document.tab == tab).also(questions(tab));
-    all.into_iter().map(entry).chain(others).collect()
-}
-
-/// The words of questions that a tab answers.
-fn questions(tab: Tab) -> &'static str {
-    match tab {
-        Tab::View(ViewId::Stacks) => "who allocated call tree callers backtrace",
-        Tab::View(ViewId::Findings) => "leak growth step spike peak problems summary",
-        Tab::View(ViewId::Functions) => "who allocated hot callers callees butterfly",
-        Tab::View(ViewId::Flame) => "flame graph icicle",
-        Tab::View(ViewId::Types) => "classes objects",
-        Tab::View(ViewId::Allocations) => "blocks list addresses rows",
-        Tab::View(ViewId::FreedBy) => "who freed free deallocated",
-        Tab::View(ViewId::Frames) => "fps frame times stutter hitch",
-        Tab::View(ViewId::Marks) => "events regions",
-        Tab::View(ViewId::Generations) => "leak what stays snapshots heap diff",
-        Tab::View(ViewId::Histograms) => "sizes lifetimes distribution",
-        Tab::View(ViewId::Processors) => "cpu samples profile",
-        Tab::View(ViewId::Compare) => "diff before after baseline",
-        Tab::Symbols => "names pdb functions missing",
-        Tab::Trace => "info quality problems losses providers",
-    }
+    let entry = |&tab: &Tab| Entry::new(tab.title(), show(tab)).choice(document.tab == tab).also(tab.questions());
+    tabs.iter().map(entry).chain(others).collect()
 }
 
 /// The largest findings, each with a command that goes there.
