@@ -50,7 +50,7 @@ pub use args::Look;
 use args::{Command, CommandLine, SymbolsCommand};
 use failure::{Failure, cannot_open, open, several};
 use guard::guarded;
-use problems::{report_other_problems, report_problems};
+use problems::{report_other_problems, report_problems, report_problems_besides_memory};
 
 /// Runs the program with the arguments of its command line, the program's name first. `open_window` opens the window
 /// on some files and returns when it is closed.

@@ -3,9 +3,9 @@
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::{chain_line, frames_table, report_other_problems};
+use super::{chain_line, frames_table};
 use crate::cli::asked::{Asked, IntervalInSeconds, Loaded, needs_names, stopped};
-use crate::cli::{Failure, output, text};
+use crate::cli::{Failure, output, report_problems_besides_memory, text};
 use crate::export;
 use crate::model::{PresentLane, Trace};
 use crate::query::{
@@ -91,7 +91,7 @@ pub(in crate::cli) fn run(args: &FramesArgs) -> Result<(), Failure> {
 
 fn answer(args: &FramesArgs, loaded: &Loaded) -> Result<(), Failure> {
     let trace = &loaded.trace;
-    report_other_problems(trace);
+    report_problems_besides_memory(&trace.problems);
     let lane = lane(args, trace)?;
     let chain = lane.and_then(|(_, lane)| ChainEntry::of(trace, lane, loaded.interval));
     let layers = match lane {

@@ -15,11 +15,10 @@ use super::each::{Each, Told};
 use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
 use super::text::{self, Align, Table};
-use super::{Failure, report_problems};
+use super::{Failure, report_problems_besides_memory};
 use crate::format::{self, plain};
 use crate::model::{IntervalOrigin, Trace};
 use crate::panics;
-use crate::problem::ProblemKind;
 use crate::query::{
     ActivityEntries, ChainEntry, ChainFrames, FrameEntry, MarkEntry, PerFrame, ProcessorEntries, ProcessorEntry, SampleNumbers,
 };
@@ -68,16 +67,10 @@ impl TimeAsked {
             let trace = load_capture(capture, self.memory, &self.marks, &choices)?;
             choices.check(&trace).map_err(Failure::BadArguments)?;
             let interval = self.edges.interval(&trace, self.process())?;
-            report_other_problems(&trace);
+            report_problems_besides_memory(&trace.problems);
             answer((&trace, interval), told)
         })
     }
-}
-
-/// Reports all problems except missing memory events, which do not matter here.
-fn report_other_problems(trace: &Trace) {
-    let is_of_interest = |problem: &&crate::problem::Problem| problem.kind != ProblemKind::NoMemoryEvents;
-    report_problems(&trace.problems.iter().filter(is_of_interest).cloned().collect::<Vec<_>>());
 }
 
 /// Lines per section in the text of a report.
