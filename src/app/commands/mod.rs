@@ -267,12 +267,18 @@ macro_rules! part_of_command {
 part_of_command!(Record(RecordCommand), Load(LoadCommand), Set(Setting), Document(DocCommand));
 
 /// The commands of one frame.
+#[must_use]
 #[derive(Debug, Default)]
 pub struct Commands(Vec<Command>);
 
 impl Commands {
     pub fn push(&mut self, command: impl Into<Command>) {
         self.0.push(command.into());
+    }
+
+    /// Pushes all commands of a part of the window.
+    pub fn append(&mut self, mut others: Self) {
+        self.0.append(&mut others.0);
     }
 
     /// Pushes a command if the widget was clicked.

@@ -6,7 +6,7 @@ use eframe::egui::{self, RichText, Ui};
 
 use super::context::PanelContext;
 use crate::app::base::table::{TypedColumn, TypedTable};
-use crate::app::commands::{Command, Commands, RecordCommand};
+use crate::app::commands::{Commands, RecordCommand};
 use crate::app::services::record_dialog::{Form, RecordDialog, StopField, Way};
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Value, widest};
 use crate::capture::{MAX_CONDITIONS, Measure, Program, Ring};
@@ -91,7 +91,8 @@ fn programs(dialog: &RecordDialog, form: &mut Form, height: f32, commands: &mut 
             ui.weak("No program is called so.");
         } else {
             let found: Vec<&Program> = found.into_iter().filter_map(|at| dialog.programs.get(at)).collect();
-            list::show_short(ui, "programs", &Found(&found), &mut Programs { found: &found, form, commands });
+            let pushed = list::show_short(ui, "programs", &Found(&found), &mut Programs { found: &found, form });
+            commands.append(pushed);
         }
     });
 }
@@ -99,7 +100,6 @@ fn programs(dialog: &RecordDialog, form: &mut Form, height: f32, commands: &mut 
 struct Programs<'a> {
     found: &'a [&'a Program],
     form: &'a mut Form,
-    commands: &'a mut Commands,
 }
 
 /// The programs that match the search.
@@ -148,10 +148,6 @@ impl List<Found<'_>> for Programs<'_> {
             Some(at) => drop(self.form.pids.remove(at)),
             None => self.form.pids.push(pid),
         }
-    }
-
-    fn push(&mut self, command: Command) {
-        self.commands.push(command);
     }
 }
 

@@ -38,8 +38,10 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let selected = egui::Id::unique("selected module");
     let mut list = Modules { names, commands: context.commands, selected: ui.data(|data| data.get_temp(selected)) };
     list.actions(ui);
-    list::show_short(ui, "modules", names, &mut list);
-    if let Some(row) = list.selected {
+    let pushed = list::show_short(ui, "modules", names, &mut list);
+    let selected_row = list.selected;
+    context.commands.append(pushed);
+    if let Some(row) = selected_row {
         ui.data_mut(|data| data.insert_temp(selected, row));
     }
 }
@@ -197,9 +199,5 @@ impl List<Names> for Modules<'_> {
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         self.buttons(ui, row);
-    }
-
-    fn push(&mut self, command: Command) {
-        self.commands.push(command);
     }
 }

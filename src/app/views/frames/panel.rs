@@ -7,7 +7,7 @@ use eframe::egui::{self, Ui};
 
 use super::{Frames, Listed, Order, net};
 use crate::app::base::table::{FlatTable, Sort, TableSource, TypedColumn};
-use crate::app::commands::{Command, DocCommand};
+use crate::app::commands::DocCommand;
 use crate::app::jobs::drop_aside;
 use crate::app::state::ids::Stop;
 use crate::app::state::overlay::Overlay;
@@ -57,13 +57,9 @@ impl Pane for Frames {
             context.nothing(ui, "No frame ends in this self.");
             return;
         }
-        let mut sort = self.sort;
         let shown = context.document.shown_frame();
-        list::show(ui, "frames", listed, &mut Lines { listed, sort: &mut sort, shown, context });
-        if sort != self.sort {
-            self.sort = sort;
-            context.ask();
-        }
+        let pushed = list::show(ui, "frames", listed, &mut Lines { listed, sort: &mut self.sort, shown, context });
+        context.commands.append(pushed);
     }
 
     fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
@@ -159,15 +155,12 @@ impl List<Listed> for Lines<'_, '_> {
         ui.weak(format!("Numbers of {}", layer_label(self.listed.of.layer)));
     }
 
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
-    }
-
     fn sorted(&self, column: ColumnOf<Listed>) -> Option<bool> {
         (column.key == Some(self.sort.by)).then_some(self.sort.descending)
     }
 
     fn header_clicked(&mut self, column: ColumnOf<Listed>) {
         *self.sort = self.sort.clicked(column.key, |by| by != Order::Number);
+        self.context.ask();
     }
 }

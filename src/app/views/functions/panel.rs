@@ -83,8 +83,10 @@ impl<const FREES: bool> Pane for CallTrees<FREES> {
         let is_key = by_key.is_some();
         let reveal = std::mem::take(&mut self.reveal).then_some(self.line).flatten();
         let mut lines = Lines { table, selected: self.line, reveal, did: by_key, context };
-        list::show(ui, "functions", table, &mut lines);
-        let Some(did) = lines.did else { return };
+        let pushed = list::show(ui, "functions", table, &mut lines);
+        let did = lines.did;
+        context.commands.append(pushed);
+        let Some(did) = did else { return };
         match did {
             Action::Select(index) => {
                 self.select(index);
@@ -295,10 +297,6 @@ impl List<CallTable> for Lines<'_, '_> {
             source_lines::offer_line(ui, source, self.context.commands);
         }
         copy_name(ui, self.context, &name);
-    }
-
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
     }
 
     fn sorted(&self, Titled { column, .. }: Titled) -> Option<bool> {

@@ -8,7 +8,7 @@ use eframe::egui::{self, Sense, Ui, pos2, vec2};
 use super::{Generations, Left};
 use crate::app::base::table::{FlatTable, TableSource, TypedColumn};
 use crate::app::base::theme;
-use crate::app::commands::{Command, DocCommand};
+use crate::app::commands::DocCommand;
 use crate::app::jobs::drop_aside;
 use crate::app::state::filters::Predicate;
 use crate::app::views::{Pane, ViewContext};
@@ -51,7 +51,8 @@ impl Pane for Generations {
             context.nothing(ui, "Nothing that was allocated in these generations is still there at the end.");
             return;
         }
-        list::show(ui, "generations", left, &mut Lines { left, searched: &self.search, context });
+        let pushed = list::show(ui, "generations", left, &mut Lines { left, searched: &self.search, context });
+        context.commands.append(pushed);
     }
 
     fn table_source(&self) -> Option<Arc<dyn TableSource>> {
@@ -189,9 +190,5 @@ impl List<Left> for Lines<'_, '_> {
         let Some(name) = self.left.groups.get(row).and_then(|group| self.left.name(group)) else { return };
         self.context.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
         self.context.offer_rules(ui, &name);
-    }
-
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
     }
 }

@@ -7,7 +7,7 @@ use eframe::egui::{self, Ui};
 
 use super::{Listed, Marks, Order};
 use crate::app::base::table::{FlatTable, Sort, TableSource, TypedColumn};
-use crate::app::commands::{Command, DocCommand};
+use crate::app::commands::DocCommand;
 use crate::app::document::lasting;
 use crate::app::jobs::drop_aside;
 use crate::app::state::ids::{MOST_MARKS, Stop, Tab, ViewId};
@@ -46,15 +46,9 @@ impl Pane for Marks {
             context.nothing(ui, "No mark was written in this self.");
             return;
         }
-        let (mut sort, mut selected) = (self.sort, self.selected);
-        let searched = self.search.clone();
-        let mut lines = Lines { listed, searched: &searched, sort: &mut sort, selected: &mut selected, context };
-        list::show(ui, "marks", listed, &mut lines);
-        self.selected = selected;
-        if sort != self.sort {
-            self.sort = sort;
-            context.ask();
-        }
+        let Self { search, sort, selected, .. } = self;
+        let pushed = list::show(ui, "marks", listed, &mut Lines { listed, searched: search, sort, selected, context });
+        context.commands.append(pushed);
     }
 
     fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
@@ -175,10 +169,6 @@ impl List<Listed> for Lines<'_, '_> {
         }
     }
 
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
-    }
-
     fn sorted(&self, column: ColumnOf<Listed>) -> Option<bool> {
         (column.key == Some(self.sort.by)).then_some(self.sort.descending)
     }
@@ -186,5 +176,6 @@ impl List<Listed> for Lines<'_, '_> {
     fn header_clicked(&mut self, column: ColumnOf<Listed>) {
         // By duration the longest come first, otherwise the smallest.
         *self.sort = self.sort.clicked(column.key, |by| by == Order::Duration);
+        self.context.ask();
     }
 }

@@ -7,7 +7,7 @@ use eframe::egui::{self, Ui};
 
 use super::{Listed, Rows, details};
 use crate::app::base::table::{FlatTable, TableSource, TypedColumn};
-use crate::app::commands::{Command, DocCommand};
+use crate::app::commands::DocCommand;
 use crate::app::jobs::drop_aside;
 use crate::app::state::filters::Predicate;
 use crate::app::views::{Pane, ViewContext, questions};
@@ -41,13 +41,9 @@ impl Pane for Rows {
         if count > shown as u64 {
             ui.weak(format!("The first {} of {}.", format::count(shown as u64), format::count(count)));
         }
-        let (mut sort, mut selected) = (self.sort, self.selected);
-        list::show(ui, "rows", listed, &mut Lines { listed, sort: &mut sort, selected: &mut selected, context });
-        self.selected = selected;
-        if sort != self.sort {
-            self.sort = sort;
-            context.ask();
-        }
+        let (sort, selected) = (&mut self.sort, &mut self.selected);
+        let pushed = list::show(ui, "rows", listed, &mut Lines { listed, sort, selected, context });
+        context.commands.append(pushed);
     }
 
     fn table_source(&self) -> Option<Arc<dyn TableSource>> {
@@ -159,10 +155,6 @@ impl List<Listed> for Lines<'_, '_> {
         }
     }
 
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
-    }
-
     fn sorted(&self, column: ColumnOf<Listed>) -> Option<bool> {
         (column.key == Some(self.sort.column)).then_some(self.sort.descending)
     }
@@ -170,6 +162,7 @@ impl List<Listed> for Lines<'_, '_> {
     fn header_clicked(&mut self, column: ColumnOf<Listed>) {
         if let Some(column) = column.key {
             *self.sort = self.sort.by(column);
+            self.context.ask();
         }
     }
 }

@@ -55,8 +55,9 @@ impl Pane for Stacks {
         }
         let revealed = self.selected.index().filter(|_| reveal);
         let mut lines = Lines { view: self, table, context, visible: 0..0, rows: Vec::new(), revealed, action: None };
-        list::show(ui, "allocations", table, &mut lines);
+        let pushed = list::show(ui, "allocations", table, &mut lines);
         let (action, visible) = (lines.action, lines.visible);
+        context.commands.append(pushed);
         self.look_at(visible, context);
         if let Some(action) = action {
             self.carry_out(action, context);
@@ -291,10 +292,6 @@ impl List<Table> for Lines<'_, '_> {
         if let Some(line) = self.row(row) {
             self.row_menu(ui, &line, row);
         }
-    }
-
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
     }
 
     fn copy_key(&self) -> &'static str {

@@ -8,7 +8,7 @@ use eframe::egui::{self, Ui};
 use super::{Line, TypeTable, Types};
 use crate::app::base::table::{FlatTable, TableSource, TypedColumn};
 use crate::app::base::theme;
-use crate::app::commands::{Command, DocCommand};
+use crate::app::commands::DocCommand;
 use crate::app::state::filters::{Chip, Predicate};
 use crate::app::state::graph::{LineOf, Split};
 use crate::app::views::{Pane, ViewContext};
@@ -46,14 +46,10 @@ impl Pane for Types {
         if table.lines.iter().all(|line| &*line.group.key.name == UNKNOWN_TYPE) {
             ui.weak("No type is known: types come from the symbols of modules that were built with /Zi or /Z7. The tab Symbols says what was found.");
         }
-        let mut sort = self.sort;
         let chosen = context.document.filters().chosen_type().cloned();
-        let mut lines = Lines { split: self.split, sort: &mut sort, chosen, table, searched: &self.search, context };
-        list::show(ui, "types", table, &mut lines);
-        if sort != self.sort {
-            self.sort = sort;
-            context.ask();
-        }
+        let mut lines = Lines { split: self.split, sort: &mut self.sort, chosen, table, searched: &self.search, context };
+        let pushed = list::show(ui, "types", table, &mut lines);
+        context.commands.append(pushed);
     }
 
     fn table_source(&self) -> Option<Arc<dyn TableSource>> {
@@ -196,10 +192,6 @@ impl List<TypeTable> for Lines<'_, '_> {
         }
     }
 
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
-    }
-
     fn sorted(&self, column: ColumnOf<TypeTable>) -> Option<bool> {
         let sort = self.sort.in_interval(self.table.interval);
         (column.key == Some(sort.column)).then_some(sort.descending)
@@ -212,6 +204,7 @@ impl List<TypeTable> for Lines<'_, '_> {
     fn header_clicked(&mut self, column: ColumnOf<TypeTable>) {
         if let Some(column) = column.key {
             *self.sort = self.sort.by(column);
+            self.context.ask();
         }
     }
 
