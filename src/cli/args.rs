@@ -10,7 +10,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use super::activity::frames::FramesArgs;
 use super::activity::marks::MarksArgs;
 use super::activity::processors::ProcessorsArgs;
-use super::asked::inputs;
+use super::asked::{Files, inputs};
 use super::check::CheckArgs;
 use super::completions::CompletionsArgs;
 use super::cut::CutArgs;
@@ -179,9 +179,8 @@ pub(super) enum SymbolsCommand {
 
 #[derive(Args, Debug)]
 pub(super) struct ReplayArgs {
-    /// Files of one capture; `demo:` names the built-in demo trace
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<OsString>,
+    #[command(flatten)]
+    pub(super) files: Files,
 
     /// Seconds of the recording in a second
     #[arg(long, value_name = "N", default_value = "1", value_parser = speed)]
@@ -192,10 +191,6 @@ pub(super) struct ReplayArgs {
 }
 
 impl ReplayArgs {
-    pub(super) fn inputs(&self) -> Vec<Input> {
-        inputs(&self.files)
-    }
-
     pub(super) fn look(&self) -> Look {
         Look { speed: Some(self.speed), ..self.look.clone() }
     }
@@ -208,25 +203,22 @@ fn speed(text: &str) -> Result<f64, String> {
 
 #[derive(Args, Debug)]
 pub(super) struct MeasureArgs {
-    /// Files of one capture
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<OsString>,
+    #[command(flatten)]
+    pub(super) files: Files,
 
     /// Questions about random intervals
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) questions: usize,
 }
 
-impl MeasureArgs {
-    pub(super) fn inputs(&self) -> Vec<Input> {
-        inputs(&self.files)
-    }
-}
-
 #[derive(Args, Debug)]
 pub(super) struct InfoArgs {
     #[command(flatten)]
-    pub(super) what: Files,
+    pub(super) files: Files,
+
+    /// Print JSON for programs
+    #[arg(long)]
+    pub(super) json: bool,
 
     #[command(flatten)]
     pub(super) each: Each,
@@ -236,23 +228,6 @@ pub(super) struct InfoArgs {
 
     #[command(flatten)]
     pub(super) memory: Memory,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct Files {
-    /// Files of one capture; `demo:` names the built-in demo trace
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<OsString>,
-
-    /// Print JSON for programs
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-impl Files {
-    pub(super) fn inputs(&self) -> Vec<Input> {
-        inputs(&self.files)
-    }
 }
 
 /// The message for a first argument that looks like a mistyped command: a plain word, unlike a path, pattern or

@@ -27,9 +27,8 @@ use crate::units::{Interval, Ticks};
 /// Options that choose the rows and groups of an answer.
 #[derive(Args, Debug)]
 pub(super) struct Asked {
-    /// Files of one capture; `demo:` names the built-in demo trace
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<OsString>,
+    #[command(flatten)]
+    pub(super) files: Files,
 
     #[command(flatten)]
     pub(super) choices: Choices,
@@ -116,6 +115,21 @@ impl RulesFile {
     }
 }
 
+/// The files of a capture.
+#[derive(Args, Debug)]
+pub(super) struct Files {
+    /// Files of one capture; `demo:` names the built-in demo trace
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<OsString>,
+}
+
+impl Files {
+    /// The inputs that the arguments name.
+    pub(super) fn inputs(&self) -> Vec<Input> {
+        inputs(&self.files)
+    }
+}
+
 /// The inputs that file arguments name, with wildcards expanded.
 pub(super) fn inputs(files: &[OsString]) -> Vec<Input> {
     wildcards::as_shells_do(files.iter().map(|file| Input::from_arg(file)).collect())
@@ -152,10 +166,6 @@ pub(super) fn stopped<T>(_: T) -> Failure {
 }
 
 impl Asked {
-    pub(super) fn inputs(&self) -> Vec<Input> {
-        inputs(&self.files)
-    }
-
     /// Checks the arguments as far as that is possible without reading the files.
     pub(super) fn check(&self) -> Result<(), String> {
         self.edges.check()
@@ -181,7 +191,7 @@ impl Asked {
         self.each.refuse()?;
         self.check().map_err(Failure::BadArguments)?;
         let rules = self.rules.read()?;
-        self.about(load_trace(&self.inputs(), self.memory, &self.providers, &self.choices, stage)?, rules)
+        self.about(load_trace(&self.files.inputs(), self.memory, &self.providers, &self.choices, stage)?, rules)
     }
 
     /// Loads the capture (with `--each` one after the other) and answers.
@@ -192,8 +202,8 @@ impl Asked {
     ) -> Result<(), Failure> {
         self.check().map_err(Failure::BadArguments)?;
         let rules = self.rules.read()?;
-        self.memory.watch(&self.inputs());
-        self.each.answer(&self.inputs(), |capture, told| {
+        self.memory.watch(&self.files.inputs());
+        self.each.answer(&self.files.inputs(), |capture, told| {
             panics::reach(stage);
             let trace = load_capture(capture, self.memory, &self.providers, &self.choices)?;
             answer(&Loaded { told: told.clone(), ..self.about(trace, Arc::clone(&rules))? })

@@ -1,12 +1,11 @@
 //! `highwater cut`: writes a part of a trace as a trace of its own.
 
-use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::asked::{EDGES, Edges, edge, inputs, known_part, load_capture, outside, tell_beyond};
+use super::asked::{EDGES, Edges, Files, edge, known_part, load_capture, outside, tell_beyond};
 use super::choices::Choices;
 use super::memory::Memory;
 use super::outputs::{Replace, check_out, write_out};
@@ -15,16 +14,15 @@ use super::providers::ProvidersAsked;
 use super::{Failure, open, output, report_problems};
 use crate::export::cut::{CutError, Request, Summary, cut};
 use crate::format;
-use crate::load::{Capture, Input, Processes};
+use crate::load::{Capture, Processes};
 use crate::model::Trace;
 use crate::time_spec::TimeSpec;
 use crate::units::{Interval, Ticks};
 
 #[derive(Args, Debug)]
 pub(super) struct CutArgs {
-    /// Files of one capture; `demo:` names the built-in demo trace
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<OsString>,
+    #[command(flatten)]
+    pub(super) files: Files,
 
     #[command(flatten)]
     edges: Edges,
@@ -55,12 +53,6 @@ pub(super) struct CutArgs {
     quiet: Quiet,
 }
 
-impl CutArgs {
-    pub(super) fn inputs(&self) -> Vec<Input> {
-        inputs(&self.files)
-    }
-}
-
 pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
     args.quiet.apply();
     args.edges.check().map_err(Failure::BadArguments)?;
@@ -68,8 +60,8 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
         return Err(Failure::BadArguments("-o -: a trace is a file, and cannot be printed".to_owned()));
     }
     check_out(&args.out, args.replace.existing())?;
-    let capture = open(&args.inputs())?;
-    args.memory.watch(&args.inputs());
+    let capture = open(&args.files.inputs())?;
+    args.memory.watch(&args.files.inputs());
     let choices = Choices::of_process(args.process.clone());
     let trace = load_capture(&capture, args.memory, &args.providers, &choices)?;
     choices.check(&trace).map_err(Failure::BadArguments)?;

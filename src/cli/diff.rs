@@ -16,7 +16,7 @@ use super::progress::Quiet;
 use super::providers::ProvidersAsked;
 use super::ranges::Bytes;
 use super::report::{key_cells, key_columns, stack_notes};
-use super::text::{Align, Table};
+use super::text::{self, Align, Table};
 use super::{Failure, open, output, report_other_problems, symbols, wildcards};
 use crate::format;
 use crate::load::Input;
@@ -324,10 +324,7 @@ fn describe(args: &DiffArgs, groups: &[Group<Compared>]) -> String {
         ]);
         table.line(cells, stack_notes(group));
     }
-    let more = match groups.len() - shown.len() {
-        0 => String::new(),
-        n => format!("… and {n} more groups; --top {} shows them\n", groups.len()),
-    };
+    let more = text::more(groups.len() - shown.len(), &format!(" groups; --top {} shows them", groups.len()));
     format!("Outstanding at the ends of A and B; change, peak, allocated and count are B minus A.\n\n{}{more}", table.text())
 }
 

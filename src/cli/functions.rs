@@ -81,10 +81,7 @@ fn describe(groups: &[FunctionGroup], count: usize) -> String {
         return "Nothing that has a stack was alive or happened.\n".to_owned();
     }
     let mut text = table(groups).text();
-    match count - groups.len() {
-        0 => {}
-        n => text += &format!("… and {n} more functions; --top {count} shows them\n"),
-    }
+    text += &text::more(count - groups.len(), &format!(" functions; --top {count} shows them"));
     for group in groups {
         for (list, of) in [(&group.callers, "Callers"), (&group.callees, "Callees")] {
             let Some(list) = list else { continue };

@@ -70,14 +70,14 @@ struct FileInfo {
 }
 
 pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
-    args.memory.watch(&args.what.inputs());
+    args.memory.watch(&args.files.inputs());
     let trackers = args.trackers.read()?;
-    args.each.answer(&args.what.inputs(), |capture, told| {
+    args.each.answer(&args.files.inputs(), |capture, told| {
         let info = gather(capture, &trackers)?;
         memory::warn(capture, args.memory);
         report_problems(&info.problems);
         // The JSON answer names its files itself.
-        if args.what.json { output::json(&info) } else { told.text(&describe(&info)) }
+        if args.json { output::json(&info) } else { told.text(&describe(&info)) }
     })
 }
 

@@ -61,7 +61,7 @@ struct Figures {
 pub(super) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     let mut figures = Figures::default();
     let start = Instant::now();
-    let capture = open(&args.inputs())?;
+    let capture = open(&args.files.inputs())?;
     figures.open_s = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let Ok(trace) = load(&capture, &mut Unwatched) else { return Ok(()) };

@@ -49,7 +49,7 @@ pub use args::Look;
 use args::{Command, CommandLine, SymbolsCommand};
 use failure::{Failure, cannot_open, open, several};
 use guard::guarded;
-use problems::{report_other_problems, report_problems};
+use problems::{report_other_problems, report_problems, report_problems_besides_memory};
 
 /// Runs the program with the arguments of its command line, the program's name first. `open_window` opens the window
 /// on some files and returns when it is closed.
@@ -96,26 +96,26 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         }
         Some(Command::Demo(look)) => look_at(vec![Input::Demo], look.clone(), open_window),
         Some(Command::Replay(args)) => {
-            refuse_missing(&args.inputs())?;
-            look_at(args.inputs(), args.look(), open_window)
+            refuse_missing(&args.files.inputs())?;
+            look_at(args.files.inputs(), args.look(), open_window)
         }
         Some(Command::Record(args)) => guarded(&args.inputs(), || record::run(args)),
-        Some(Command::Info(args)) => guarded(&args.what.inputs(), || info::run(args)),
-        Some(Command::Report(args)) => guarded(&args.asked.inputs(), || report::run(args)),
-        Some(Command::Functions(args)) => guarded(&args.asked.inputs(), || functions::run(args)),
-        Some(Command::Marks(args)) => guarded(&args.asked.inputs(), || activity::marks::run(args)),
-        Some(Command::Frames(args)) => guarded(&args.asked.inputs(), || activity::frames::run(args)),
-        Some(Command::Processors(args)) => guarded(&args.asked.inputs(), || activity::processors::run(args)),
-        Some(Command::Findings(args)) => guarded(&args.asked.inputs(), || findings::run(args)),
+        Some(Command::Info(args)) => guarded(&args.files.inputs(), || info::run(args)),
+        Some(Command::Report(args)) => guarded(&args.asked.files.inputs(), || report::run(args)),
+        Some(Command::Functions(args)) => guarded(&args.asked.files.inputs(), || functions::run(args)),
+        Some(Command::Marks(args)) => guarded(&args.asked.files.inputs(), || activity::marks::run(args)),
+        Some(Command::Frames(args)) => guarded(&args.asked.files.inputs(), || activity::frames::run(args)),
+        Some(Command::Processors(args)) => guarded(&args.asked.files.inputs(), || activity::processors::run(args)),
+        Some(Command::Findings(args)) => guarded(&args.asked.files.inputs(), || findings::run(args)),
         Some(Command::Diff(args)) => guarded(&args.inputs(), || diff::run(args)),
-        Some(Command::Check(args)) => guarded(&args.asked.inputs(), || check::run(args)),
-        Some(Command::Export(args)) => guarded(&args.asked.inputs(), || export::run(args)),
+        Some(Command::Check(args)) => guarded(&args.asked.files.inputs(), || check::run(args)),
+        Some(Command::Export(args)) => guarded(&args.asked.files.inputs(), || export::run(args)),
         Some(Command::Symbols(SymbolsCommand::Lookup(args))) => guarded(&args.inputs(), || symbols::lookup::run(args)),
-        Some(Command::Symbols(SymbolsCommand::Fetch(args))) => guarded(&args.inputs(), || symbols::fetch::run(args)),
-        Some(Command::Symbols(SymbolsCommand::Check(args))) => guarded(&args.inputs(), || symbols::check::run(args)),
+        Some(Command::Symbols(SymbolsCommand::Fetch(args))) => guarded(&args.traces.inputs(), || symbols::fetch::run(args)),
+        Some(Command::Symbols(SymbolsCommand::Check(args))) => guarded(&args.traces.inputs(), || symbols::check::run(args)),
         Some(Command::Completions(args)) => completions::run(args, &CommandLine::command()),
         Some(Command::Man(args)) => manual::run(args, CommandLine::command()),
-        Some(Command::Cut(args)) => guarded(&args.inputs(), || cut::run(args)),
+        Some(Command::Cut(args)) => guarded(&args.files.inputs(), || cut::run(args)),
         Some(Command::Measure(args)) => measure::run(args),
     }
 }

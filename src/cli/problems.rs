@@ -19,8 +19,16 @@ pub(super) fn report_problems(problems: &[Problem]) {
 
 /// Calls [`report_problems`] with the problems that are not reported as doubts.
 pub(super) fn report_other_problems(problems: &[Problem]) {
-    let others: Vec<Problem> = problems.iter().filter(|problem| !is_doubt(problem.kind)).cloned().collect();
-    report_problems(&others);
+    report_those(problems, |kind| !is_doubt(kind));
+}
+
+/// Calls [`report_problems`] for an answer that is not about memory: that there are no memory events does not matter.
+pub(super) fn report_problems_besides_memory(problems: &[Problem]) {
+    report_those(problems, |kind| kind != ProblemKind::NoMemoryEvents);
+}
+
+fn report_those(problems: &[Problem], is_of_interest: impl Fn(ProblemKind) -> bool) {
+    report_problems(&problems.iter().filter(|problem| is_of_interest(problem.kind)).cloned().collect::<Vec<_>>());
 }
 
 fn problem_line(problem: &Problem, others: usize) -> String {

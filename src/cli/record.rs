@@ -10,7 +10,6 @@ mod making;
 mod self_test;
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
@@ -91,8 +90,8 @@ pub(super) struct RecordArgs {
     managed: bool,
 
     /// Record the events of a provider of the programs, for marks: its name or its GUID; several may be given
-    #[arg(long, value_name = "PROVIDER", value_delimiter = ',')]
-    marks: Vec<ProviderArg>,
+    #[arg(long, value_name = "PROVIDER", value_delimiter = ',', value_parser = provider_of)]
+    marks: Vec<Guid>,
 
     /// Record samples of what the processors run in the programs, with call stacks: a thousand a second and processor
     #[arg(long)]
@@ -107,8 +106,8 @@ pub(super) struct RecordArgs {
     free_stacks: bool,
 
     /// Keep only the newest: so long (30s, 5m) or so much (500MB, 2GB)
-    #[arg(long, value_name = "5m|500MB")]
-    ring: Option<RingArg>,
+    #[arg(long, value_name = "5m|500MB", value_parser = ring)]
+    ring: Option<Ring>,
 
     /// End by itself when this holds: private>8G (the largest recorded process), commit>90% or
     /// commit>60G, free<500M (the machine), growth>10M/s (over ten seconds); several may be given
@@ -150,48 +149,29 @@ impl RecordArgs {
             frames: self.frames,
             managed: self.managed,
             samples: self.samples,
-            marks: self.marks.iter().map(|provider| provider.0).collect(),
+            marks: self.marks.clone(),
             stacks: self.stacks || self.free_stacks,
             free_stacks: self.free_stacks,
-            ring: self.ring.map(|ring| ring.0),
+            ring: self.ring,
             stop_when: self.stop_when.clone(),
             ..request
         })
     }
 }
 
-/// A provider, as the user names it.
-#[derive(Clone, Copy, Debug)]
-struct ProviderArg(Guid);
-
-impl FromStr for ProviderArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        provider_of(text).map(Self)
-    }
-}
-
 /// The argument of `--ring`: how much of the past is kept.
-#[derive(Clone, Copy, Debug)]
-struct RingArg(Ring);
-
-impl FromStr for RingArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        let (number, unit) = text.split_at(digits);
-        let number: u64 = number.parse().map_err(|_| WANTED_RING.to_owned())?;
-        let seconds = |n: u64| Ring::Time(Duration::from_secs(number.saturating_mul(n)));
-        Ok(Self(match unit.to_ascii_lowercase().as_str() {
-            "s" => seconds(1),
-            "m" => seconds(60),
-            "h" => seconds(3600),
-            "mb" => Ring::Bytes(megabytes(number)),
-            "gb" => Ring::Bytes(megabytes(number.saturating_mul(1024))),
-            _ => return Err(WANTED_RING.to_owned()),
-        }))
+fn ring(text: &str) -> Result<Ring, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| WANTED_RING.to_owned())?;
+    let seconds = |n: u64| Ring::Time(Duration::from_secs(number.saturating_mul(n)));
+    match unit.to_ascii_lowercase().as_str() {
+        "s" => Ok(seconds(1)),
+        "m" => Ok(seconds(60)),
+        "h" => Ok(seconds(3600)),
+        "mb" => Ok(Ring::Bytes(megabytes(number))),
+        "gb" => Ok(Ring::Bytes(megabytes(number.saturating_mul(1024)))),
+        _ => Err(WANTED_RING.to_owned()),
     }
 }
 
@@ -333,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_ring_is_a_time_or_a_size() {
-        let ring = |text: &str| text.parse::<RingArg>().ok().map(|ring| ring.0);
+        let ring = |text: &str| ring(text).ok();
         assert_eq!(ring("30s"), Some(Ring::Time(Duration::from_secs(30))));
         assert_eq!(ring("5m"), Some(Ring::Time(Duration::from_secs(300))));
         assert_eq!(ring("2h"), Some(Ring::Time(Duration::from_secs(7200))));

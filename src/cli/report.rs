@@ -83,10 +83,7 @@ fn describe(args: &ReportArgs, trace: &Trace, report: &Report, besides: &Activit
     } else {
         text += &table(&args.groups.by, &report.groups, &besides.frame_counts).text();
     }
-    match report.count - report.groups.len() {
-        0 => {}
-        n => text += &format!("… and {n} more groups; --top {} shows them\n", report.count),
-    }
+    text += &text::more(report.count - report.groups.len(), &format!(" groups; --top {} shows them", report.count));
     text + &activity::describe(besides)
 }
 

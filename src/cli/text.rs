@@ -11,6 +11,11 @@ pub(super) fn plural(n: u64, what: &str) -> String {
     format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
+/// A line about entries that are left out, such as `… and 3 more groups`; nothing if there are none.
+pub(super) fn more(n: usize, rest: &str) -> String {
+    if n == 0 { String::new() } else { format!("… and {n} more{rest}\n") }
+}
+
 /// Seconds to the microsecond, without needless zeros.
 pub(super) fn seconds(s: f64) -> String {
     let text = format!("{s:.6}");

@@ -53,7 +53,7 @@ pub enum FileProblem {
 pub struct Problems<K = FileProblem> {
     list: Vec<Problem<K>>,
     total: u64,
-    stretches: Vec<Stretch<K>>,
+    stretches: Vec<DamagedPart<K>>,
     kinds: BTreeSet<K>,
 }
 
@@ -69,7 +69,7 @@ impl<J> Problem<J> {
 
 /// A part of a file with one kind of problem.
 #[derive(Clone, Debug)]
-struct Stretch<K> {
+struct DamagedPart<K> {
     first: Problem<K>,
     end: u64,
     /// Number of problems that were joined.
@@ -111,14 +111,14 @@ impl<K: Copy + Ord> Problems<K> {
         let kind = kind.into();
         let first = Problem { kind, file: file.to_owned(), offset: range.start, detail: detail.into() };
         self.kinds.insert(kind);
-        self.join(Stretch { first, end: range.end, parts: 1 });
+        self.join(DamagedPart { first, end: range.end, parts: 1 });
     }
 
-    fn join(&mut self, new: Stretch<K>) {
-        fn key<K: Copy>(s: &Stretch<K>) -> (&str, K, u64) {
+    fn join(&mut self, new: DamagedPart<K>) {
+        fn key<K: Copy>(s: &DamagedPart<K>) -> (&str, K, u64) {
             (&s.first.file, s.first.kind, s.first.offset)
         }
-        fn touch<K: Copy + Eq>(a: &Stretch<K>, b: &Stretch<K>) -> bool {
+        fn touch<K: Copy + Eq>(a: &DamagedPart<K>, b: &DamagedPart<K>) -> bool {
             (&a.first.file, a.first.kind, a.end) == (&b.first.file, b.first.kind, b.first.offset)
         }
         let at = self.stretches.partition_point(|old| key(old) < key(&new));
@@ -150,8 +150,8 @@ impl<K: Copy + Ord> Problems<K> {
         self.total += other.total;
         let room = Self::KEPT - self.list.len();
         self.list.extend(other.list.into_iter().take(room).map(Problem::into_kind));
-        for Stretch { first, end, parts } in other.stretches {
-            self.join(Stretch { first: first.into_kind(), end, parts });
+        for DamagedPart { first, end, parts } in other.stretches {
+            self.join(DamagedPart { first: first.into_kind(), end, parts });
         }
     }
 

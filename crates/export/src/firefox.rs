@@ -122,12 +122,8 @@ impl<'a> Drawn<'a> {
     fn stack(&mut self, stack: &StackMet<'_>) -> Option<StackHandle> {
         let ThreadOf { thread, .. } = self.thread(stack.process);
         let names = stack.frames.iter().map(|frame| {
-            let source = frame.recorded.function(frame.level);
-            self.lines.label(
-                frame.name().to_string(),
-                source.and_then(|source| source.file),
-                source.and_then(|source| source.line),
-            )
+            let (file, line) = frame.source();
+            self.lines.label(frame.name().to_string(), file, line)
         });
         let names: Vec<String> = if stack.frames.is_empty() { vec![no_frames(stack).to_owned()] } else { names.collect() };
         let mut made: Option<StackHandle> = None;

@@ -213,9 +213,9 @@ impl Named {
         }
         let mapping_id = module.map_or(0, |module| self.mapping(module));
         let line = inlined.iter().rev().map(|frame| {
-            let source = frame.recorded.function(frame.level);
-            let function_id = self.function(&frame.name().to_string(), source.and_then(|source| source.file).unwrap_or_default());
-            Line { function_id, line: source.and_then(|source| source.line).unwrap_or(0).into() }
+            let (file, line) = frame.source();
+            let function_id = self.function(&frame.name().to_string(), file.unwrap_or_default());
+            Line { function_id, line: line.unwrap_or(0).into() }
         });
         let line = line.collect();
         let id = self.next_location();

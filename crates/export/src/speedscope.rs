@@ -124,9 +124,8 @@ impl Gathered {
             all.push(self.frame((no_frames(stack).to_owned(), None, None)));
         }
         all.extend(stack.frames.iter().map(|frame| {
-            let source = frame.recorded.function(frame.level);
-            let file = source.and_then(|source| source.file).map(str::to_owned);
-            self.frame((frame.name().to_string(), file, source.and_then(|source| source.line)))
+            let (file, line) = frame.source();
+            self.frame((frame.name().to_string(), file.map(str::to_owned), line))
         }));
         all
     }

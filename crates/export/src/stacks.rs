@@ -34,6 +34,11 @@ impl<'a> FrameMet<'a> {
     pub(super) fn name(&self) -> FrameName<'a> {
         self.recorded.name(self.level)
     }
+
+    /// The source file and line, as far as they are known.
+    pub(super) fn source(&self) -> (Option<&'a str>, Option<u32>) {
+        self.recorded.function(self.level).map_or((None, None), |function| (function.file, function.line))
+    }
 }
 
 /// The text in place of the frames of a stack that has none.

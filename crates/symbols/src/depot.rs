@@ -5,7 +5,7 @@
 //! asked, if the server says that the file is still the same.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
@@ -77,32 +77,38 @@ fn beside(target: &Path, end: &str) -> PathBuf {
     target.with_file_name(name)
 }
 
-/// Copies a file into a store, perhaps from a share; `progress` is called with the number of copied bytes.
-pub(super) fn copy(from: &Path, target: &Path, stop: &Stop, progress: &dyn Fn(u64)) -> Result<(), PdbError> {
+/// Writes a file into a store: it appears whole or not at all.
+pub(super) fn put<E: From<io::Error>>(target: &Path, write: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
     if let Some(folder) = target.parent() {
         fs::create_dir_all(folder)?;
     }
     let draft = draft(target);
-    let mut source = open_regular(from)?;
-    let mut copy = File::create_new(&draft)?;
-    let limit = guard::limit_of(source.metadata()?.len());
-    let copied = guard::run_watched(limit, stop, progress, move |work| {
-        let mut buffer = vec![0; 1 << 18];
-        loop {
-            work.check()?;
-            let length = source.read(&mut buffer)?;
-            if length == 0 {
-                return Ok(());
-            }
-            copy.write_all(&buffer[..length])?;
-            work.count(length as u64);
-        }
-    });
-    let done = copied.and_then(|()| Ok(paths::adopt(&draft, target)?));
+    let done = write(&draft).and_then(|()| Ok(paths::adopt(&draft, target)?));
     if done.is_err() {
         let _ = fs::remove_file(&draft);
     }
     done
+}
+
+/// Copies a file into a store, perhaps from a share; `progress` is called with the number of copied bytes.
+pub(super) fn copy(from: &Path, target: &Path, stop: &Stop, progress: &dyn Fn(u64)) -> Result<(), PdbError> {
+    put(target, |draft| {
+        let mut source = open_regular(from)?;
+        let mut copy = File::create_new(draft)?;
+        let limit = guard::limit_of(source.metadata()?.len());
+        guard::run_watched(limit, stop, progress, move |work| {
+            let mut buffer = vec![0; 1 << 18];
+            loop {
+                work.check()?;
+                let length = source.read(&mut buffer)?;
+                if length == 0 {
+                    return Ok(());
+                }
+                copy.write_all(&buffer[..length])?;
+                work.count(length as u64);
+            }
+        })
+    })
 }
 
 /// Marks a file as used now, so that it is kept longer.

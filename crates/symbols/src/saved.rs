@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use super::{PdbKey, depot};
 use crate::names::{ModuleNames, NameTables, RawFrame};
-use crate::paths::{self, open_regular};
+use crate::paths::open_regular;
 
 const MAGIC: &[u8; 8] = b"HWNAMES1";
 
@@ -57,14 +57,7 @@ impl SavedNames {
     /// Saves names in place of those that were there.
     pub(super) fn save(&self, pdb: &str, key: PdbKey, saved: &Saved) -> io::Result<()> {
         let path = self.place(pdb, key);
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let draft = depot::draft(&path);
-        let done = fs::write(&draft, encode(saved)).and_then(|()| paths::adopt(&draft, &path));
-        if done.is_err() {
-            let _ = fs::remove_file(&draft);
-        }
+        let done = depot::put(&path, |draft| fs::write(draft, encode(saved)));
         depot::trim(&self.0, LIMIT, &path);
         done
     }

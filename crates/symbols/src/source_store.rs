@@ -9,7 +9,7 @@ use super::guard::Stop;
 use super::source_origin::SourceUrl;
 use super::trouble::PlaceTrouble;
 use super::{cache_folder, depot};
-use crate::paths::{self, is_device};
+use crate::paths::is_device;
 
 /// Maximum bytes of a source file.
 #[cfg(feature = "symsrv")]
@@ -97,12 +97,7 @@ impl SourceStore {
 
     fn keep_at(&self, address: &str, text: &[u8]) -> Result<PathBuf, PlaceTrouble> {
         let path = self.place(address);
-        let written = || {
-            path.parent().map_or(Ok(()), fs::create_dir_all)?;
-            let draft = depot::draft(&path);
-            fs::write(&draft, text).and_then(|()| paths::adopt(&draft, &path)).inspect_err(|_| drop(fs::remove_file(&draft)))
-        };
-        written().map_err(|error| PlaceTrouble::NoRoom(error.to_string()))?;
+        depot::put(&path, |draft| fs::write(draft, text)).map_err(|error| PlaceTrouble::NoRoom(error.to_string()))?;
         depot::trim(&self.root, LIMIT, &path);
         Ok(path)
     }

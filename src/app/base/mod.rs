@@ -1,6 +1,6 @@
 //! Pieces of the window that know nothing of traces: colours, fonts, tables as data, texts.
 
-pub mod aside;
+pub mod background;
 pub mod by_hand;
 pub mod failure;
 pub mod fonts;

@@ -6,6 +6,8 @@ mod search;
 
 use std::path::PathBuf;
 
+use eframe::egui::Response;
+
 use crate::app::base::help::Page;
 use crate::app::base::table::{Export, Format};
 use crate::app::jobs::load_scope::ScopeChange;
@@ -256,17 +258,38 @@ pub enum DocCommand {
     ShowTab(Tab),
 }
 
+macro_rules! part_of_command {
+    ($($part:ident($inner:ty)),*) => {
+        $(impl From<$inner> for Command {
+            fn from(command: $inner) -> Self {
+                Self::$part(command)
+            }
+        })*
+    };
+}
+
+part_of_command!(Record(RecordCommand), Load(LoadCommand), Set(Setting), Document(DocCommand));
+
 /// The commands of one frame.
+#[must_use]
 #[derive(Debug, Default)]
 pub struct Commands(Vec<Command>);
 
 impl Commands {
-    pub fn push(&mut self, command: Command) {
-        self.0.push(command);
+    pub fn push(&mut self, command: impl Into<Command>) {
+        self.0.push(command.into());
     }
 
-    pub fn doc(&mut self, command: DocCommand) {
-        self.0.push(Command::Document(command));
+    /// Pushes all commands of a part of the window.
+    pub fn append(&mut self, mut others: Self) {
+        self.0.append(&mut others.0);
+    }
+
+    /// Pushes a command if the widget was clicked.
+    pub fn on_click(&mut self, widget: &Response, command: impl Into<Command>) {
+        if widget.clicked() {
+            self.push(command);
+        }
     }
 
     pub fn is_empty(&self) -> bool {

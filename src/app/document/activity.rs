@@ -47,8 +47,7 @@ impl Document {
     pub fn chain_names(&self) -> Vec<(usize, String)> {
         let lanes = frame_lanes(&self.trace);
         let name = |&(number, lane): &(usize, &PresentLane)| {
-            let process = self.trace.process(lane.process);
-            (number, format!("{} ({}), {}", process.label(), process.pid, chain_label(lane)))
+            (number, format!("{}, {}", self.trace.process(lane.process).label_with_id(), chain_label(lane)))
         };
         lanes.iter().map(name).collect()
     }

@@ -54,7 +54,7 @@ pub(super) fn answer(
     if query.growing {
         return Ok(()); // the costly parts would be stale at once
     }
-    tell(Part::LifetimeBand(query.highlight.as_ref().map(|path| lives(query, path, &context)).transpose()?));
+    tell(Part::LifetimeBand(query.highlight.as_ref().map(|path| lifetime_band(query, path, &context)).transpose()?));
     for ask in asks {
         ask.complete(&mut context, &mut |answer| tell(Part::View(ask.view(), answer)))?;
     }
@@ -62,7 +62,7 @@ pub(super) fn answer(
 }
 
 /// When a node of the tree was alive, and its own line.
-fn lives(query: &Query, path: &Path, context: &QueryContext<'_>) -> Result<LifetimeBand, Cancelled> {
+fn lifetime_band(query: &Query, path: &Path, context: &QueryContext<'_>) -> Result<LifetimeBand, Cancelled> {
     let (trace, index, cancel) = (context.trace(), &context.index, context.cancel);
     let mut mask = Filter::under(Arc::clone(path)).mask(trace);
     mask.and(&context.mask);
@@ -141,7 +141,7 @@ fn pictures(query: &Query, context: &mut QueryContext<'_>, tell: &dyn Fn(Part)) 
         rows: context.cache.rows_of(query),
         split: query.split,
         arrangement: query.arrangement,
-        names: grouped.need_names().then(|| context.cache.names_turn(&query.names)),
+        names: grouped.need_names().then(|| context.cache.names_turn()),
     };
     if context.cache.graph.as_ref() != Some(&graph) {
         let sums = context.totals_of(query.view)?;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::query_cache::Rows;
+use super::query_cache::{FramesKey, PictureKey};
 use super::{Part, Query, QueryContext};
 use crate::app::state::graph::{GraphLine, LineOf};
 use crate::app::state::overlay::Overlay;
-use crate::app::state::overlays::{FramesOf, FramesShown, OverlayAnswer, OverlayRequest, ProcessorsShown};
+use crate::app::state::overlays::{FramesOf, FramesShown, OverlayAnswer, ProcessorsShown};
 use crate::model::{PresentLane, ProcessId};
 use crate::query::{
     Cancelled, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, frame_bars, frame_sums, mark_spots, process_samples,
@@ -16,23 +16,6 @@ use crate::units::Interval;
 
 /// Minimum number of samples in a bin of the CPU lane: fewer do not give a meaningful share.
 const SAMPLES_A_BIN: f64 = 8.0;
-
-/// The inputs of the picture; it is made again when they change.
-#[derive(PartialEq)]
-pub struct PictureKey {
-    view: Interval,
-    bins: usize,
-    asked: OverlayRequest,
-    rows: Rows,
-}
-
-/// The inputs of the sums of frames.
-#[derive(PartialEq)]
-pub struct FramesKey {
-    of: FramesOf,
-    during: Interval,
-    rows: Rows,
-}
 
 /// Sends the picture, as far as it has changed.
 pub(super) fn picture(query: &Query, context: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
@@ -105,14 +88,7 @@ impl QueryContext<'_> {
         let during = all.filter(|_| lane.frames() <= MOST_FRAMES).unwrap_or(interval);
         let query = self.query();
         let key = FramesKey { of, during, rows: self.cache.rows_of(query) };
-        if let Some((known, lines)) = &self.cache.frames
-            && *known == key
-        {
-            return Ok(Arc::clone(lines));
-        }
         let request = FrameRequest { lane: of.chain, interval: during, layer: of.layer, mask: &self.mask };
-        let lines = Arc::new(frame_sums(&self.index, &request, self.cancel)?);
-        self.cache.frames = Some((key, Arc::clone(&lines)));
-        Ok(lines)
+        self.cache.frames.get(key, || frame_sums(&self.index, &request, self.cancel).map(Arc::new))
     }
 }

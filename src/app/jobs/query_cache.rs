@@ -5,16 +5,16 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::Query;
-use super::overlays::{FramesKey, PictureKey};
 use crate::app::state::answers::Overview;
-use crate::app::state::filters::{Filters, Scope};
+use crate::app::state::filters::Scope;
 use crate::app::state::graph::{Arrangement, Split};
 use crate::app::state::lanes::Lane;
+use crate::app::state::overlays::{FramesOf, OverlayRequest};
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics;
 use crate::query::{
-    By, Cancel, Cancelled, CommonGroups, DiffSide, Fold, Forest, FrameLine, Functions, Index, IndexOptions, Mask, RowSet,
-    SiteNames, Totals, Trimmed, Types, owners, tags, totals,
+    By, Cancel, Cancelled, CommonGroups, Fold, Forest, FrameLine, Functions, Index, IndexOptions, Mask, RowSet, SiteNames,
+    Totals, Trimmed, Types,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -29,80 +29,67 @@ pub struct QueryCache {
     preparing: Option<Preparing>,
     /// Whether the index was prepared, or preparing it failed.
     was_prepared: bool,
-    totals: Vec<Arc<Totals>>,
+    /// Totals of intervals over the rows that an index chooses; they keep those rows alive.
+    pub(super) totals: Kept<(Interval, Option<*const RowSet>), Arc<Totals>, 6>,
     /// Small lines of all rows; and the filters of the small lines that were sent last.
     pub(super) overview: Option<Arc<Overview>>,
     pub(super) left: Option<Rows>,
     pub(super) graph: Option<GraphKey>,
-    /// Types, and the names they were made from.
-    types: Follows<Names, Types>,
-    owners: Follows<Names, SiteNames>,
-    /// Sites in the order of folding, and the names they were made from.
-    trimmed: Follows<Names, Trimmed>,
-    /// Functions, with and without folding, and the names they were made from.
-    functions: ByFold,
-    /// Tags, and the functions they were made from.
-    tags: Follows<Functions, SiteNames>,
-    /// Functions that freed memory.
-    freeing: ByFold,
-    /// Functions of CPU samples.
-    sampled: Follows<Names, Functions>,
-    /// Groups of a comparison, and their inputs.
-    groups: Option<(GroupsOf, Arc<CommonGroups>)>,
-    /// Trees over some of these functions.
-    forests: Vec<(Arc<Functions>, ForestKind, Arc<Forest>)>,
-    /// The rows that pass the filters.
-    rows: Option<(Scope, Option<Arc<RowSet>>)>,
     /// The names of the latest query, and how often they have changed.
-    named: (Option<Arc<Names>>, u64),
+    names: (Option<Arc<Names>>, u64),
+    pub(super) named: NamedResults,
+    /// The rows that pass the filters.
+    pub(super) rows: Kept<Scope, Option<Arc<RowSet>>, 1>,
     pub(super) counters: Option<(Interval, Vec<CounterId>, usize)>,
     pub(super) sources: Option<(Interval, Rows)>,
     pub(super) happened: Option<PictureKey>,
     /// Frames of a swap chain with their sums.
-    pub(super) frames: Option<(FramesKey, Arc<Vec<FrameLine>>)>,
+    pub(super) frames: Kept<FramesKey, Arc<Vec<FrameLine>>, 1>,
 }
 
-/// The latest result made from something, kept as long as that stays the same.
-struct Follows<Of, Made>(Option<(Arc<Of>, Arc<Made>)>);
+/// Results that follow from the names: they are dropped when the names change.
+#[derive(Default)]
+pub(super) struct NamedResults {
+    pub(super) types: Kept<(), Arc<Types>, 1>,
+    pub(super) owners: Kept<(), Arc<SiteNames>, 1>,
+    pub(super) tags: Kept<(), Arc<SiteNames>, 1>,
+    /// Sites in the order of folding. A document uses one kind of folding, or none.
+    pub(super) trimmed: Kept<Fold, Arc<Trimmed>, 1>,
+    pub(super) functions: Kept<FunctionsOf, Arc<Functions>, 5>,
+    /// Trees over some of these functions.
+    pub(super) forests: Kept<(FunctionsOf, ForestKind), Arc<Forest>, 6>,
+    /// Groups of a comparison.
+    pub(super) groups: Kept<GroupsOf, Arc<CommonGroups>, 1>,
+}
 
-impl<Of, Made> Default for Follows<Of, Made> {
+/// The latest results by their inputs, at most `MOST` of them.
+pub(super) struct Kept<Of, Made, const MOST: usize>(Vec<(Of, Made)>);
+
+impl<Of, Made, const MOST: usize> Default for Kept<Of, Made, MOST> {
     fn default() -> Self {
-        Self(None)
+        Self(Vec::new())
     }
 }
 
-impl<Of, Made> Follows<Of, Made> {
-    fn get(&mut self, of: &Arc<Of>, make: impl FnOnce() -> Result<Made, Cancelled>) -> Result<Arc<Made>, Cancelled> {
-        if let Some((known, made)) = &self.0
-            && Arc::ptr_eq(known, of)
-        {
-            return Ok(Arc::clone(made));
+impl<Of: PartialEq, Made: Clone, const MOST: usize> Kept<Of, Made, MOST> {
+    pub(super) fn get(&mut self, of: Of, make: impl FnOnce() -> Result<Made, Cancelled>) -> Result<Made, Cancelled> {
+        if let Some((_, made)) = self.0.iter().find(|(known, _)| *known == of) {
+            return Ok(made.clone());
         }
-        let made = Arc::new(make()?);
-        self.0 = Some((Arc::clone(of), Arc::clone(&made)));
+        let made = make()?;
+        self.0.insert(0, (of, made.clone()));
+        self.0.truncate(MOST);
         Ok(made)
     }
 }
 
-/// Functions, with and without folding, and the names they were made from.
-#[derive(Default)]
-struct ByFold(Vec<(Arc<Names>, Fold, Arc<Functions>)>);
-
-impl ByFold {
-    fn get(
-        &mut self,
-        names: &Arc<Names>,
-        fold: Fold,
-        make: impl FnOnce() -> Result<Functions, Cancelled>,
-    ) -> Result<Arc<Functions>, Cancelled> {
-        self.0.retain(|(of, ..)| Arc::ptr_eq(of, names));
-        if let Some((.., functions)) = self.0.iter().find(|(_, folded, _)| *folded == fold) {
-            return Ok(Arc::clone(functions));
-        }
-        let functions = Arc::new(make()?);
-        self.0.push((Arc::clone(names), fold, Arc::clone(&functions)));
-        Ok(functions)
-    }
+/// Functions of one kind of event.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum FunctionsOf {
+    Allocations(Fold),
+    Frees(Fold),
+    /// CPU samples, without folding.
+    Samples,
 }
 
 /// Kinds of trees that views show.
@@ -120,15 +107,14 @@ pub enum ForestKind {
 }
 
 /// The inputs of the groups of a comparison.
-pub struct GroupsOf {
-    pub names: Arc<Names>,
+pub(super) struct GroupsOf {
     /// The other trace and its names, which are freed when the user closes them.
-    pub theirs: Option<(Weak<Trace>, Weak<Names>)>,
+    pub(super) theirs: Option<(Weak<Trace>, Weak<Names>)>,
     /// The side of the open trace.
-    pub ours: usize,
-    pub mask: Mask,
-    pub by: &'static [By],
-    pub fold: Fold,
+    pub(super) ours: usize,
+    pub(super) mask: Mask,
+    pub(super) by: &'static [By],
+    pub(super) fold: Fold,
 }
 
 impl GroupsOf {
@@ -141,13 +127,10 @@ impl GroupsOf {
 impl PartialEq for GroupsOf {
     fn eq(&self, other: &Self) -> bool {
         let theirs = |of: &Self| of.theirs.as_ref().map(|(trace, names)| (Weak::as_ptr(trace), Weak::as_ptr(names)));
-        let is_named_alike = Arc::ptr_eq(&self.names, &other.names) && theirs(self) == theirs(other);
-        is_named_alike && (self.by, self.fold, self.ours) == (other.by, other.fold, other.ours) && self.mask == other.mask
+        let rest = |of: &Self| (of.by, of.fold, of.ours);
+        theirs(self) == theirs(other) && rest(self) == rest(other) && self.mask == other.mask
     }
 }
-
-/// Number of trees kept for one state of the names.
-const KEPT_FORESTS: usize = 6;
 
 /// The inputs of the graph's lines.
 #[derive(PartialEq)]
@@ -169,6 +152,23 @@ pub(super) struct Rows {
     scope: Scope,
     /// The number of the names' state, if the filters need names.
     names: Option<u64>,
+}
+
+/// The inputs of the picture of marks, frames and CPU use; it is made again when they change.
+#[derive(PartialEq)]
+pub(super) struct PictureKey {
+    pub(super) view: Interval,
+    pub(super) bins: usize,
+    pub(super) asked: OverlayRequest,
+    pub(super) rows: Rows,
+}
+
+/// The inputs of the sums of frames.
+#[derive(PartialEq)]
+pub(super) struct FramesKey {
+    pub(super) of: FramesOf,
+    pub(super) during: Interval,
+    pub(super) rows: Rows,
 }
 
 /// The index of a complete trace while it is being prepared. Dropping it stops the work.
@@ -199,9 +199,6 @@ impl Drop for Preparing {
     }
 }
 
-/// Number of intervals whose totals are kept.
-const KEPT_TOTALS: usize = 6;
-
 /// How often a query that waits for the index checks whether it was cancelled.
 const PATIENCE: Duration = Duration::from_millis(4);
 
@@ -209,7 +206,7 @@ impl QueryCache {
     /// The index that answers queries about `trace`. While the trace grows, it is extended from
     /// publication to publication.
     pub(super) fn index(&mut self, trace: &Arc<Trace>, growing: bool, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
-        self.groups.take_if(|(of, _)| of.is_closed());
+        self.named.groups.0.retain(|(of, _)| !of.is_closed());
         let known = self.index.take().filter(|index| Arc::ptr_eq(index.shared_trace(), trace));
         let index = match known {
             Some(index) => index,
@@ -251,148 +248,24 @@ impl QueryCache {
         index
     }
 
-    /// The owners of all sites, as far as the names go.
-    pub(super) fn owners(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<SiteNames>, Cancelled> {
-        self.owners.get(names, || owners(trace, names, cancel))
-    }
-
-    /// The types of all sites, as far as the names go.
-    pub(super) fn types(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<Types>, Cancelled> {
-        self.types.get(names, || Types::of(trace, names, cancel))
-    }
-
-    /// The sites in the order of folding, as far as the names go. A document uses one kind of folding, or none.
-    pub(super) fn trimmed(
-        &mut self,
-        trace: &Trace,
-        names: &Arc<Names>,
-        fold: Fold,
-        cancel: &Cancel,
-    ) -> Result<Arc<Trimmed>, Cancelled> {
-        self.trimmed.get(names, || Trimmed::of(trace, names, fold, cancel))
-    }
-
-    /// A number that changes whenever the names change.
-    pub(super) fn names_turn(&mut self, names: &Arc<Names>) -> u64 {
-        let (known, turn) = &mut self.named;
+    /// Drops the results that follow from other names. To be called first.
+    pub(super) fn follow(&mut self, names: &Arc<Names>) {
+        let (known, turn) = &mut self.names;
         if known.as_ref().is_none_or(|known| !Arc::ptr_eq(known, names)) {
             *known = Some(Arc::clone(names));
             *turn += 1;
+            self.named = NamedResults::default();
         }
-        *turn
     }
 
-    /// The functions of all sites, as far as the names go.
-    pub(super) fn functions(
-        &mut self,
-        trace: &Trace,
-        names: &Arc<Names>,
-        fold: Fold,
-        cancel: &Cancel,
-    ) -> Result<Arc<Functions>, Cancelled> {
-        self.functions.get(names, fold, || Functions::of(trace, names, fold, cancel))
-    }
-
-    /// The names that rules give to the stacks of all sites.
-    pub(super) fn tags(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<SiteNames>, Cancelled> {
-        let functions = self.functions(trace, names, Fold::Nothing, cancel)?;
-        self.tags.get(&functions, || tags(&functions, cancel))
-    }
-
-    /// The functions that freed memory.
-    pub(super) fn freeing_functions(
-        &mut self,
-        trace: &Trace,
-        names: &Arc<Names>,
-        fold: Fold,
-        cancel: &Cancel,
-    ) -> Result<Arc<Functions>, Cancelled> {
-        self.freeing.get(names, fold, || Functions::of_frees(trace, names, fold, cancel))
-    }
-
-    /// The functions of CPU samples.
-    pub(super) fn sampled_functions(
-        &mut self,
-        trace: &Trace,
-        names: &Arc<Names>,
-        cancel: &Cancel,
-    ) -> Result<Arc<Functions>, Cancelled> {
-        self.sampled.get(names, || Functions::of_samples(trace, names, Fold::Nothing, cancel))
-    }
-
-    /// The groups that two sides have in common.
-    pub(super) fn common_groups(
-        &mut self,
-        of: GroupsOf,
-        sides: &[DiffSide<'_>; 2],
-        cancel: &Cancel,
-    ) -> Result<Arc<CommonGroups>, Cancelled> {
-        if let Some((known, groups)) = &self.groups
-            && *known == of
-        {
-            return Ok(Arc::clone(groups));
-        }
-        let groups = Arc::new(CommonGroups::of(sides, of.by, of.fold, cancel)?);
-        self.groups = Some((of, Arc::clone(&groups)));
-        Ok(groups)
-    }
-
-    /// A tree over the functions that allocated, that freed, or of samples.
-    pub(super) fn forest(
-        &mut self,
-        functions: &Arc<Functions>,
-        kind: ForestKind,
-        cancel: &Cancel,
-    ) -> Result<Arc<Forest>, Cancelled> {
-        let is_it = |(of, known, _): &&(Arc<Functions>, ForestKind, Arc<Forest>)| Arc::ptr_eq(of, functions) && *known == kind;
-        if let Some((.., forest)) = self.forests.iter().find(is_it) {
-            return Ok(Arc::clone(forest));
-        }
-        let forest = Arc::new(match kind {
-            ForestKind::TopDown => Forest::top_down(functions),
-            ForestKind::Inverted => Forest::inverted(functions, cancel)?,
-            ForestKind::ByFunction => Forest::by_function(functions),
-            ForestKind::ByModule => Forest::by_module(functions),
-        });
-        self.forests.insert(0, (Arc::clone(functions), kind, Arc::clone(&forest)));
-        self.forests.truncate(KEPT_FORESTS);
-        Ok(forest)
-    }
-
-    /// The rows that pass the filters; `None` if all do.
-    pub(super) fn rows(
-        &mut self,
-        trace: &Trace,
-        (filters, interval): (&Filters, Interval),
-        cancel: &Cancel,
-    ) -> Result<Option<Arc<RowSet>>, Cancelled> {
-        let filters = filters.about_rows();
-        let scope = filters.scope(interval);
-        if let Some((known, rows)) = &self.rows
-            && *known == scope
-        {
-            return Ok(rows.clone());
-        }
-        let rows = filters.rows(trace, interval, cancel)?;
-        self.rows = Some((scope, rows.clone()));
-        Ok(rows)
+    /// A number that changes whenever the names change.
+    pub(super) fn names_turn(&self) -> u64 {
+        self.names.1
     }
 
     /// The rows that a query is about.
-    pub(super) fn rows_of(&mut self, query: &Query) -> Rows {
-        let names = query.filters.need_names().then(|| self.names_turn(&query.names));
+    pub(super) fn rows_of(&self, query: &Query) -> Rows {
+        let names = query.filters.need_names().then(|| self.names_turn());
         Rows { scope: query.filters.scope(query.interval), names }
-    }
-
-    pub(super) fn totals(&mut self, index: &Index, interval: Interval, cancel: &Cancel) -> Result<Arc<Totals>, Cancelled> {
-        let rows = |chosen: Option<&Arc<RowSet>>| chosen.map(Arc::as_ptr);
-        let is_it = |known: &&Arc<Totals>| known.interval == interval && rows(known.chosen()) == rows(index.chosen());
-        if let Some(known) = self.totals.iter().find(is_it) {
-            return Ok(Arc::clone(known));
-        }
-        let new = Arc::new(totals(index, interval, cancel)?);
-        self.totals.insert(0, Arc::clone(&new));
-        self.totals.truncate(KEPT_TOTALS);
-        Ok(new)
     }
 }

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use super::Query;
-use super::query_cache::{ForestKind, GroupsOf, QueryCache};
+use super::query_cache::{ForestKind, FunctionsOf, GroupsOf, QueryCache};
 use crate::app::state::filters::{Chip, Filters, Known};
 use crate::model::Trace;
 use crate::query::{
     By, Cancel, Cancelled, CommonGroups, DiffSide, Fold, Forest, Functions, Index, Mask, RowSet, SiteNames, Totals, Trimmed,
-    Types,
+    Types, owners, tags, totals,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -35,7 +35,9 @@ pub struct QueryContext<'a> {
 impl<'a> QueryContext<'a> {
     pub(super) fn new(query: &'a Query, cache: &'a mut QueryCache, cancel: &'a Cancel) -> Result<Self, Cancelled> {
         let all = cache.index(&query.trace, query.growing, cancel)?;
-        let rows = cache.rows(&query.trace, (&query.filters, query.interval), cancel)?;
+        cache.follow(&query.names);
+        let filters = query.filters.about_rows();
+        let rows = cache.rows.get(filters.scope(query.interval), || filters.rows(&query.trace, query.interval, cancel))?;
         let mut context = Self {
             index: Arc::clone(&all),
             mask: Arc::new(Mask::all(&query.trace)),
@@ -129,7 +131,17 @@ impl<'a> QueryContext<'a> {
 
     /// The totals of another interval.
     pub fn totals_of(&mut self, interval: Interval) -> Result<Arc<Totals>, Cancelled> {
-        self.cache.totals(&self.index, interval, self.cancel)
+        self.totals_over(&Arc::clone(&self.index), interval)
+    }
+
+    /// The totals of an interval over all rows.
+    pub fn all_totals_of(&mut self, interval: Interval) -> Result<Arc<Totals>, Cancelled> {
+        self.totals_over(&Arc::clone(&self.all), interval)
+    }
+
+    fn totals_over(&mut self, index: &Index, interval: Interval) -> Result<Arc<Totals>, Cancelled> {
+        let of = (interval, index.chosen().map(Arc::as_ptr));
+        self.cache.totals.get(of, || totals(index, interval, self.cancel).map(Arc::new))
     }
 
     /// The groups that two sides have in common; one side is another trace if there is one. `ours` is
@@ -141,67 +153,80 @@ impl<'a> QueryContext<'a> {
         by: &'static [By],
     ) -> Result<Arc<CommonGroups>, Cancelled> {
         let theirs = theirs.map(|(trace, names)| (Arc::downgrade(trace), Arc::downgrade(names)));
-        let mask = sides[ours].mask.clone();
-        let of = GroupsOf { names: Arc::clone(self.names()), theirs, ours, mask, by, fold: self.folds() };
-        self.cache.common_groups(of, sides, self.cancel)
-    }
-
-    /// The totals of an interval over all rows.
-    pub fn all_totals_of(&mut self, interval: Interval) -> Result<Arc<Totals>, Cancelled> {
-        self.cache.totals(&self.all, interval, self.cancel)
+        let fold = self.folds();
+        let of = GroupsOf { theirs, ours, mask: sides[ours].mask.clone(), by, fold };
+        self.cache.named.groups.get(of, || CommonGroups::of(sides, by, fold, self.cancel).map(Arc::new))
     }
 
     /// The owners of all sites, as far as names are known.
     pub fn owners(&mut self) -> Result<Arc<SiteNames>, Cancelled> {
-        self.cache.owners(&self.query.trace, &self.query.names, self.cancel)
+        let Query { trace, names, .. } = self.query;
+        self.cache.named.owners.get((), || owners(trace, names, self.cancel).map(Arc::new))
     }
 
     /// The types of all sites, as far as names are known.
     pub fn types(&mut self) -> Result<Arc<Types>, Cancelled> {
-        self.cache.types(&self.query.trace, &self.query.names, self.cancel)
+        let Query { trace, names, .. } = self.query;
+        self.cache.named.types.get((), || Types::of(trace, names, self.cancel).map(Arc::new))
     }
 
     /// The sites in the order that folding gives them, if the user wants folding.
     pub fn trimmed(&mut self) -> Result<Option<Arc<Trimmed>>, Cancelled> {
-        let fold = self.folds();
-        let wants = fold.is_any().then(|| self.cache.trimmed(&self.query.trace, &self.query.names, fold, self.cancel));
-        wants.transpose()
+        let Query { trace, names, fold, .. } = self.query;
+        let make = || Trimmed::of(trace, names, *fold, self.cancel).map(Arc::new);
+        fold.is_any().then(|| self.cache.named.trimmed.get(*fold, make)).transpose()
     }
 
     /// The functions of all sites, without folding.
     pub fn functions(&mut self) -> Result<Arc<Functions>, Cancelled> {
-        self.cache.functions(&self.query.trace, &self.query.names, Fold::Nothing, self.cancel)
+        self.functions_of(FunctionsOf::Allocations(Fold::Nothing))
     }
 
     /// The functions of all sites, folded as the user wants.
     pub fn folded_functions(&mut self) -> Result<Arc<Functions>, Cancelled> {
-        self.cache.functions(&self.query.trace, &self.query.names, self.folds(), self.cancel)
+        self.functions_of(FunctionsOf::Allocations(self.folds()))
+    }
+
+    fn functions_of(&mut self, of: FunctionsOf) -> Result<Arc<Functions>, Cancelled> {
+        let Query { trace, names, .. } = self.query;
+        let make = || match of {
+            FunctionsOf::Allocations(fold) => Functions::of(trace, names, fold, self.cancel),
+            FunctionsOf::Frees(fold) => Functions::of_frees(trace, names, fold, self.cancel),
+            FunctionsOf::Samples => Functions::of_samples(trace, names, Fold::Nothing, self.cancel),
+        };
+        self.cache.named.functions.get(of, || make().map(Arc::new))
     }
 
     /// The names that rules give to the stacks of all sites.
     pub fn tags(&mut self) -> Result<Arc<SiteNames>, Cancelled> {
-        self.cache.tags(&self.query.trace, &self.query.names, self.cancel)
+        let functions = self.functions()?;
+        self.cache.named.tags.get((), || tags(&functions, self.cancel).map(Arc::new))
     }
 
     /// A tree over [`QueryContext::folded_functions`].
     pub fn forest(&mut self, kind: ForestKind) -> Result<Arc<Forest>, Cancelled> {
-        let functions = self.folded_functions()?;
-        self.cache.forest(&functions, kind, self.cancel)
+        Ok(self.forest_of(FunctionsOf::Allocations(self.folds()), kind)?.1)
     }
 
     /// The functions that freed memory, folded like [`QueryContext::folded_functions`], and a tree over them.
     pub fn freeing(&mut self, kind: ForestKind) -> Result<(Arc<Functions>, Arc<Forest>), Cancelled> {
-        let (trace, names) = (&self.query.trace, &self.query.names);
-        let functions = self.cache.freeing_functions(trace, names, self.folds(), self.cancel)?;
-        let forest = self.cache.forest(&functions, kind, self.cancel)?;
-        Ok((functions, forest))
+        self.forest_of(FunctionsOf::Frees(self.folds()), kind)
     }
 
     /// The functions of CPU samples, without folding, and a tree over them.
     pub fn sampled(&mut self, kind: ForestKind) -> Result<(Arc<Functions>, Arc<Forest>), Cancelled> {
-        let (trace, names) = (&self.query.trace, &self.query.names);
-        let functions = self.cache.sampled_functions(trace, names, self.cancel)?;
-        let forest = self.cache.forest(&functions, kind, self.cancel)?;
+        self.forest_of(FunctionsOf::Samples, kind)
+    }
+
+    fn forest_of(&mut self, of: FunctionsOf, kind: ForestKind) -> Result<(Arc<Functions>, Arc<Forest>), Cancelled> {
+        let functions = self.functions_of(of)?;
+        let make = || match kind {
+            ForestKind::TopDown => Ok(Forest::top_down(&functions)),
+            ForestKind::Inverted => Forest::inverted(&functions, self.cancel),
+            ForestKind::ByFunction => Ok(Forest::by_function(&functions)),
+            ForestKind::ByModule => Ok(Forest::by_module(&functions)),
+        };
+        let forest = self.cache.named.forests.get((of, kind), || make().map(Arc::new))?;
         Ok((functions, forest))
     }
 }

@@ -18,9 +18,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
                     offer.commands.into_iter().flatten().for_each(|command| context.commands.push(command));
                 }
             }
-            if ui.button("Close bar").clicked() {
-                context.commands.push(Command::CloseApart);
-            }
+            context.commands.on_click(&ui.button("Close bar"), Command::CloseApart);
         });
     });
 }

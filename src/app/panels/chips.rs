@@ -29,14 +29,11 @@ pub fn show(document: &Document, commands: &mut Commands, ui: &mut egui::Ui) {
             let color = if chip.is_excluded { ui.visuals().warn_fg_color } else { ui.visuals().strong_text_color() };
             let text = RichText::new(shortened(&words, (most as usize).max(LEAST))).color(color);
             let hint = if chip.is_excluded { "Show only this instead" } else { "Exclude this instead" };
-            if ui.add(Button::new(text).frame(false)).on_hover_text(format!("{words}\n{hint}")).clicked() {
-                commands.doc(DocCommand::TurnChip(chip.what.clone()));
-            }
+            let button = ui.add(Button::new(text).frame(false)).on_hover_text(format!("{words}\n{hint}"));
+            commands.on_click(&button, DocCommand::TurnChip(chip.what.clone()));
             let cross = ui.add(Button::new("\u{d7}").frame(false).small()).on_hover_text("Remove this filter");
             cross.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Remove filter {words}")));
-            if cross.clicked() {
-                commands.doc(DocCommand::RemoveChip(chip.what.clone()));
-            }
+            commands.on_click(&cross, DocCommand::RemoveChip(chip.what.clone()));
         });
     }
 }

@@ -4,6 +4,9 @@
 //!
 //! Cost: some hundred short texts each time. It is needed while a menu or the palette is open, and when a key is pressed.
 
+mod looks;
+mod places;
+
 use std::borrow::Cow;
 
 use super::context::PanelContext;
@@ -18,16 +21,12 @@ use crate::app::services::dialogs::{Purpose, TypedPath};
 use crate::app::services::picture::{PictureFormat, PictureRequest, Subject};
 use crate::app::services::recent::RecentTrace;
 use crate::app::services::rule_book::RulesChange;
-use crate::app::state::graph::{Arrangement, LineOf};
-use crate::app::state::ids::{Stop, Tab, ViewId};
-use crate::app::state::layout::{Part, Preset};
-use crate::app::state::overlay::Overlay;
-use crate::app::state::settings::{SymbolSettings, TEXT_SIZES, Theme, text_size_beside};
+use crate::app::state::graph::Arrangement;
+use crate::app::state::settings::SymbolSettings;
 use crate::app::state::walk::{Walk, Walking};
-use crate::app::widgets::columns;
 use crate::app::workspace::open_traces::TraceTab;
 use crate::load::Input;
-use crate::query::{Column, Finding, FindingKind, headlines};
+pub use looks::columns_shown;
 
 /// The menu that contains a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,9 +106,6 @@ impl Entry {
     }
 }
 
-/// Most findings among the commands.
-const FINDINGS: usize = 20;
-
 const NO_TRACE: &str = "No trace is open";
 const NOTHING_LOADS: &str = "Nothing is being loaded";
 
@@ -124,19 +120,19 @@ pub fn sections(context: &PanelContext<'_>) -> Vec<Section> {
         section(Menu::File, "Open traces", traces(context)),
         section(Menu::File, "", close(context)),
         section(Menu::View, "", way(context)),
-        section(Menu::None, "Go to", findings(context)),
+        section(Menu::None, "Go to", places::findings(context)),
         section(Menu::None, "", chosen(context)),
-        section(Menu::View, "Marks and frames", steps(context)),
-        section(Menu::View, "Tabs", tabs(context)),
-        section(Menu::View, "Layout", layouts(context)),
+        section(Menu::View, "Marks and frames", places::steps(context)),
+        section(Menu::View, "Tabs", places::tabs(context)),
+        section(Menu::View, "Layout", looks::layouts(context)),
         section(Menu::View, "Columns", columns_shown(context)),
         section(Menu::View, "", stacks(context)),
         section(Menu::None, "", rules(context)),
         section(Menu::View, "Graph", graph(context)),
         section(Menu::None, "", exports(context)),
         section(Menu::None, "", pictures(context)),
-        section(Menu::View, "Theme", themes(context)),
-        section(Menu::View, "Text size", text_sizes(context)),
+        section(Menu::View, "Theme", looks::themes(context)),
+        section(Menu::View, "Text size", looks::text_sizes(context)),
         section(Menu::Help, "", texts()),
         section(Menu::Help, "Walk through the demo", walks()),
         section(Menu::Help, "", help(context)),
@@ -280,40 +276,6 @@ fn chosen(context: &PanelContext<'_>) -> Vec<Entry> {
     entries
 }
 
-/// Commands that step between marks of the trace, and between frames.
-fn steps(context: &PanelContext<'_>) -> Vec<Entry> {
-    let document = context.document;
-    let has = |what: Overlay| document.is_some_and(|d| what.is_in(&d.trace));
-    let (has_marks, has_frames) = (has(Overlay::Marks), has(Overlay::Frames));
-    let entry = |words, stop, keys| {
-        let entry = Entry::new(words, Command::Document(DocCommand::StepTo(stop))).keys(keys);
-        entry.when(document.is_some(), NO_TRACE)
-    };
-    let mark = |words, stop, keys| entry(words, stop, keys).when(has_marks, "The trace has no marks");
-    let frame = |words, stop, keys| entry(words, stop, keys).when(has_frames, "The trace has no frames");
-    let shown = Overlay::ALL.map(|what| {
-        let (words, hint) = match what {
-            Overlay::Marks => ("Marks on the graph", "What programs and the trace's recorder have marked"),
-            Overlay::Frames => ("Lane of frames", "How long each frame took, and how much was allocated in it"),
-            Overlay::Processors => ("Lane of processors", "What share of a processor ran the program, and all others"),
-        };
-        let is_shown = document.is_some_and(|d| d.draws(what));
-        let command = Command::Document(DocCommand::ShowLine(LineOf::Overlay(what), !is_shown));
-        let entry = Entry::new(words, command).hint(hint).switch(is_shown);
-        entry.when(document.is_some(), NO_TRACE).when(has(what), "The trace has nothing of the kind")
-    });
-    let steps = [
-        mark("Next mark", Stop::NextMark, keys::NEXT_MARK).hint("Put the cursor on the next mark of the trace"),
-        mark("Previous mark", Stop::PreviousMark, keys::PREVIOUS_MARK),
-        frame("Next frame", Stop::NextFrame, keys::NEXT_FRAME).hint("Select the frame behind the selected one"),
-        frame("Previous frame", Stop::PreviousFrame, keys::PREVIOUS_FRAME),
-        frame("Worst frame in view", Stop::WorstFrame, keys::WORST_FRAME)
-            .hint("Select the longest frame in sight")
-            .when(document.is_some_and(|d| d.worst_frame().is_some()), "No frame is in sight, or its lane is hidden"),
-    ];
-    steps.into_iter().chain(shown).collect()
-}
-
 fn entry_of_parts(parts: usize) -> Entry {
     let words = format!("Mark {parts} equal parts of the interval");
     Entry::new(words, Command::Document(DocCommand::MarkEvenly(parts)))
@@ -338,91 +300,6 @@ fn escape(context: &PanelContext<'_>) -> Entry {
     let hint = "Close what is in front; else clear the selection, then pins, search and filter";
     let entry = Entry::new("Back out step by step", Command::ShowKeys(false)).keys(keys::ESCAPE).hint(hint);
     Entry { command: command.ok_or(NO_TRACE), ..entry }
-}
-
-fn tabs(context: &PanelContext<'_>) -> Vec<Entry> {
-    let Some(document) = context.document else { return Vec::new() };
-    let views = ViewId::ALL.into_iter().map(|view| (Tab::View(view), view.title()));
-    let all = views.chain([(Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")]);
-    let all: Vec<(Tab, &str)> = all.collect();
-    let show = |tab| Command::Document(DocCommand::ShowTab(tab));
-    let beside = |tabs: &[Tab], by: isize| {
-        let at = tabs.iter().position(|tab| *tab == document.tab).unwrap_or(0) as isize;
-        let next = (at + by).rem_euclid(tabs.len().max(1) as isize) as usize;
-        tabs.get(next).copied().unwrap_or(document.tab)
-    };
-    let tabs: Vec<Tab> = all.iter().map(|&(tab, _)| tab).collect();
-    let in_sight = document.in_sight();
-    let others = [
-        Entry::new("Next tab", show(beside(&tabs, 1))).keys(keys::NEXT_TAB),
-        Entry::new("Previous tab", show(beside(&tabs, -1))).keys(keys::PREVIOUS_TAB),
-        Entry::new("Next part in sight", show(beside(in_sight, 1)))
-            .keys(keys::NEXT_PART)
-            .hint("Search and keys go to the next of the parts that can be seen")
-            .when(in_sight.len() > 1, "Only one has a tab"),
-    ];
-    let entry = |(tab, name)| Entry::new(name, show(tab)).choice(document.tab == tab).also(questions(tab));
-    all.into_iter().map(entry).chain(others).collect()
-}
-
-/// The words of questions that a tab answers.
-fn questions(tab: Tab) -> &'static str {
-    match tab {
-        Tab::View(ViewId::Stacks) => "who allocated call tree callers backtrace",
-        Tab::View(ViewId::Findings) => "leak growth step spike peak problems summary",
-        Tab::View(ViewId::Functions) => "who allocated hot callers callees butterfly",
-        Tab::View(ViewId::Flame) => "flame graph icicle",
-        Tab::View(ViewId::Types) => "classes objects",
-        Tab::View(ViewId::Allocations) => "blocks list addresses rows",
-        Tab::View(ViewId::FreedBy) => "who freed free deallocated",
-        Tab::View(ViewId::Frames) => "fps frame times stutter hitch",
-        Tab::View(ViewId::Marks) => "events regions",
-        Tab::View(ViewId::Generations) => "leak what stays snapshots heap diff",
-        Tab::View(ViewId::Histograms) => "sizes lifetimes distribution",
-        Tab::View(ViewId::Processors) => "cpu samples profile",
-        Tab::View(ViewId::Compare) => "diff before after baseline",
-        Tab::Symbols => "names pdb functions missing",
-        Tab::Trace => "info quality problems losses providers",
-    }
-}
-
-/// The largest findings, each with a command that goes there.
-fn findings(context: &PanelContext<'_>) -> Vec<Entry> {
-    let found: Vec<Finding> = context.views.iter().flat_map(|views| views.findings_in_all()).cloned().collect();
-    let entry = |finding: &Finding| {
-        let command = Command::Document(DocCommand::GoToFinding(Box::new(finding.clone())));
-        let also = match finding.kind {
-            FindingKind::Growth | FindingKind::AtExit => "leak growth",
-            FindingKind::Peak => "peak high-water maximum",
-            FindingKind::Churn => "temporary churn",
-            FindingKind::Step | FindingKind::Spikes | FindingKind::UnexplainedCommit => "",
-        };
-        Entry::new(finding.text.clone(), command).also(also)
-    };
-    headlines(&found, FINDINGS).into_iter().map(entry).collect()
-}
-
-/// Commands that choose the layout.
-fn layouts(context: &PanelContext<'_>) -> Vec<Entry> {
-    let entry = |preset: Preset| {
-        let entry = Entry::new(preset.name(), Command::ChooseLayout(preset)).hint(preset.hint());
-        entry.choice(context.layout.is(preset))
-    };
-    let has_sources = context.layout.has(Part::Sources);
-    let sources = Entry::new("List of sources", Command::ShowPart(Part::Sources, !has_sources));
-    let sources = sources.hint("Processes, heaps and trackers beside the graph").switch(has_sources);
-    Preset::ALL.into_iter().map(entry).chain([sources]).collect()
-}
-
-/// The columns of a table that can be hidden.
-pub fn columns_shown(context: &PanelContext<'_>) -> Vec<Entry> {
-    let columns = Column::ALL.into_iter().filter(|&column| column != Column::Name);
-    let entry = |column| {
-        let shown = context.settings.shows(column);
-        let entry = Entry::new(columns::title(column), Command::Set(Setting::Column(column, !shown)));
-        entry.hint(columns::explanation(column)).switch(shown)
-    };
-    columns.map(entry).collect()
 }
 
 fn stacks(context: &PanelContext<'_>) -> Vec<Entry> {
@@ -458,7 +335,7 @@ fn rules(context: &PanelContext<'_>) -> Vec<Entry> {
         change("Stack rules: Redo", RulesChange::Redo).when(context.rules.can_redo(), "No change was taken back"),
         Entry::new("Stack rules: Add from file\u{2026}", Command::OpenRulesDialog),
         Entry::new("Stack rules: Save to file\u{2026}", Command::SaveRulesDialog)
-            .when(!context.rules.now().is_empty(), "There are no rules"),
+            .when(!context.rules.now.is_empty(), "There are no rules"),
     ]
 }
 
@@ -506,25 +383,6 @@ fn pictures(context: &PanelContext<'_>) -> Vec<Entry> {
     let of_graph = PictureFormat::ALL.map(|format| entry("Graph", format, Some(Subject::Graph)));
     let of_view = PictureFormat::ALL.map(|format| entry("Tab in sight", format, view.map(Subject::View)));
     of_graph.into_iter().chain(of_view).collect()
-}
-
-fn themes(context: &PanelContext<'_>) -> Vec<Entry> {
-    let all = [(Theme::System, "As the system"), (Theme::Light, "Light"), (Theme::Dark, "Dark")];
-    all.map(|(theme, name)| Entry::new(name, Command::Set(Setting::Theme(theme))).choice(context.settings.theme == theme)).into()
-}
-
-fn text_sizes(context: &PanelContext<'_>) -> Vec<Entry> {
-    let now = context.settings.text_size();
-    let step = |words, by, keys| Entry::new(words, Command::Set(Setting::TextSize(text_size_beside(now, by)))).keys(keys);
-    let steps = [
-        step("Larger", 1, keys::LARGER).hint("Larger text").when(text_size_beside(now, 1) != now, "It cannot be larger"),
-        step("Smaller", -1, keys::SMALLER).hint("Smaller text").when(text_size_beside(now, -1) != now, "It cannot be smaller"),
-    ];
-    let size = |percent: u16| {
-        let entry = Entry::new(format!("{percent} %"), Command::Set(Setting::TextSize(percent))).choice(now == percent);
-        if percent == 100 { entry.keys(keys::USUAL_SIZE).hint("Text of the usual size") } else { entry }
-    };
-    steps.into_iter().chain(TEXT_SIZES.map(size)).collect()
 }
 
 fn texts() -> Vec<Entry> {

@@ -123,9 +123,7 @@ pub fn source(document: &Document, id: CounterId, rect: Rect, ui: &mut Ui, comma
     let label = counter_label(counter);
     let at = Pos2::new(swatch.right() + 6.0, rect.top() + 2.0);
     ui.painter().with_clip_rect(room).text(at, Align2::LEFT_TOP, label, font, visuals.text_color());
-    if response.clicked() {
-        commands.doc(DocCommand::ShowLine(LineOf::Counter(id), !shown));
-    }
+    commands.on_click(&response, DocCommand::ShowLine(LineOf::Counter(id), !shown));
     response.on_hover_text(format!("{full}. Right: its largest value. Click to show or hide its line"));
 }
 

@@ -39,9 +39,7 @@ fn contents(page: Page, commands: &mut Commands, ui: &mut Ui) {
     let mut entry = |ui: &mut Ui, of: Page, title: &str| {
         ui.with_layout(egui::Layout::top_down_justified(egui::Align::Min), |ui| {
             let label = egui::Button::selectable(page == of, title).wrap();
-            if ui.add(label.min_size(egui::vec2(0.0, 24.0))).clicked() {
-                commands.push(Command::ShowHelp(Some(of)));
-            }
+            commands.on_click(&ui.add(label.min_size(egui::vec2(0.0, 24.0))), Command::ShowHelp(Some(of)));
         });
     };
     ui.weak("Guide");

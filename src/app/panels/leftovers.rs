@@ -3,7 +3,7 @@
 use eframe::egui::{self, Ui};
 
 use super::context::PanelContext;
-use crate::app::commands::{Command, Commands, RecordCommand};
+use crate::app::commands::{Commands, RecordCommand};
 use crate::app::services::leftovers::Stage;
 use crate::capture::Leftovers;
 
@@ -32,9 +32,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
 fn offer(text: &str, commands: &mut Commands, ui: &mut Ui) {
     ui.colored_label(ui.visuals().warn_fg_color, text);
     let hint = "Stops what still runs and puts back what was set; Windows asks once for the rights";
-    if ui.button("Clean up").on_hover_text(hint).clicked() {
-        commands.push(Command::Record(RecordCommand::CleanUp));
-    }
+    commands.on_click(&ui.button("Clean up").on_hover_text(hint), RecordCommand::CleanUp);
     dismiss("Not now", commands, ui);
 }
 
@@ -44,9 +42,7 @@ fn told(text: &str, commands: &mut Commands, ui: &mut Ui) {
 }
 
 fn dismiss(text: &str, commands: &mut Commands, ui: &mut Ui) {
-    if ui.button(text).clicked() {
-        commands.push(Command::Record(RecordCommand::LeaveBe));
-    }
+    commands.on_click(&ui.button(text), RecordCommand::LeaveBe);
 }
 
 fn listed(what: &Leftovers) -> String {

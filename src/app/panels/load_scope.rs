@@ -3,7 +3,7 @@
 use eframe::egui::{self, RichText, Ui};
 
 use super::context::PanelContext;
-use crate::app::commands::{Command, Commands, LoadCommand};
+use crate::app::commands::{Commands, LoadCommand};
 use crate::app::jobs::load_scope::{ScopeChange, ScopeChoice};
 use crate::format::rough_bytes;
 use crate::query::layer_label;
@@ -36,12 +36,12 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
         buttons(offer, commands, ui);
     });
     if dialog.should_close() {
-        context.commands.push(Command::Load(LoadCommand::Cancel));
+        context.commands.push(LoadCommand::Cancel);
     }
 }
 
 fn processes(offer: &ScopeChoice, height: f32, commands: &mut Commands, ui: &mut Ui) {
-    let mut change = |change| commands.push(Command::Load(LoadCommand::ChangeScope(change)));
+    let mut change = |change| commands.push(LoadCommand::ChangeScope(change));
     ui.horizontal(|ui| {
         ui.strong("Processes");
         if ui.small_button("All processes").clicked() {
@@ -89,14 +89,14 @@ fn layers(offer: &ScopeChoice, commands: &mut Commands, ui: &mut Ui) {
     for layer in Layer::ALL {
         let mut wanted = offer.has_layer(layer);
         if choice(ui, &mut wanted, layer_label(layer), offer.bytes_in(layer)) {
-            commands.push(Command::Load(LoadCommand::ChangeScope(ScopeChange::Layer(layer, wanted))));
+            commands.push(LoadCommand::ChangeScope(ScopeChange::Layer(layer, wanted)));
         }
     }
     let mut stacks = offer.stacks;
     let bytes = if stacks { offer.bytes_of_stacks() } else { 0 };
     ui.add_space(4.0);
     if choice(ui, &mut stacks, "Call stacks", bytes) {
-        commands.push(Command::Load(LoadCommand::ChangeScope(ScopeChange::Stacks(stacks))));
+        commands.push(LoadCommand::ChangeScope(ScopeChange::Stacks(stacks)));
     }
 }
 
@@ -135,15 +135,11 @@ fn buttons(offer: &ScopeChoice, commands: &mut Commands, ui: &mut Ui) {
     let has_any = offer.bytes() > 0;
     ui.horizontal_wrapped(|ui| {
         let hint = "Read only what is ticked";
-        if ui.add_enabled(has_any, egui::Button::new("Load selection")).on_hover_text(hint).clicked() {
-            commands.push(Command::Load(LoadCommand::ChooseScope(offer.scope())));
-        }
+        let button = ui.add_enabled(has_any, egui::Button::new("Load selection")).on_hover_text(hint);
+        commands.on_click(&button, LoadCommand::ChooseScope(offer.scope()));
         let hint = "Read everything from the start, and end the trace where memory is used up";
-        if ui.button("Load until memory is used up").on_hover_text(hint).clicked() {
-            commands.push(Command::Load(LoadCommand::ChooseScope(Default::default())));
-        }
-        if ui.button("Cancel").clicked() {
-            commands.push(Command::Load(LoadCommand::Cancel));
-        }
+        let button = ui.button("Load until memory is used up").on_hover_text(hint);
+        commands.on_click(&button, LoadCommand::ChooseScope(Default::default()));
+        commands.on_click(&ui.button("Cancel"), LoadCommand::Cancel);
     });
 }

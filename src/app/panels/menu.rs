@@ -7,7 +7,7 @@ use eframe::egui::{self, Button, Ui};
 use super::command_table::{Entry, Menu, Section, Switch};
 use super::context::PanelContext;
 use super::{command_table as table, traces};
-use crate::app::commands::{Command, Commands, Setting, keys};
+use crate::app::commands::{Commands, Setting, keys};
 use crate::format;
 use crate::load::default_budget;
 
@@ -76,18 +76,14 @@ fn memory_limit(context: &mut PanelContext<'_>, ui: &mut Ui) {
     ui.weak("From the next trace that is opened:");
     let limit = context.settings.memory_limit_mb;
     let automatic = format!("Three quarters of the machine's ({})", format::rough_bytes(default_budget()));
-    if ui.radio(limit.is_none(), automatic).clicked() {
-        context.commands.push(Command::Set(Setting::MemoryLimit(None)));
-    }
+    context.commands.on_click(&ui.radio(limit.is_none(), automatic), Setting::MemoryLimit(None));
     ui.horizontal(|ui| {
         let mut megabytes = limit.unwrap_or(default_budget() >> 20);
-        if ui.radio(limit.is_some(), "At most").clicked() {
-            context.commands.push(Command::Set(Setting::MemoryLimit(Some(megabytes))));
-        }
+        context.commands.on_click(&ui.radio(limit.is_some(), "At most"), Setting::MemoryLimit(Some(megabytes)));
         let field = egui::DragValue::new(&mut megabytes).range(1..=u64::from(u32::MAX)).speed(64).suffix(" MB");
         let field = ui.add_enabled(limit.is_some(), field);
         if field.changed() {
-            context.commands.push(Command::Set(Setting::MemoryLimit(Some(megabytes))));
+            context.commands.push(Setting::MemoryLimit(Some(megabytes)));
         }
     });
 }

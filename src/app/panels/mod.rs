@@ -128,9 +128,7 @@ fn errors(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
     egui::Panel::top("errors").show(ui, |ui| {
         for (i, error) in context.errors.iter().enumerate() {
             ui.horizontal(|ui| {
-                if ui.button("Dismiss").clicked() {
-                    context.commands.push(Command::DismissError(i));
-                }
+                context.commands.on_click(&ui.button("Dismiss"), Command::DismissError(i));
                 if let Some(details) = &error.details
                     && ui.button("Copy details").on_hover_text("What a report of this error needs").clicked()
                 {

@@ -45,7 +45,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let span = document.trace.span;
     if let Some(brush) = brush(ui, &response) {
         if brush.ended {
-            context.commands.doc(DocCommand::Zoom(Interval::new(strip.time_at(brush.from), strip.time_at(brush.to))));
+            context.commands.push(DocCommand::Zoom(Interval::new(strip.time_at(brush.from), strip.time_at(brush.to))));
         } else {
             let range = Rect::from_two_pos(Pos2::new(brush.from, rect.top()), Pos2::new(brush.to, rect.bottom()));
             ui.painter().rect_filled(range.intersect(rect), 0.0, theme::selection_fill(ui.visuals()));
@@ -54,7 +54,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
         let half = document.view().len() / 2;
         let room = Interval { from: Ticks(span.from.0 + half), to: Ticks((span.to.0 - half).max(span.from.0 + half)) };
         let middle = strip.time_at(pointer.x).clamp(room.from, room.to);
-        context.commands.doc(DocCommand::Zoom(Interval { from: Ticks(middle.0 - half), to: Ticks(middle.0 + half) }));
+        context.commands.push(DocCommand::Zoom(Interval { from: Ticks(middle.0 - half), to: Ticks(middle.0 + half) }));
     }
 }
 

@@ -3,7 +3,7 @@
 use eframe::egui;
 
 use super::context::PanelContext;
-use crate::app::commands::{Command, Commands, LoadCommand};
+use crate::app::commands::{Commands, LoadCommand};
 use crate::app::jobs::player::{Player, PlayerChange, SPEEDS, speed_label};
 use crate::format;
 
@@ -18,14 +18,10 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
         true => ("Resume", "Go on playing"),
         false => ("Pause", "Hold the capture where it is; everything can be looked at"),
     };
-    if ui.button(text).on_hover_text(hint).clicked() {
-        commands.push(Command::Load(LoadCommand::ChangePlayer(PlayerChange::Pause(!player.is_paused()))));
-    }
+    commands.on_click(&ui.button(text).on_hover_text(hint), LoadCommand::ChangePlayer(PlayerChange::Pause(!player.is_paused())));
     speeds(player, commands, ui);
     let end = ui.button("To the End").on_hover_text("Load the rest as fast as possible");
-    if end.clicked() {
-        commands.push(Command::Load(LoadCommand::ChangePlayer(PlayerChange::ToTheEnd)));
-    }
+    commands.on_click(&end, LoadCommand::ChangePlayer(PlayerChange::ToTheEnd));
     if let Some(document) = document {
         let now = document.trace.clock.seconds(document.trace.span.to);
         ui.weak(format!("{} at {now:.1} s", if player.is_paused() { "Paused" } else { "Playing" }));
@@ -42,15 +38,13 @@ pub fn show_followed(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
             true => ("Resume", "Show what has come meanwhile, and go on"),
             false => ("Pause", "Hold what is shown; what comes is read all the same"),
         };
-        if ui.button(text).on_hover_text(hint).clicked() {
-            commands.push(Command::Load(LoadCommand::TogglePause));
-        }
+        commands.on_click(&ui.button(text).on_hover_text(hint), LoadCommand::TogglePause);
     }
     let does = if job.is_held() { "Held" } else { does };
     ui.weak(format!("{does}: {now:.1} s, {size}"));
     let stop = ui.add_enabled(!job.is_ending(), egui::Button::new("Stop Following"));
     if stop.on_hover_text("End the trace with what is there; whoever records goes on").clicked() {
-        commands.push(Command::Load(LoadCommand::EndFollowing));
+        commands.push(LoadCommand::EndFollowing);
     }
 }
 
@@ -60,9 +54,8 @@ fn speeds(player: &Player, commands: &mut Commands, ui: &mut egui::Ui) {
     shown
         .show_ui(ui, |ui| {
             for speed in SPEEDS {
-                if ui.selectable_label(speed == now, speed_label(speed)).clicked() {
-                    commands.push(Command::Load(LoadCommand::ChangePlayer(PlayerChange::Speed(speed))));
-                }
+                let label = ui.selectable_label(speed == now, speed_label(speed));
+                commands.on_click(&label, LoadCommand::ChangePlayer(PlayerChange::Speed(speed)));
             }
         })
         .response

@@ -46,7 +46,7 @@ fn list(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let chosen = chosen.or_else(|| others(words, known, ui)).or_else(|| field(words, ui));
     status(document, context.loading.is_some(), words, ui);
     if let Some(words) = chosen {
-        context.commands.push(Command::Set(Setting::MarkProviders(words)));
+        context.commands.push(Setting::MarkProviders(words));
     }
     ui.add_space(8.0);
 }

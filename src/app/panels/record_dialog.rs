@@ -6,7 +6,7 @@ use eframe::egui::{self, RichText, Ui};
 
 use super::context::PanelContext;
 use crate::app::base::table::{TypedColumn, TypedTable};
-use crate::app::commands::{Command, Commands, RecordCommand};
+use crate::app::commands::{Commands, RecordCommand};
 use crate::app::services::record_dialog::{Form, RecordDialog, StopField, Way};
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Value, widest};
 use crate::capture::{MAX_CONDITIONS, Measure, Program, Ring};
@@ -56,11 +56,11 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
         ui.separator();
         buttons(&form, commands, ui);
         if form != dialog.form {
-            commands.push(Command::Record(RecordCommand::Change(Box::new(form))));
+            commands.push(RecordCommand::Change(Box::new(form)));
         }
     });
     if dialog.should_close() {
-        commands.push(Command::Record(RecordCommand::Show(false)));
+        commands.push(RecordCommand::Show(false));
     }
 }
 
@@ -91,7 +91,8 @@ fn programs(dialog: &RecordDialog, form: &mut Form, height: f32, commands: &mut 
             ui.weak("No program is called so.");
         } else {
             let found: Vec<&Program> = found.into_iter().filter_map(|at| dialog.programs.get(at)).collect();
-            list::show_short(ui, "programs", &Found(&found), &mut Programs { found: &found, form, commands });
+            let pushed = list::show_short(ui, "programs", &Found(&found), &mut Programs { found: &found, form });
+            commands.append(pushed);
         }
     });
 }
@@ -99,7 +100,6 @@ fn programs(dialog: &RecordDialog, form: &mut Form, height: f32, commands: &mut 
 struct Programs<'a> {
     found: &'a [&'a Program],
     form: &'a mut Form,
-    commands: &'a mut Commands,
 }
 
 /// The programs that match the search.
@@ -148,10 +148,6 @@ impl List<Found<'_>> for Programs<'_> {
             Some(at) => drop(self.form.pids.remove(at)),
             None => self.form.pids.push(pid),
         }
-    }
-
-    fn push(&mut self, command: Command) {
-        self.commands.push(command);
     }
 }
 
@@ -358,12 +354,8 @@ fn volume(form: &Form) -> String {
 fn buttons(form: &Form, commands: &mut Commands, ui: &mut Ui) {
     let request = form.request();
     ui.horizontal(|ui| {
-        if ui.add_enabled(request.is_ok(), egui::Button::new("Start recording")).clicked() {
-            commands.push(Command::Record(RecordCommand::Start));
-        }
-        if ui.button("Cancel").clicked() {
-            commands.push(Command::Record(RecordCommand::Show(false)));
-        }
+        commands.on_click(&ui.add_enabled(request.is_ok(), egui::Button::new("Start recording")), RecordCommand::Start);
+        commands.on_click(&ui.button("Cancel"), RecordCommand::Show(false));
         match request {
             Err(reason) => ui.add(egui::Label::new(RichText::new(reason.to_string()).weak()).wrap()),
             Ok(_) => ui.weak("Windows asks for the rights of an administrator."),

@@ -3,7 +3,7 @@
 use eframe::egui::{self, RichText, Ui};
 
 use super::context::PanelContext;
-use crate::app::commands::{Command, Commands, DocCommand, RecordCommand};
+use crate::app::commands::{Commands, DocCommand, RecordCommand};
 use crate::app::document::Document;
 use crate::app::services::recording::{RecordJob, Stage};
 use crate::format;
@@ -29,9 +29,8 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
                 if let Some(reason) = &job.pulse.ends {
                     ui.label(format!("It ended by itself: {reason}"));
                 }
-                if ui.button("Save as\u{2026}").on_hover_text("Put the trace where you want it").clicked() {
-                    commands.push(Command::Record(RecordCommand::Save));
-                }
+                let button = ui.button("Save as\u{2026}").on_hover_text("Put the trace where you want it");
+                commands.on_click(&button, RecordCommand::Save);
                 dismiss(commands, ui);
                 ui.add(egui::Label::new(RichText::new(file.display().to_string()).weak()).truncate());
             }
@@ -48,9 +47,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
 }
 
 fn dismiss(commands: &mut Commands, ui: &mut Ui) {
-    if ui.button("Close bar").clicked() {
-        commands.push(Command::Record(RecordCommand::Dismiss));
-    }
+    commands.on_click(&ui.button("Close bar"), RecordCommand::Dismiss);
 }
 
 fn running(job: &RecordJob, document: Option<&Document>, commands: &mut Commands, ui: &mut Ui) {
@@ -58,12 +55,12 @@ fn running(job: &RecordJob, document: Option<&Document>, commands: &mut Commands
     ui.painter().circle_filled(dot.center(), 5.0, ui.visuals().error_fg_color);
     ui.strong(format!("Recording {}", job.name));
     if ui.button("Stop").on_hover_text("End the recording; what came is a trace then").clicked() {
-        commands.push(Command::Record(RecordCommand::Stop));
+        commands.push(RecordCommand::Stop);
     }
     if let Some(document) = document {
         let end = Ticks(document.trace.span.to.0.saturating_sub(1));
         if ui.button("Mark").on_hover_text("Set a pin at this moment; two pins show the difference").clicked() {
-            commands.doc(DocCommand::Pin(end));
+            commands.push(DocCommand::Pin(end));
         }
     }
     ui.label(format::duration(job.time().as_secs_f64()));

@@ -67,9 +67,7 @@ fn head(document: &Document, ui: &mut Ui, commands: &mut Commands) {
         if !document.filters().is_all() {
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                 ui.add_space(GRIP);
-                if ui.small_button("Show all").on_hover_text("Clear the filter").clicked() {
-                    commands.doc(DocCommand::ClearFilter);
-                }
+                commands.on_click(&ui.small_button("Show all").on_hover_text("Clear the filter"), DocCommand::ClearFilter);
             });
         }
     });
@@ -78,7 +76,7 @@ fn head(document: &Document, ui: &mut Ui, commands: &mut Commands) {
     let field = ui.add(field);
     field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Find sources"));
     if text != document.source_choice.search {
-        commands.doc(DocCommand::FindSources(text));
+        commands.push(DocCommand::FindSources(text));
     }
     ui.add_space(2.0);
 }
@@ -172,14 +170,12 @@ impl Line<'_> {
         let others = format!("{count} other process{}", if count == 1 { "" } else { "es" });
         let text = if listed { format!("Hide {others}") } else { format!("Show {others}") };
         let rect = self.rect.shrink2(vec2(16.0, 2.0));
-        if ui.put(rect, egui::Button::new(text).small()).clicked() {
-            commands.doc(DocCommand::ListAllCounters(!listed));
-        }
+        commands.on_click(&ui.put(rect, egui::Button::new(text).small()), DocCommand::ListAllCounters(!listed));
     }
 
     fn process(&self, ui: &mut Ui, id: ProcessId, commands: &mut Commands) {
         let process = self.document.trace.process(id);
-        let name = format!("{} ({})", process.label(), process.pid);
+        let name = process.label_with_id();
         let keys = [Key::Process(id)];
         self.target(ui, &name, &keys, None, None, commands);
         self.triangle(ui, 2.0, (id, None), &name, commands);
@@ -237,9 +233,7 @@ impl Line<'_> {
         } else if response.hovered() || response.has_focus() {
             ui.painter().rect_filled(self.rect, 3.0, visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.5));
         }
-        if response.clicked() {
-            commands.doc(DocCommand::Filter((!is_chosen).then(|| Arc::clone(&path))));
-        }
+        commands.on_click(&response, DocCommand::Filter((!is_chosen).then(|| Arc::clone(&path))));
         response.context_menu(|ui| self.menu(ui, &path, line.map(|line| line.peak_at), commands));
         let peak = line.map(|line| {
             let at = self.document.trace.clock.seconds(line.peak_at);
@@ -257,9 +251,8 @@ impl Line<'_> {
         let is_closed = self.document.source_choice.closed.contains(&of);
         let place = Rect::from_min_size(self.rect.left_top() + vec2(left, 5.0), vec2(list::TRIANGLE, list::TRIANGLE));
         let mut inner = ui.new_child(egui::UiBuilder::new().max_rect(place));
-        if list::triangle(&mut inner, !is_closed, &format!("source {name}")).clicked() {
-            commands.doc(DocCommand::CloseSource(of, !is_closed));
-        }
+        let button = list::triangle(&mut inner, !is_closed, &format!("source {name}"));
+        commands.on_click(&button, DocCommand::CloseSource(of, !is_closed));
     }
 
     /// The context menu of a source.
@@ -267,12 +260,10 @@ impl Line<'_> {
         if let Some(at) = peak_at
             && ui.button("What was alive at its peak").clicked()
         {
-            commands.doc(DocCommand::Filter(Some(Arc::clone(path))));
-            commands.doc(DocCommand::Select(Some(Interval { from: at.next(), to: at.next() })));
+            commands.push(DocCommand::Filter(Some(Arc::clone(path))));
+            commands.push(DocCommand::Select(Some(Interval { from: at.next(), to: at.next() })));
         }
-        if ui.button("Exclude this").clicked() {
-            commands.doc(DocCommand::AddChip(Chip::without(Predicate::Under(Arc::clone(path)))));
-        }
+        commands.on_click(&ui.button("Exclude this"), DocCommand::AddChip(Chip::without(Predicate::Under(Arc::clone(path)))));
     }
 
     /// A name that includes the process, so that equal names of two processes differ.
@@ -330,8 +321,7 @@ impl Line<'_> {
         let label = format!("Show line of {}", timeline::name_of(self.document, &entry.of));
         response.widget_info(|| egui::WidgetInfo::selected(egui::Role::CheckBox, true, is_shown, label.clone()));
         eye(ui, rect, is_shown, color, response.hovered() || response.has_focus());
-        if response.on_hover_text(if is_shown { "Hide its line" } else { "Show its line" }).clicked() {
-            commands.doc(DocCommand::ShowLine(entry.of.clone(), !is_shown));
-        }
+        let button = response.on_hover_text(if is_shown { "Hide its line" } else { "Show its line" });
+        commands.on_click(&button, DocCommand::ShowLine(entry.of.clone(), !is_shown));
     }
 }

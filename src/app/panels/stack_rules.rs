@@ -32,9 +32,7 @@ pub fn button(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
         counted(rules.folds().len(), "rule hides frames", "rules hide frames"),
         counted(rules.tags().len(), "tags stacks", "tag stacks"),
     );
-    if ui.button(counted(rules.len(), "rule", "rules")).on_hover_text(hint).clicked() {
-        commands.push(Command::ShowRules(true));
-    }
+    commands.on_click(&ui.button(counted(rules.len(), "rule", "rules")).on_hover_text(hint), Command::ShowRules(true));
 }
 
 fn counted(n: usize, one: &str, many: &str) -> String {
@@ -44,7 +42,7 @@ fn counted(n: usize, one: &str, many: &str) -> String {
 pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
     let PanelContext { rules, commands, .. } = context;
     if let Some((naming, is_new)) = rules.naming() {
-        name_stacks(rules.now(), &naming, is_new, commands, ctx);
+        name_stacks(&rules.now, &naming, is_new, commands, ctx);
     }
     if !rules.is_shown {
         return;
@@ -52,9 +50,9 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
     let mut open = true;
     let window = egui::Window::new("Stack rules").open(&mut open).collapsible(false).default_width(520.0);
     window.default_pos(ctx.content_rect().center() - egui::vec2(270.0, 220.0)).show(ctx, |ui| {
-        folds(rules.now(), commands, ui);
+        folds(&rules.now, commands, ui);
         ui.separator();
-        tags(rules.now(), commands, ui);
+        tags(&rules.now, commands, ui);
         ui.separator();
         buttons(rules, commands, ui);
         kept(rules, ui);
@@ -69,9 +67,7 @@ fn folds(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
     ui.weak("Left out of stacks, as the frames of the allocator are: their bytes count for the caller.");
     list(ui, "folds", rules.folds().len(), |ui, at| {
         let frame = &rules.folds()[at].frame;
-        if cross(ui, frame).clicked() {
-            commands.push(Command::ChangeRules(RulesChange::RemoveFold(at)));
-        }
+        commands.on_click(&cross(ui, frame), Command::ChangeRules(RulesChange::RemoveFold(at)));
         pattern(ui, frame);
     });
     ui.horizontal(|ui| {
@@ -90,14 +86,10 @@ fn tags(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
     ui.weak("Stacks with such a frame have the tag; the first rule that fits, from the top, wins.");
     list(ui, "tags", rules.tags().len(), |ui, at| {
         let TagRule { frame, name, .. } = &rules.tags()[at];
-        if cross(ui, &format!("{frame} named {name}")).clicked() {
-            commands.push(Command::ChangeRules(RulesChange::RemoveTag(at)));
-        }
+        commands.on_click(&cross(ui, &format!("{frame} named {name}")), Command::ChangeRules(RulesChange::RemoveTag(at)));
         let up = ui.add_enabled(at > 0, Button::new("Up").small()).on_hover_text("Before the rule above it");
         up.widget_info(|| WidgetInfo::labeled(egui::Role::Button, at > 0, format!("Raise rule {frame}")));
-        if up.clicked() {
-            commands.push(Command::ChangeRules(RulesChange::RaiseTag(at)));
-        }
+        commands.on_click(&up, Command::ChangeRules(RulesChange::RaiseTag(at)));
         let room = egui::vec2(NAME, ui.available_height());
         let left = egui::Layout::left_to_right(egui::Align::Center);
         ui.allocate_ui_with_layout(room, left, |ui| {
@@ -168,14 +160,12 @@ fn field(ui: &mut Ui, text: &mut String, label: &'static str, hint: &str, width:
 fn buttons(rules: &RuleBook, commands: &mut Commands, ui: &mut Ui) {
     ui.horizontal_wrapped(|ui| {
         let mut tool = |ui: &mut Ui, is_enabled, text: &str, hint: &str, command: Command| {
-            if ui.add_enabled(is_enabled, Button::new(text)).on_hover_text(hint).clicked() {
-                commands.push(command);
-            }
+            commands.on_click(&ui.add_enabled(is_enabled, Button::new(text)).on_hover_text(hint), command);
         };
         let change = Command::ChangeRules;
         tool(ui, rules.can_undo(), "Undo", "The rules before the last change", change(RulesChange::Undo));
         tool(ui, rules.can_redo(), "Redo", "The rules after it again", change(RulesChange::Redo));
-        let any = !rules.now().is_empty();
+        let any = !rules.now.is_empty();
         tool(ui, any, "Remove all", "Remove all rules", change(RulesChange::RemoveAll));
         ui.separator();
         let hint = "Add the rules of a file, as another one of your team has written it, behind these";
@@ -186,7 +176,7 @@ fn buttons(rules: &RuleBook, commands: &mut Commands, ui: &mut Ui) {
 
 /// The file that stores the rules.
 fn kept(rules: &RuleBook, ui: &mut Ui) {
-    match (&rules.unread, rules.file()) {
+    match (&rules.unread, rules.file.as_deref()) {
         (Some(reason), _) => {
             let text = format!("These rules are not kept: {reason}. Put that right and start again, or save over it.");
             ui.add(egui::Label::new(RichText::new(text).color(ui.visuals().warn_fg_color)).wrap());

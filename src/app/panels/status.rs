@@ -4,7 +4,7 @@ use eframe::egui;
 
 use super::context::PanelContext;
 use super::player;
-use crate::app::commands::{Command, DocCommand, LoadCommand};
+use crate::app::commands::{DocCommand, LoadCommand};
 use crate::app::document::Document;
 use crate::app::state::ids::Tab;
 use crate::app::state::source_list::LayerSum;
@@ -26,9 +26,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
             ui.label("What the trace holds and what is wrong with it");
             doubts(&document.trace, document.trace.span.to).into_iter().for_each(|doubt| _ = ui.label(doubt));
         };
-        if ui.add(line).on_hover_ui(all_doubts).clicked() {
-            context.commands.doc(DocCommand::ShowTab(Tab::Trace));
-        }
+        context.commands.on_click(&ui.add(line).on_hover_ui(all_doubts), DocCommand::ShowTab(Tab::Trace));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             let selected = context.active_view().and_then(|view| view.says());
             ui.add(egui::Label::new(selected.unwrap_or_else(|| layers(document))).truncate());
@@ -61,7 +59,7 @@ fn activity(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
         ui.add(egui::ProgressBar::new(job.progress()).desired_width(140.0).show_percentage());
     }
     if !has_other && ui.button("Cancel").on_hover_text("Stop loading; what is loaded stays").clicked() {
-        context.commands.push(Command::Load(LoadCommand::Cancel));
+        context.commands.push(LoadCommand::Cancel);
     }
 }
 
@@ -72,9 +70,8 @@ fn names(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
     };
     let (done, all) = names.progress();
     let line = egui::Label::new(egui::RichText::new(format!("Names: {done} of {all} modules")).weak());
-    if ui.add(line.sense(egui::Sense::click())).on_hover_text("What is found for each module").clicked() {
-        context.commands.doc(DocCommand::ShowTab(Tab::Symbols));
-    }
+    let button = ui.add(line.sense(egui::Sense::click())).on_hover_text("What is found for each module");
+    context.commands.on_click(&button, DocCommand::ShowTab(Tab::Symbols));
 }
 
 /// Impacting Size of each layer, or at an instant the size alive; layers nest, so they are not added up.

@@ -4,7 +4,7 @@
 use eframe::egui::{self, Ui};
 
 use super::context::PanelContext;
-use crate::app::commands::{Command, Setting};
+use crate::app::commands::Setting;
 use crate::app::services::names::MICROSOFT;
 use crate::load::Input;
 
@@ -57,7 +57,7 @@ fn switches(context: &mut PanelContext<'_>, ui: &mut Ui) {
         ui.weak(WHAT_LEAVES);
     });
     if settings != context.settings.symbols {
-        context.commands.push(Command::Set(Setting::Symbols(settings)));
+        context.commands.push(Setting::Symbols(settings));
     }
 }
 
@@ -75,7 +75,7 @@ fn path(context: &mut PanelContext<'_>, ui: &mut Ui) {
         if ui.add_enabled(draft != lines, egui::Button::new("Apply")).clicked() {
             let path = draft.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(";");
             draft = path.split(';').collect::<Vec<_>>().join("\n");
-            context.commands.push(Command::Set(Setting::Symbols(crate::app::SymbolSettings { path, ..settings.clone() })));
+            context.commands.push(Setting::Symbols(crate::app::SymbolSettings { path, ..settings.clone() }));
         }
         if ui.add_enabled(draft != lines, egui::Button::new("Undo")).clicked() {
             draft.clone_from(&lines);
@@ -120,6 +120,6 @@ pub fn question(context: &mut PanelContext<'_>, ui: &mut Ui) {
     });
     if answer.is_some() {
         let symbols = crate::app::SymbolSettings { network: answer, ..context.settings.symbols.clone() };
-        context.commands.push(Command::Set(Setting::Symbols(symbols)));
+        context.commands.push(Setting::Symbols(symbols));
     }
 }

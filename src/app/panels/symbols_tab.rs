@@ -38,8 +38,10 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let selected = egui::Id::unique("selected module");
     let mut list = Modules { names, commands: context.commands, selected: ui.data(|data| data.get_temp(selected)) };
     list.actions(ui);
-    list::show_short(ui, "modules", names, &mut list);
-    if let Some(row) = list.selected {
+    let pushed = list::show_short(ui, "modules", names, &mut list);
+    let selected_row = list.selected;
+    context.commands.append(pushed);
+    if let Some(row) = selected_row {
         ui.data_mut(|data| data.insert_temp(selected, row));
     }
 }
@@ -114,9 +116,7 @@ impl Modules<'_> {
         let Some(module) = self.names.modules.get(row) else { return };
         let has_frames = module.addresses > 0;
         let mut button = |ui: &mut Ui, enabled, name: &str, hint: &str, command: Command| {
-            if ui.add_enabled(enabled, egui::Button::new(name)).on_hover_text(hint).clicked() {
-                self.commands.push(command);
-            }
+            self.commands.on_click(&ui.add_enabled(enabled, egui::Button::new(name)).on_hover_text(hint), command);
         };
         let key = || module.key.clone();
         let change = |change| Command::ChangeModule(key(), change);
@@ -199,9 +199,5 @@ impl List<Names> for Modules<'_> {
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         self.buttons(ui, row);
-    }
-
-    fn push(&mut self, command: Command) {
-        self.commands.push(command);
     }
 }

@@ -52,7 +52,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
             .unwrap_or(wanted),
     };
     if tab != document.tab {
-        context.commands.doc(DocCommand::ShowTab(tab));
+        context.commands.push(DocCommand::ShowTab(tab));
     } else if in_sight != document.in_sight() {
         context.commands.push(Command::LookAgain);
     }

@@ -38,18 +38,14 @@ pub fn tools(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
                 DocCommand::ZoomOut,
             ),
         ] {
-            if icon_button(ui, is_possible, icon, name).on_hover_text(hint(does, key)).clicked() {
-                commands.doc(command);
-            }
+            commands.on_click(&icon_button(ui, is_possible, icon, name).on_hover_text(hint(does, key)), command);
         }
         ui.spacing_mut().item_spacing.x = 6.0;
         ui.separator();
         let can_clear = !document.filters().is_all();
         let clear = icon_button(ui, can_clear, Icon::NoFilter, "Clear filter");
-        if clear.on_hover_text("Clear filter: show everything again").clicked() {
-            commands.doc(DocCommand::ClearFilter);
-        }
-        stack_rules::button(context.rules.now(), commands, ui);
+        commands.on_click(&clear.on_hover_text("Clear filter: show everything again"), DocCommand::ClearFilter);
+        stack_rules::button(&context.rules.now, commands, ui);
         chips::show(document, commands, ui);
         let span = document.interval();
         let clock = &document.trace.clock;
@@ -60,9 +56,8 @@ pub fn tools(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
                 (Arrangement::Together, "Together", "All lines of the graph in one scale"),
                 (Arrangement::Lanes, "Lanes", "A lane for each layer of a process, with a scale of its own"),
             ] {
-                if ui.selectable_label(document.arrangement() == arrangement, name).on_hover_text(hint).clicked() {
-                    commands.push(Command::Set(Setting::Arrangement(arrangement)));
-                }
+                let label = ui.selectable_label(document.arrangement() == arrangement, name).on_hover_text(hint);
+                commands.on_click(&label, Setting::Arrangement(arrangement));
             }
             ui.separator();
             let text = match document.selection() {
@@ -113,13 +108,13 @@ fn search(id: ViewId, view: &dyn Pane, commands: &mut Commands, ui: &mut egui::U
     let field = ui.add(field.desired_width(width));
     field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Search"));
     if field.gained_focus() {
-        commands.doc(DocCommand::ShowTab(Tab::View(id)));
+        commands.push(DocCommand::ShowTab(Tab::View(id)));
     }
     let is_entered = field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
     if text != searched {
-        commands.doc(DocCommand::Search(text));
+        commands.push(DocCommand::Search(text));
     }
     if is_entered {
-        commands.doc(DocCommand::GoToFound);
+        commands.push(DocCommand::GoToFound);
     }
 }

@@ -8,17 +8,19 @@ use std::sync::Arc;
 
 use eframe::egui;
 
-use crate::app::base::aside::Aside;
+use crate::app::base::background::Background;
 use crate::limits::{Accepted, Baseline};
 
 /// The accepted findings, and the one that the user is about to accept.
 #[derive(Default)]
 pub struct AcceptedFindings {
+    /// The findings accepted at present.
     pub now: Arc<Baseline>,
     pub file: Option<PathBuf>,
     /// The finding in the open dialog, and the path of the file as it is typed.
     pub draft: Option<(Accepted, String)>,
-    pub at_work: Aside<Result<Baseline, String>>,
+    /// Files being read or written.
+    pub at_work: Background<Result<Baseline, String>>,
 }
 
 /// A change to the accepted findings.
@@ -34,16 +36,6 @@ impl AcceptedFindings {
     /// Starts from a file, which does not have to exist yet.
     pub fn of(file: Option<PathBuf>) -> Self {
         Self { file, ..Self::default() }
-    }
-
-    /// The findings accepted at present.
-    pub fn now(&self) -> &Arc<Baseline> {
-        &self.now
-    }
-
-    /// Whether a file is being read or written.
-    pub fn is_at_work(&self) -> bool {
-        self.at_work.is_at_work()
     }
 
     /// Reads the file.

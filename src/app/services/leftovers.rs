@@ -2,10 +2,10 @@
 //! up if the user wants it. A worker queries the system.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 
 use eframe::egui;
 
+use crate::app::base::background::Background;
 use crate::capture::{CaptureError, Leftovers, Recorder};
 use crate::panics;
 
@@ -31,7 +31,7 @@ pub enum Stage {
 #[derive(Debug, Default)]
 pub struct LeftoversJob {
     pub stage: Stage,
-    news: Option<Receiver<Stage>>,
+    news: Background<Stage>,
 }
 
 impl LeftoversJob {
@@ -49,7 +49,7 @@ impl LeftoversJob {
 
     /// Reports that a recording was ended from outside.
     pub fn note_cut_short(&mut self) {
-        (self.stage, self.news) = (Stage::CutShort, None);
+        (self.stage, self.news) = (Stage::CutShort, Background::default());
     }
 
     /// Starts the clean-up.
@@ -69,8 +69,8 @@ impl LeftoversJob {
 
     /// Takes the worker's messages.
     pub fn drain(&mut self) {
-        if let Some(stage) = self.news.as_ref().and_then(|news| news.try_recv().ok()) {
-            (self.stage, self.news) = (stage, None);
+        if let Some(stage) = self.news.done().pop() {
+            self.stage = stage;
         }
     }
 
@@ -80,13 +80,10 @@ impl LeftoversJob {
         recorder: &Arc<dyn Recorder>,
         ask: impl FnOnce(&dyn Recorder) -> Stage + Send + 'static,
     ) {
-        let (send, news) = channel();
-        self.news = Some(news);
-        let (recorder, ctx) = (Arc::clone(recorder), ctx.clone());
-        std::thread::spawn(move || {
-            let stage = panics::catch(|| ask(recorder.as_ref()));
-            let _ = send.send(stage.unwrap_or_else(|caught| Stage::Failed(caught.to_string()))); // the window may be closed by now
-            ctx.request_repaint();
+        self.news = Background::default(); // an earlier answer does not count any more
+        let recorder = Arc::clone(recorder);
+        self.news.start(ctx, move || {
+            panics::catch(|| ask(recorder.as_ref())).unwrap_or_else(|caught| Stage::Failed(caught.to_string()))
         });
     }
 }

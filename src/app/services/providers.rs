@@ -5,10 +5,9 @@
 //! second load replaces the trace only at its end, so the user's work on it stays; without memory for
 //! both, the trace is opened anew.
 
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
-
 use eframe::egui;
 
+use crate::app::base::background::Background;
 use crate::capture::providers::provider_of;
 use crate::events::{MarkProviders, ProviderSeen};
 use crate::load::{Capture, Input};
@@ -21,7 +20,7 @@ pub enum Providers {
     #[default]
     Unknown,
     /// A worker is searching.
-    Sought(Receiver<Vec<ProviderSeen>>),
+    Sought(Background<Option<Vec<ProviderSeen>>>),
     /// The providers, the busiest first.
     Known(Vec<ProviderSeen>),
     /// The capture could not be read again.
@@ -30,27 +29,19 @@ pub enum Providers {
 
 impl Providers {
     pub fn seek(ctx: &egui::Context, inputs: Vec<Input>) -> Self {
-        let (send, done) = channel();
-        let ctx = ctx.clone();
-        rayon::spawn(move || {
+        let mut search = Background::default();
+        search.start(ctx, move || {
             let found = panics::catch(|| Capture::open(&inputs).map(|capture| capture.providers()));
-            match found {
-                Ok(Ok(found)) => drop(send.send(found)), // the receiver is gone once the document is closed
-                Ok(Err(reason)) => log::warn!("the providers could not be listed: {reason}"),
-                Err(fault) => log::error!("the providers could not be listed: {fault}"),
-            }
-            drop(send);
-            ctx.request_repaint();
+            let found = found.inspect_err(|fault| log::error!("the providers could not be listed: {fault}")).ok()?;
+            found.inspect_err(|reason| log::warn!("the providers could not be listed: {reason}")).ok()
         });
-        Self::Sought(done)
+        Self::Sought(search)
     }
 
     pub fn drain(&mut self) {
-        let Self::Sought(done) = self else { return };
-        match done.try_recv() {
-            Ok(found) => *self = Self::Known(found),
-            Err(TryRecvError::Empty) => {}
-            Err(TryRecvError::Disconnected) => *self = Self::Lost,
+        let Self::Sought(search) = self else { return };
+        if let Some(found) = search.done().pop() {
+            *self = found.map_or(Self::Lost, Self::Known);
         }
     }
 

@@ -8,13 +8,13 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 use eframe::egui;
 use serde::{Deserialize, Serialize};
 
+use crate::app::base::background::Background;
 use crate::app::state::answers::Overview;
 use crate::load::Input;
 use crate::model::Trace;
@@ -137,7 +137,7 @@ pub struct Recents {
     file: Option<PathBuf>,
     /// Files found to be missing at the last check.
     missing: BTreeSet<PathBuf>,
-    looking: Option<Receiver<BTreeSet<PathBuf>>>,
+    looking: Background<BTreeSet<PathBuf>>,
     /// The thread that writes the file. Each waits for the one before, so that the last change is kept.
     writer: Option<JoinHandle<()>>,
 }
@@ -220,31 +220,23 @@ impl Recents {
 
     /// Checks which files exist, in the background: a missing network share can take minutes to report an error.
     pub fn look(&mut self, ctx: &egui::Context) {
-        if self.looking.is_some() || self.list.is_empty() {
+        if self.looking.is_at_work() || self.list.is_empty() {
             return;
         }
-        let (send, found) = channel();
-        self.looking = Some(found);
         let files: Vec<PathBuf> = self.list.iter().flat_map(|trace| trace.files.iter().cloned()).collect();
-        let ctx = ctx.clone();
-        std::thread::spawn(move || {
-            let _ = send.send(files.into_iter().filter(|file| !archive::file_of(file).exists()).collect()); // the window may be gone
-            ctx.request_repaint();
-        });
+        self.looking.start(ctx, move || files.into_iter().filter(|file| !archive::file_of(file).exists()).collect());
     }
 
     /// Takes the result of the check.
     pub fn drain(&mut self) {
-        match self.looking.as_ref().map(Receiver::try_recv) {
-            Some(Ok(missing)) => (self.missing, self.looking) = (missing, None),
-            Some(Err(TryRecvError::Disconnected)) => self.looking = None,
-            Some(Err(TryRecvError::Empty)) | None => {}
+        if let Some(missing) = self.looking.done().pop() {
+            self.missing = missing;
         }
     }
 
     /// Whether the list is being written or files are being checked.
     pub fn is_at_work(&self) -> bool {
-        self.looking.is_some() || self.writer.as_ref().is_some_and(|writer| !writer.is_finished())
+        self.looking.is_at_work() || self.writer.as_ref().is_some_and(|writer| !writer.is_finished())
     }
 
     /// Waits until everything is written, at the end of the program.

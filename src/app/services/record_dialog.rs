@@ -3,11 +3,11 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, channel};
 use std::time::{Duration, Instant};
 
 use eframe::egui;
 
+use crate::app::base::background::Background;
 use crate::app::state::settings::RecordOptions;
 use crate::capture::providers::provider_of;
 use crate::capture::{CaptureError, Children, Measure, Program, Recorder, Request, StopWhen, Target};
@@ -121,7 +121,7 @@ pub struct RecordDialog {
     pub programs: Vec<Program>,
     /// Why they could not be listed.
     pub problem: Option<String>,
-    listing: Option<Receiver<Listing>>,
+    listing: Background<Listing>,
     listed: Option<Instant>,
 }
 
@@ -134,32 +134,24 @@ impl RecordDialog {
     /// Opens with the values filled in last.
     pub fn new(form: Form) -> Self {
         let form = Form { search: String::new(), pids: Vec::new(), ..form };
-        Self { form, programs: Vec::new(), problem: None, listing: None, listed: None }
+        Self { form, programs: Vec::new(), problem: None, listing: Background::default(), listed: None }
     }
 
     /// Keeps the list of programs up to date.
     pub fn refresh(&mut self, ctx: &egui::Context, recorder: &Arc<dyn Recorder>) {
-        match self.listing.as_ref().map(Receiver::try_recv) {
-            Some(Ok(listing)) => self.take(listing),
-            Some(Err(mpsc::TryRecvError::Disconnected)) => self.listing = None,
-            Some(Err(mpsc::TryRecvError::Empty)) => return,
-            None => {}
+        self.listing.done().into_iter().for_each(|listing| self.take(listing));
+        if self.listing.is_at_work() {
+            return;
         }
         if self.listed.is_none_or(|at| at.elapsed() >= REFRESH) {
             self.listed = Some(Instant::now());
-            let (send, listing) = channel();
-            self.listing = Some(listing);
-            let (recorder, ctx) = (Arc::clone(recorder), ctx.clone());
-            std::thread::spawn(move || {
-                let _ = send.send(recorder.programs()); // the dialog may be closed by now
-                ctx.request_repaint();
-            });
+            let recorder = Arc::clone(recorder);
+            self.listing.start(ctx, move || recorder.programs());
         }
         ctx.request_repaint_after(REFRESH);
     }
 
     fn take(&mut self, listing: Listing) {
-        self.listing = None;
         match listing {
             Ok(mut programs) => {
                 programs.retain(|program| program.pid != std::process::id());

@@ -2,10 +2,10 @@
 //! line), changed in steps that can be undone, read from files of others and written for them. A change
 //! of the rules is a new state of the names, so that everything is computed again (see `names`).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::app::base::aside::Aside;
+use crate::app::base::background::Background;
 use crate::stack_rules::{FoldRule, StackRules, TagRule, WrittenOrigins};
 
 /// A change of the rules.
@@ -35,7 +35,7 @@ pub struct RuleBook {
     /// Why the file is not written: it could not be read, and must not be lost.
     pub unread: Option<String>,
     /// Files that are being read or written.
-    pub at_work: Aside<Result<Option<StackRules>, String>>,
+    pub at_work: Background<Result<Option<StackRules>, String>>,
     /// Whether the window with the rules is shown, and the rule in the open dialog for tagging stacks.
     pub is_shown: bool,
     naming: Option<TagRule>,
@@ -54,14 +54,6 @@ impl RuleBook {
             }
         }
         book
-    }
-
-    pub fn now(&self) -> &Arc<StackRules> {
-        &self.now
-    }
-
-    pub fn file(&self) -> Option<&Path> {
-        self.file.as_deref()
     }
 
     /// The rule in the dialog for tagging stacks, and whether the dialog is new, which is reported once.
@@ -87,10 +79,6 @@ impl RuleBook {
 
     pub fn can_redo(&self) -> bool {
         !self.after.is_empty()
-    }
-
-    pub fn is_at_work(&self) -> bool {
-        self.at_work.is_at_work()
     }
 
     /// Changes the rules. `None` if they stay the same; an error is a sentence for the user.
@@ -172,18 +160,18 @@ mod tests {
         assert_eq!(book.change(RulesChange::Fold("a".to_owned())), Ok(None), "it is there");
         assert_eq!(book.change(RulesChange::Tag(rule("b", " B "))), Ok(Some(())));
         assert_eq!(book.change(RulesChange::Tag(rule("c", "C"))), Ok(Some(())));
-        assert_eq!(book.now().tags(), [rule("c", "C"), rule("b", "B")], "what was said last comes first");
+        assert_eq!(book.now.tags(), [rule("c", "C"), rule("b", "B")], "what was said last comes first");
         assert_eq!(book.change(RulesChange::RaiseTag(1)), Ok(Some(())));
-        assert_eq!(book.now().tags()[0], rule("b", "B"));
+        assert_eq!(book.now.tags()[0], rule("b", "B"));
         assert!(book.change(RulesChange::Tag(rule("", "D"))).is_err());
         assert_eq!(book.change(RulesChange::RemoveTag(7)), Ok(None));
         assert_eq!(book.change(RulesChange::RemoveAll), Ok(Some(())));
-        assert!(book.now().is_empty() && book.can_undo() && !book.can_redo());
+        assert!(book.now.is_empty() && book.can_undo() && !book.can_redo());
         book.change(RulesChange::Undo).unwrap();
         book.change(RulesChange::Undo).unwrap();
-        assert_eq!(book.now().tags()[0], rule("c", "C"));
+        assert_eq!(book.now.tags()[0], rule("c", "C"));
         book.change(RulesChange::Redo).unwrap();
-        assert_eq!(book.now().tags()[0], rule("b", "B"));
+        assert_eq!(book.now.tags()[0], rule("b", "B"));
         book.change(RulesChange::RemoveFold(0)).unwrap();
         assert!(!book.can_redo());
     }
@@ -192,15 +180,15 @@ mod tests {
     fn what_a_file_says_of_where_code_comes_from_stays_whatever_is_changed() {
         let text = "[[own]]\nsource = 'C:\\game\\'\n[[library]]\nmodule = 'engine.dll'\n[[tag]]\nframe = 'a'\nname = 'A'\n";
         let mut book = RuleBook { now: Arc::new(StackRules::parse(text).unwrap()), ..RuleBook::default() };
-        let origins = book.now().origins().clone();
+        let origins = book.now.origins().clone();
         assert_eq!((origins.own.len(), origins.library.len()), (1, 1));
         for change in [RulesChange::Fold("b".to_owned()), RulesChange::RemoveTag(0), RulesChange::RemoveAll] {
             assert_eq!(book.change(change), Ok(Some(())));
-            assert_eq!(*book.now().origins(), origins);
+            assert_eq!(*book.now.origins(), origins);
         }
         let others = StackRules::parse("[[own]]\nmodule = 'mine.dll'\n[[library]]\nmodule = 'engine.dll'\n").unwrap();
         assert_eq!(book.add(&others), Ok(Some(())));
-        assert_eq!((book.now().origins().own.len(), book.now().origins().library.len()), (2, 1));
+        assert_eq!((book.now.origins().own.len(), book.now.origins().library.len()), (2, 1));
         assert_eq!(book.add(&others), Ok(None));
     }
 
@@ -211,7 +199,7 @@ mod tests {
         let others = StackRules::new(vec![FoldRule { frame: "f".to_owned() }], vec![rule("b", "theirs"), rule("a", "mine")]);
         let others = others.unwrap();
         assert_eq!(book.add(&others), Ok(Some(())));
-        assert_eq!(book.now().tags(), [rule("a", "mine"), rule("b", "theirs")]);
+        assert_eq!(book.now.tags(), [rule("a", "mine"), rule("b", "theirs")]);
         assert_eq!(book.add(&others), Ok(None));
     }
 
@@ -220,10 +208,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("stack-rules.toml");
         let mut book = RuleBook::load(Some(file.clone()));
-        assert!(book.unread.is_none() && book.now().is_empty());
+        assert!(book.unread.is_none() && book.now.is_empty());
         book.change(RulesChange::Fold("a".to_owned())).unwrap();
         book.save().unwrap();
-        assert_eq!(RuleBook::load(Some(file.clone())).now(), book.now());
+        assert_eq!(RuleBook::load(Some(file.clone())).now, book.now);
         std::fs::write(&file, "[[fold]]\nfame = 1\n").unwrap();
         let mut book = RuleBook::load(Some(file.clone()));
         assert!(book.unread.as_ref().unwrap().contains("line 2"));

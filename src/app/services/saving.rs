@@ -5,11 +5,11 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
 
 use eframe::egui;
 
 use super::dialogs::{Purpose, TypedPath};
+use crate::app::base::background::Background;
 use crate::paths::{self, Existing, Refusal};
 
 /// A path at which the user wants something saved.
@@ -78,32 +78,14 @@ pub enum Done {
 
 /// Exports in progress.
 #[derive(Default)]
-pub struct Exports {
-    done: Option<(mpsc::Sender<Done>, mpsc::Receiver<Done>)>,
-    open: usize,
-}
+pub struct Exports(pub Background<Done>);
 
 impl Exports {
-    pub fn is_busy(&self) -> bool {
-        self.open > 0
-    }
-
     pub fn start(&mut self, ctx: &egui::Context, work: impl FnOnce() -> Done + Send + 'static) {
-        let (send, _) = self.done.get_or_insert_with(mpsc::channel);
-        let (send, ctx) = (send.clone(), ctx.clone());
-        self.open += 1;
-        rayon::spawn(move || {
+        self.0.start(ctx, || {
             let work = std::panic::AssertUnwindSafe(work);
-            let done = std::panic::catch_unwind(work).unwrap_or_else(|_| Done::Failed("The export broke down".to_owned()));
-            let _ = send.send(done); // the window may be gone
-            ctx.request_repaint();
+            std::panic::catch_unwind(work).unwrap_or_else(|_| Done::Failed("The export broke down".to_owned()))
         });
-    }
-
-    pub fn take(&mut self) -> Option<Done> {
-        let done = self.done.as_ref()?.1.try_recv().ok()?;
-        self.open -= 1;
-        Some(done)
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::path::PathBuf;
 
-use crate::app::base::aside::Aside;
+use crate::app::base::background::Background;
 use crate::editor::{self, Excerpt, SourceSettings};
 use crate::query::SourceLine;
 use crate::symbols::{BuildSources, SourceOrigin, SourceStore, Stop};
@@ -18,10 +18,10 @@ use crate::tables::KeyedMap;
 pub struct SourceFiles {
     /// Whether the dialog for opening files is shown.
     pub is_shown: bool,
-    pub at_work: Aside<Result<(), String>>,
+    pub at_work: Background<Result<(), String>>,
     /// The text around the lines shown last; `None` while it is being read.
     pub texts: KeyedMap<SourceLine, Option<Result<Excerpt, Unread>>>,
-    pub reading: Aside<(SourceLine, Result<Excerpt, Unread>)>,
+    pub reading: Background<(SourceLine, Result<Excerpt, Unread>)>,
 }
 
 /// Why a source file was not read.
@@ -52,7 +52,7 @@ impl SourceFiles {
     /// Forgets the texts, because files are to be searched for elsewhere now.
     pub fn forget_texts(&mut self) {
         self.texts.clear();
-        self.reading = Aside::default(); // pending reads use the old places
+        self.reading = Background::default(); // pending reads use the old places
     }
 }
 

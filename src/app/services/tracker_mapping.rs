@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use eframe::egui;
 
-use crate::app::base::aside::Aside;
+use crate::app::base::background::Background;
 use crate::etl::Guid;
 use crate::events::TrackerProviders;
 use crate::paths;
@@ -27,7 +27,7 @@ pub struct TrackerMapping {
     file: Option<PathBuf>,
     /// Why the file is not written: it could not be read, and must not be lost.
     unread: Option<String>,
-    saving: Aside<Result<(), String>>,
+    saving: Background<Result<(), String>>,
 }
 
 impl TrackerMapping {

@@ -43,7 +43,7 @@ impl HighwaterApp {
         let other = other.map(|(_, other)| (other.name(), Arc::clone(&other.trace), Arc::clone(&other.files)));
         let Some((name, trace, files)) = other else { return };
         let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
-        let names = Names::start(ctx, &trace, search, &self.given, self.rules.now());
+        let names = Names::start(ctx, &trace, search, &self.given, &self.rules.now);
         if let Some(workspace) = &mut self.front.workspace {
             workspace.document.comparison = Comparison::Open(Box::new(Opened::new(name, trace, names, files)));
             workspace.carry_out(DocCommand::ShowTab(Tab::View(ViewId::Compare)));
@@ -78,7 +78,7 @@ impl HighwaterApp {
                     LoadEvent::Trace(trace) if !trace.complete => return, // only the complete trace is used
                     LoadEvent::Trace(trace) => {
                         let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
-                        let names = Names::start(ctx, &trace, search, &self.given, self.rules.now());
+                        let names = Names::start(ctx, &trace, search, &self.given, &self.rules.now);
                         Comparison::Open(Box::new(Opened::new(short_name(&job.inputs), trace, names, Arc::clone(&job.reading))))
                     }
                     LoadEvent::TooLarge(too_large) => {

@@ -49,7 +49,7 @@ impl HighwaterApp {
     }
 
     pub(super) fn drain_exports(&mut self, ctx: &egui::Context) {
-        while let Some(done) = self.exports.take() {
+        for done in self.exports.0.done() {
             match done {
                 Done::Copied(text) => ctx.copy_text(text),
                 Done::Saved => {}

@@ -93,7 +93,7 @@ impl HighwaterApp {
                             document.providers_read.clone_from(&job.providers);
                             document.follows_end = job.player().is_some() || job.is_followed();
                             document.tab = self.layout.first_in_sight().unwrap_or(document.tab);
-                            workspace.insert(Workspace::new(document)).apply(&self.settings, self.accepted.now());
+                            workspace.insert(Workspace::new(document)).apply(&self.settings, &self.accepted.now);
                         }
                     }
                 }

@@ -182,11 +182,11 @@ impl HighwaterApp {
             || (self.front.loading.is_some() && self.front.scope_choice.is_none())
             || (self.apart.told.is_some() && (self.apart.is_waiting() || self.is_reading()))
             || self.front.queries.is_busy()
-            || self.rules.is_at_work()
+            || self.rules.at_work.is_at_work()
             || self.mapping.is_at_work()
             || self.source_files.is_at_work()
-            || self.accepted.is_at_work()
-            || self.exports.is_busy()
+            || self.accepted.at_work.is_at_work()
+            || self.exports.0.is_at_work()
             || self.front.document().is_some_and(|document| document.providers.is_busy())
             || self.recents.is_at_work()
             || self.fonts.is_busy()
@@ -209,12 +209,12 @@ impl HighwaterApp {
         let names = document.names.get_or_insert_with(|| {
             let search = Search::of(&document.trace.volumes, &self.settings.symbols, &self.given);
             is_begun = true;
-            Names::start(ctx, &document.trace, search, &self.given, self.rules.now())
+            Names::start(ctx, &document.trace, search, &self.given, &self.rules.now)
         });
         names.go_on(&document.trace, settled);
         // Stack rules apply to frames without names too. While the trace grows, its next publication
         // shows new names anyway.
-        let has_rules = is_begun && !self.rules.now().is_empty();
+        let has_rules = is_begun && !self.rules.now.is_empty();
         if (names.update(ctx, is_busy) || has_rules) && settled {
             document.show_names();
         }

@@ -58,7 +58,7 @@ impl HighwaterApp {
             Err(reason) => Err(reason),
             Ok(Some(())) => {
                 if let Some(document) = self.front.document_mut() {
-                    document.set_rules(self.rules.now());
+                    document.set_rules(&self.rules.now);
                 }
                 self.rules.save().map_err(|reason| format!("{reason}."))
             }

@@ -118,8 +118,8 @@ impl HighwaterApp {
         self.traces.front = at;
         if let Some(workspace) = &mut self.front.workspace {
             // Settings common to all traces may have changed meanwhile.
-            workspace.document.set_rules(self.rules.now());
-            workspace.apply(&self.settings, self.accepted.now());
+            workspace.document.set_rules(&self.rules.now);
+            workspace.apply(&self.settings, &self.accepted.now);
             workspace.document.tab = self.layout.first_in_sight().unwrap_or(workspace.document.tab);
             workspace.carry_out(DocCommand::Ask);
         }

@@ -2,61 +2,54 @@
 
 use crate::query::Words;
 
-/// A view: a table or chart below the graph.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum ViewId {
-    Stacks,
-    Findings,
-    Functions,
-    Flame,
-    Types,
-    Allocations,
-    FreedBy,
-    Frames,
-    Marks,
-    Generations,
-    Histograms,
-    Processors,
-    Compare,
+/// Makes the enum of views from their list.
+macro_rules! views {
+    ($($view:ident, $key:literal, $questions:literal;)*) => {
+        /// A view: a table or chart below the graph.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum ViewId {
+            $($view),*
+        }
+
+        impl ViewId {
+            /// All views, in the order of their tabs.
+            pub const ALL: [Self; [$($key),*].len()] = [$(Self::$view),*];
+
+            /// The name in saved layouts and settings. It never changes, whatever the tab's caption is.
+            pub fn key(self) -> &'static str {
+                match self {
+                    $(Self::$view => $key),*
+                }
+            }
+
+            /// The words of questions that it answers, under which the palette finds its tab.
+            fn questions(self) -> &'static str {
+                match self {
+                    $(Self::$view => $questions),*
+                }
+            }
+        }
+    };
+}
+
+// In the order of the tabs: the name in the program, the key, and the words of questions.
+views! {
+    Stacks, "Stacks", "who allocated call tree callers backtrace";
+    Findings, "Findings", "leak growth step spike peak problems summary";
+    Functions, "Functions", "who allocated hot callers callees butterfly";
+    Flame, "Flame", "flame graph icicle";
+    Types, "Types", "classes objects";
+    Allocations, "Allocations", "blocks list addresses rows";
+    FreedBy, "Freed by", "who freed free deallocated";
+    Frames, "Frames", "fps frame times stutter hitch";
+    Marks, "Marks", "events regions";
+    Generations, "Generations", "leak what stays snapshots heap diff";
+    Histograms, "Histograms", "sizes lifetimes distribution";
+    Processors, "Processors", "cpu samples profile";
+    Compare, "Compare", "diff before after baseline";
 }
 
 impl ViewId {
-    /// All views, in the order of their tabs.
-    pub const ALL: [Self; 13] = [
-        Self::Stacks,
-        Self::Findings,
-        Self::Functions,
-        Self::Flame,
-        Self::Types,
-        Self::Allocations,
-        Self::FreedBy,
-        Self::Frames,
-        Self::Marks,
-        Self::Generations,
-        Self::Histograms,
-        Self::Processors,
-        Self::Compare,
-    ];
-
-    /// The name in saved layouts and settings. It never changes, whatever the tab's caption is.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Stacks => "Stacks",
-            Self::Findings => "Findings",
-            Self::Functions => "Functions",
-            Self::Flame => "Flame",
-            Self::Types => "Types",
-            Self::Allocations => "Allocations",
-            Self::FreedBy => "Freed by",
-            Self::Frames => "Frames",
-            Self::Marks => "Marks",
-            Self::Generations => "Generations",
-            Self::Histograms => "Histograms",
-            Self::Processors => "Processors",
-            Self::Compare => "Compare",
-        }
-    }
-
     /// The caption of its tab.
     pub fn title(self) -> &'static str {
         self.key() // no view has been renamed yet
@@ -86,6 +79,15 @@ impl Tab {
             Self::View(view) => view.key(),
             Self::Symbols => "Symbols",
             Self::Trace => "Trace",
+        }
+    }
+
+    /// The words of questions that it answers, under which the palette finds it.
+    pub fn questions(self) -> &'static str {
+        match self {
+            Self::View(view) => view.questions(),
+            Self::Symbols => "names pdb functions missing",
+            Self::Trace => "info quality problems losses providers",
         }
     }
 

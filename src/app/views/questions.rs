@@ -139,15 +139,13 @@ pub fn menu(context: &mut ViewContext<'_>, ui: &mut Ui) {
             if item.clicked() {
                 let what = Predicate::Row(question.condition(moments), question.words([a, b, c]).into());
                 let away = asked(document).into_iter().filter(|before| *before != what).collect();
-                context.commands.doc(DocCommand::ChangeChips { away, add: vec![Chip::only(what)] });
+                context.commands.push(DocCommand::ChangeChips { away, add: vec![Chip::only(what)] });
             }
         }
         let away = asked(document);
         if !away.is_empty() {
             ui.separator();
-            if ui.button("No question").clicked() {
-                context.commands.doc(DocCommand::ChangeChips { away, add: Vec::new() });
-            }
+            context.commands.on_click(&ui.button("No question"), DocCommand::ChangeChips { away, add: Vec::new() });
         }
     });
     button.response.on_hover_text("What grew, what went, what was short-lived, what leaked between your marks");

@@ -58,7 +58,7 @@ pub struct ViewContext<'a> {
 impl ViewContext<'_> {
     /// Sends a new request: the view's own request has changed.
     pub fn ask(&mut self) {
-        self.commands.doc(DocCommand::Ask);
+        self.commands.push(DocCommand::Ask);
     }
 
     /// Shows, in place of an answer, why there is none yet.
@@ -82,9 +82,7 @@ impl ViewContext<'_> {
             ui.label(text);
             ui.add_space(6.0);
             for (_, words, command) in ways.into_iter().filter(|(is_possible, ..)| *is_possible) {
-                if ui.button(words).clicked() {
-                    self.commands.doc(command);
-                }
+                self.commands.on_click(&ui.button(words), command);
             }
         });
     }
@@ -96,12 +94,8 @@ impl ViewContext<'_> {
 
     /// Adds menu entries to filter to something and to leave it out; `name` describes it.
     pub fn offer_filters(&mut self, ui: &mut Ui, name: &str, what: Predicate) {
-        if ui.button(format!("Filter to {name}")).clicked() {
-            self.commands.doc(DocCommand::AddChip(Chip::only(what.clone())));
-        }
-        if ui.button(format!("Exclude {name}")).clicked() {
-            self.commands.doc(DocCommand::AddChip(Chip::without(what)));
-        }
+        self.commands.on_click(&ui.button(format!("Filter to {name}")), DocCommand::AddChip(Chip::only(what.clone())));
+        self.commands.on_click(&ui.button(format!("Exclude {name}")), DocCommand::AddChip(Chip::without(what)));
     }
 
     /// Adds menu entries to filter to a heap, a tracker, or the commit of a process, and to leave it out.

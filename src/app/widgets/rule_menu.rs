@@ -13,11 +13,8 @@ pub fn offer(ui: &mut Ui, function: &str, commands: &mut Commands) {
     }
     let frame = || StackRules::pattern_of(function);
     let hint = "Leave such frames out of all stacks; their bytes count for the caller";
-    if ui.button("Hide this frame").on_hover_text(hint).clicked() {
-        commands.push(Command::ChangeRules(RulesChange::Fold(frame())));
-    }
+    commands.on_click(&ui.button("Hide this frame").on_hover_text(hint), Command::ChangeRules(RulesChange::Fold(frame())));
     let hint = "Give all stacks with this frame a tag, to group and to filter by";
-    if ui.button("Tag these stacks\u{2026}").on_hover_text(hint).clicked() {
-        commands.push(Command::NameStacks(Some(TagRule::new(frame(), ""))));
-    }
+    let button = ui.button("Tag these stacks\u{2026}").on_hover_text(hint);
+    commands.on_click(&button, Command::NameStacks(Some(TagRule::new(frame(), ""))));
 }

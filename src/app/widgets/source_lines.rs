@@ -24,17 +24,14 @@ pub fn offer(ui: &mut Ui, frame: &Recorded<'_>, level: u16, commands: &mut Comma
 
 /// An entry of a menu that opens a source line.
 pub fn offer_line(ui: &mut Ui, line: &SourceLine, commands: &mut Commands) {
-    if ui.button(format!("Open {}", line.short())).on_hover_text(OPEN).clicked() {
-        commands.push(Command::OpenSource(line.clone()));
-    }
+    commands.on_click(&ui.button(format!("Open {}", line.short())).on_hover_text(OPEN), Command::OpenSource(line.clone()));
 }
 
 /// Makes a label open its source line when it is clicked.
 pub fn on_click(label: egui::Response, line: Option<&SourceLine>, commands: &mut Commands) {
     let Some(line) = line else { return };
-    if label.on_hover_text(OPEN).on_hover_cursor(egui::CursorIcon::PointingHand).clicked() {
-        commands.push(Command::OpenSource(line.clone()));
-    }
+    commands
+        .on_click(&label.on_hover_text(OPEN).on_hover_cursor(egui::CursorIcon::PointingHand), Command::OpenSource(line.clone()));
 }
 
 /// The parts of the window with which texts of source files are read.

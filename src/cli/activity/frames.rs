@@ -3,9 +3,9 @@
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::{chain_line, frames_table, report_other_problems};
+use super::{chain_line, frames_table};
 use crate::cli::asked::{Asked, IntervalInSeconds, Loaded, needs_names, stopped};
-use crate::cli::{Failure, output};
+use crate::cli::{Failure, output, report_problems_besides_memory, text};
 use crate::export;
 use crate::model::{PresentLane, Trace};
 use crate::query::{
@@ -91,7 +91,7 @@ pub(in crate::cli) fn run(args: &FramesArgs) -> Result<(), Failure> {
 
 fn answer(args: &FramesArgs, loaded: &Loaded) -> Result<(), Failure> {
     let trace = &loaded.trace;
-    report_other_problems(trace);
+    report_problems_besides_memory(&trace.problems);
     let lane = lane(args, trace)?;
     let chain = lane.and_then(|(_, lane)| ChainEntry::of(trace, lane, loaded.interval));
     let layers = match lane {
@@ -168,9 +168,7 @@ fn describe(chain: &ChainEntry, layers: &[LayerLines]) -> String {
     }
     for LayerLines { layer, frames, left_out } in layers {
         text += &format!("\n{layer}\n{}", frames_table(frames.iter()));
-        if *left_out > 0 {
-            text += &format!("… and {left_out} more; --top {} shows them\n", frames.len() + left_out);
-        }
+        text += &text::more(*left_out, &format!("; --top {} shows them", frames.len() + left_out));
     }
     text
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{TimeAsked, marks_table};
 use crate::cli::asked::IntervalInSeconds;
 use crate::cli::each::Told;
-use crate::cli::{Failure, output};
+use crate::cli::{Failure, output, text};
 use crate::export;
 use crate::model::Trace;
 use crate::query::{MarkEntries, MarkEntry, mark_entries};
@@ -66,9 +66,6 @@ fn answer(args: &MarksArgs, trace: &Trace, interval: Interval, told: &Told) -> R
             if trace.activity.marks.list.is_empty() { "; --marks PROVIDER makes marks of a provider's events" } else { "" };
         return told.text(&format!("No marks{hint}.\n"));
     }
-    let more = match left_out {
-        0 => String::new(),
-        n => format!("… and {n} more; --top {} shows them\n", list.len() + n),
-    };
+    let more = text::more(left_out, &format!("; --top {} shows them", list.len() + left_out));
     told.text(&(marks_table(&list) + &more))
 }

@@ -5,23 +5,20 @@ pub(super) mod frames;
 pub(super) mod marks;
 pub(super) mod processors;
 
-use std::ffi::OsString;
 use std::sync::Arc;
 
 use clap::Args;
 
-use super::asked::{Edges, inputs, load_capture};
+use super::asked::{Edges, Files, load_capture};
 use super::choices::Choices;
 use super::each::{Each, Told};
 use super::memory::Memory;
 use super::providers::ProvidersAsked;
 use super::text::{self, Align, Table};
-use super::{Failure, report_problems};
+use super::{Failure, report_problems_besides_memory};
 use crate::format::{self, plain};
-use crate::load::Input;
 use crate::model::{IntervalOrigin, Trace};
 use crate::panics;
-use crate::problem::ProblemKind;
 use crate::query::{
     ActivityEntries, ChainEntry, ChainFrames, FrameEntry, MarkEntry, PerFrame, ProcessorEntries, ProcessorEntry, SampleNumbers,
 };
@@ -30,9 +27,8 @@ use crate::units::Interval;
 /// A part of a trace by time and process, of questions that are not about memory.
 #[derive(Args, Debug)]
 pub(super) struct TimeAsked {
-    /// Files of one capture; `demo:` names the built-in demo trace
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<OsString>,
+    #[command(flatten)]
+    pub(super) files: Files,
 
     /// Only this process
     #[arg(long, value_name = "NAME|PID")]
@@ -52,10 +48,6 @@ pub(super) struct TimeAsked {
 }
 
 impl TimeAsked {
-    pub(super) fn inputs(&self) -> Vec<Input> {
-        inputs(&self.files)
-    }
-
     /// The requested process, by name or id.
     fn process(&self) -> Option<&str> {
         self.process.as_deref()
@@ -69,22 +61,16 @@ impl TimeAsked {
     ) -> Result<(), Failure> {
         self.edges.check().map_err(Failure::BadArguments)?;
         let choices = Choices::of_process(self.process.clone());
-        self.memory.watch(&self.inputs());
-        self.each.answer(&self.inputs(), |capture, told| {
+        self.memory.watch(&self.files.inputs());
+        self.each.answer(&self.files.inputs(), |capture, told| {
             panics::reach(stage);
             let trace = load_capture(capture, self.memory, &self.providers, &choices)?;
             choices.check(&trace).map_err(Failure::BadArguments)?;
             let interval = self.edges.interval(&trace, self.process())?;
-            report_other_problems(&trace);
+            report_problems_besides_memory(&trace.problems);
             answer((&trace, interval), told)
         })
     }
-}
-
-/// Reports all problems except missing memory events, which do not matter here.
-fn report_other_problems(trace: &Trace) {
-    let is_of_interest = |problem: &&crate::problem::Problem| problem.kind != ProblemKind::NoMemoryEvents;
-    report_problems(&trace.problems.iter().filter(is_of_interest).cloned().collect::<Vec<_>>());
 }
 
 /// Lines per section in the text of a report.
@@ -96,7 +82,7 @@ pub(super) fn describe(entries: &ActivityEntries) -> String {
     if let Some(marks) = entries.marks.as_ref().filter(|marks| !marks.list.is_empty()) {
         let count = marks.list.len() + marks.left_out;
         text += &format!("\n{}\n{}", text::plural(count as u64, "mark"), marks_table(&marks.list[..marks.list.len().min(SHOWN)]));
-        text += &more(count, "highwater marks lists them");
+        text += &text::more(count.saturating_sub(SHOWN), ": highwater marks lists them");
     }
     for chain in entries.frames.iter().flatten() {
         text += &format!("\n{}", describe_chain(chain));
@@ -105,13 +91,6 @@ pub(super) fn describe(entries: &ActivityEntries) -> String {
         text += &format!("\n{}", describe_processors(processors, SHOWN));
     }
     text
-}
-
-fn more(count: usize, how: &str) -> String {
-    match count.saturating_sub(SHOWN) {
-        0 => String::new(),
-        n => format!("… and {n} more: {how}\n"),
-    }
 }
 
 fn process_cell(process: Option<&str>, pid: Option<u32>) -> String {
@@ -197,10 +176,7 @@ fn describe_processors(processors: &ProcessorEntries, shown: usize) -> String {
         table.line(sample_cells(samples).into_iter().chain([name]).collect(), Vec::new());
     }
     text += &table.text();
-    match processors.processes.len().saturating_sub(shown) {
-        0 => {}
-        n => text += &format!("… and {n} more processes\n"),
-    }
+    text += &text::more(processors.processes.len().saturating_sub(shown), " processes");
     if processors.unknown > 0 {
         text += &format!("{} of threads whose process is not known\n", text::plural(processors.unknown, "sample"));
     }

@@ -148,8 +148,8 @@ fn answer(
     if let Some(stacks) = &stacks {
         text += &format!("\n{}", stacks_table(stacks));
     }
-    if args.by != By::Process && count > top {
-        text += &format!("… and {} more; --top {count} shows them\n", count - top);
+    if args.by != By::Process {
+        text += &text::more(count.saturating_sub(top), &format!("; --top {count} shows them"));
     }
     told.text(&text)
 }

@@ -50,5 +50,5 @@ pub(in crate::cli) struct CheckArgs {
 
 /// The names of the capture's files.
 pub(super) fn capture_name(args: &CheckArgs) -> String {
-    args.asked.inputs().iter().map(Input::name).collect::<Vec<_>>().join(" + ")
+    args.asked.files.inputs().iter().map(Input::name).collect::<Vec<_>>().join(" + ")
 }

@@ -60,8 +60,8 @@ impl Job {
 }
 
 pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
-    args.asked.memory.watch(&args.asked.inputs());
-    let found = wildcards::expanded(args.asked.inputs());
+    args.asked.memory.watch(&args.asked.files.inputs());
+    let found = wildcards::expanded(args.asked.files.inputs());
     let jobs: Vec<Job> = if args.tables.one_capture {
         // A pattern without a file stays in the list, as a file that cannot be read.
         vec![Job::of(found.into_iter().map(|found| found.unwrap_or_else(|none| none.pattern)).collect())]

@@ -10,23 +10,16 @@ use super::named_path;
 use crate::cli::text::{Align, Table, plural};
 use crate::cli::{Failure, output};
 use crate::format;
-use crate::load::Input;
 use crate::symbols::{ModuleReport, ModuleState};
 
 #[derive(Args, Debug)]
 pub(in crate::cli) struct CheckArgs {
     #[command(flatten)]
-    traces: Traces,
+    pub(in crate::cli) traces: Traces,
 
     /// Exit code 3 if a module with frames has no names
     #[arg(long)]
     fail_missing: bool,
-}
-
-impl CheckArgs {
-    pub(in crate::cli) fn inputs(&self) -> Vec<Input> {
-        self.traces.inputs()
-    }
 }
 
 pub(in crate::cli) fn run(args: &CheckArgs) -> Result<(), Failure> {

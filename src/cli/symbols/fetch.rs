@@ -11,23 +11,16 @@ use super::{complain, named_path};
 use crate::cli::text::plural;
 use crate::cli::{Failure, output};
 use crate::format;
-use crate::load::Input;
 use crate::symbols::{Sources, SymbolPath};
 
 #[derive(Args, Debug)]
 pub(in crate::cli) struct FetchArgs {
     #[command(flatten)]
-    traces: Traces,
+    pub(in crate::cli) traces: Traces,
 
     /// All modules that an identity is known of, not only those in stacks of memory
     #[arg(long)]
     all: bool,
-}
-
-impl FetchArgs {
-    pub(in crate::cli) fn inputs(&self) -> Vec<Input> {
-        self.traces.inputs()
-    }
 }
 
 const NO_PATH: &str = "there is no symbol path: name one with --symbols, such as \

@@ -13,10 +13,9 @@ use super::wait::wait_in_sight;
 use super::{named_path, sources, without_names};
 use crate::cli::asked::load_trace;
 use crate::cli::choices::Choices;
-use crate::cli::{Failure, output, report_problems, text};
+use crate::cli::{Failure, output, report_problems_besides_memory, text};
 use crate::format::plain;
 use crate::model::{Module, ProcessId, Trace};
-use crate::problem::{Problem, ProblemKind};
 use crate::symbols::{CodeAddress, Names, Options, Symbols};
 use crate::units::Ticks;
 
@@ -66,9 +65,7 @@ pub(super) fn run(args: &LookupArgs, pid: u32) -> Result<(), Failure> {
     let inputs = args.inputs();
     let choices = Choices::of_process(Some(pid.to_string()));
     let trace = load_trace(&inputs, args.memory, &args.providers, &choices, "symbols lookup")?;
-    // Missing memory events do not matter here.
-    let is_of_interest = |problem: &&Problem| problem.kind != ProblemKind::NoMemoryEvents;
-    report_problems(&trace.problems.iter().filter(is_of_interest).cloned().collect::<Vec<_>>());
+    report_problems_besides_memory(&trace.problems);
     let name = inputs.iter().map(crate::load::Input::name).collect::<String>();
     let place = |wanted: &AddressAt| {
         let (process, at) = life(&trace, pid, wanted)?;

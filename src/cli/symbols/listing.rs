@@ -24,7 +24,7 @@ use crate::symbols::{ModuleKey, ModuleReport, ModuleState, Options, Seek, Server
 use crate::tables::{KeyedMap, KeyedSet};
 
 #[derive(Args, Debug)]
-pub(super) struct Traces {
+pub(in crate::cli) struct Traces {
     /// Traces, each of its own; `demo:` names the built-in demo trace
     #[arg(value_name = "FILE", required = true)]
     files: Vec<OsString>,
@@ -63,7 +63,7 @@ pub(super) enum Wanted {
 }
 
 impl Traces {
-    pub(super) fn inputs(&self) -> Vec<Input> {
+    pub(in crate::cli) fn inputs(&self) -> Vec<Input> {
         asked::inputs(&self.files)
     }
 

@@ -250,16 +250,11 @@ impl<'a> Search<'a> {
 
     /// Expands a cabinet to the place of its contents.
     pub(super) fn expand(&mut self, packed: &Path, target: &Path) -> Result<(), PdbError> {
-        if let Some(folder) = target.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let draft = depot::draft(target);
-        let progress = |done| (self.progress)(Download { done, total: None });
-        if let Err(error) = cabinet::expand(packed, &draft, self.stop, &progress) {
-            let _ = fs::remove_file(&draft);
-            return Err(error);
-        }
-        self.adopt(&draft, target)
+        depot::put(target, |draft| {
+            let progress = |done| (self.progress)(Download { done, total: None });
+            cabinet::expand(packed, draft, self.stop, &progress)?;
+            self.sought.verify(draft, self.stop)
+        })
     }
 
     /// Gives a new file its name if it is the wanted one, and removes it otherwise.

@@ -106,24 +106,19 @@ fn area(rect: Rect, is_over: bool, ui: &Ui) {
 fn way_open(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let text = RichText::new("Open\u{2026}").size(16.0).color(ui.visuals().strong_text_color());
     let button = egui::Button::new(text).min_size(vec2(132.0, 38.0)).fill(ui.visuals().selection.bg_fill);
-    if ui.add(button).on_hover_text(keys::first(keys::OPEN)).clicked() {
-        context.commands.push(Command::OpenDialog);
-    }
+    context.commands.on_click(&ui.add(button).on_hover_text(keys::first(keys::OPEN)), Command::OpenDialog);
 }
 
 fn way_record(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let can_record = context.recorder.is_some() && !context.is_recording();
     let record = ui.add_enabled_ui(can_record, |ui| big_button(ui, "Record\u{2026}")).inner;
     let record = record.on_hover_text(keys::hint("Watch a running program", keys::RECORD));
-    if record.on_disabled_hover_text(why_not_record(context)).clicked() {
-        context.commands.push(Command::Record(RecordCommand::Show(true)));
-    }
+    context.commands.on_click(&record.on_disabled_hover_text(why_not_record(context)), RecordCommand::Show(true));
 }
 
 fn way_demo(context: &mut PanelContext<'_>, ui: &mut Ui) {
-    if big_button(ui, "Demo trace").on_hover_text("A program with a step, ten spikes and a leak").clicked() {
-        context.commands.push(Command::Open(vec![Input::Demo]));
-    }
+    let button = big_button(ui, "Demo trace").on_hover_text("A program with a step, ten spikes and a leak");
+    context.commands.on_click(&button, Command::Open(vec![Input::Demo]));
 }
 
 fn big_button(ui: &mut Ui, text: &str) -> egui::Response {
@@ -137,9 +132,7 @@ fn questions(commands: &mut Commands, ui: &mut Ui) {
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = gap;
         for walk in Walk::ALL {
-            if card(walk, vec2(width, 112.0), ui).clicked() {
-                commands.push(Command::Walk(Some(Walking { walk, at: 0 })));
-            }
+            commands.on_click(&card(walk, vec2(width, 112.0), ui), Command::Walk(Some(Walking { walk, at: 0 })));
         }
     });
 }
@@ -208,8 +201,6 @@ fn loading(context: &mut PanelContext<'_>, ui: &mut Ui) {
         ui.add_space(10.0);
         ui.add(egui::ProgressBar::new(progress).desired_width(320.0).show_percentage());
         ui.add_space(10.0);
-        if ui.button("Cancel").clicked() {
-            context.commands.push(Command::Load(LoadCommand::Cancel));
-        }
+        context.commands.on_click(&ui.button("Cancel"), LoadCommand::Cancel);
     });
 }

@@ -23,9 +23,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     ui.add_space(22.0);
     ui.horizontal(|ui| {
         ui.label(RichText::new("Recent").size(15.0).strong());
-        if ui.small_button("Clear").on_hover_text("Forget the recent traces").clicked() {
-            commands.push(Command::ForgetRecent);
-        }
+        commands.on_click(&ui.small_button("Clear").on_hover_text("Forget the recent traces"), Command::ForgetRecent);
     });
     ui.add_space(2.0);
     ui.spacing_mut().item_spacing.y = 4.0;

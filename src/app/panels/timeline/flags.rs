@@ -106,13 +106,9 @@ fn heading(canvas: &Canvas<'_>, outer: Rect, strip: Rect, ui: &mut Ui, commands:
     let color = if response.hovered() { visuals.strong_text_color() } else { visuals.weak_text_color() };
     let at = Pos2::new(rect.left() + 24.0, rect.center().y);
     ui.painter().text(at, Align2::LEFT_CENTER, "Marks", FontId::proportional(11.5), color);
-    if response.clicked() {
-        commands.doc(DocCommand::ShowTab(Tab::View(ViewId::Marks)));
-    }
+    commands.on_click(&response, DocCommand::ShowTab(Tab::View(ViewId::Marks)));
     response.context_menu(|ui| {
-        if ui.button("Hide the marks").clicked() {
-            commands.doc(DocCommand::ShowLine(LineOf::Overlay(Overlay::Marks), false));
-        }
+        commands.on_click(&ui.button("Hide the marks"), DocCommand::ShowLine(LineOf::Overlay(Overlay::Marks), false));
     });
     response.on_hover_text(format!("{told} marks in the trace. Click to list them"));
 }
@@ -169,9 +165,8 @@ fn flag_of(canvas: &Canvas<'_>, strip: Rect, flag: &Flag, spots: &[&MarkSpot], x
         wheel::turn(canvas, ui, canvas.time_at(pointer.x), commands);
     }
     let all = together(spots);
-    if response.clicked() {
-        commands.doc(if count == 1 { DocCommand::StepTo(Stop::Mark(spots[0].first)) } else { DocCommand::Zoom(with_room(all)) });
-    }
+    let command = if count == 1 { DocCommand::StepTo(Stop::Mark(spots[0].first)) } else { DocCommand::Zoom(with_room(all)) };
+    commands.on_click(&response, command);
     response.context_menu(|ui| menu(document, first, spots[0].first, (count, all), ui, commands));
     hover(document, spots, count, response);
 }
@@ -223,9 +218,7 @@ pub fn described(document: &Document, mark: &Mark) -> String {
 /// The context menu of a mark, or of several that stand together.
 fn menu(document: &Document, mark: &Mark, place: usize, (count, all): (usize, Interval), ui: &mut Ui, commands: &mut Commands) {
     let mut item = |ui: &mut Ui, text: &str, command| {
-        if ui.button(text).clicked() {
-            commands.doc(command);
-        }
+        commands.on_click(&ui.button(text), command);
     };
     if count > 1 {
         item(ui, "Zoom to these marks", DocCommand::Zoom(with_room(all)));

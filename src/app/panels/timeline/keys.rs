@@ -57,9 +57,9 @@ pub fn press(canvas: &Canvas<'_>, ui: &Ui, response: &Response, commands: &mut C
         (keys::NEXT_FRAME, DocCommand::StepTo(Stop::NextFrame)),
         (keys::WORST_FRAME, DocCommand::StepTo(Stop::WorstFrame)),
     ];
-    usual.into_iter().filter(|(keys, _)| keys::is_pressed(ui.ctx(), keys)).for_each(|(_, command)| commands.doc(command));
+    usual.into_iter().filter(|(keys, _)| keys::is_pressed(ui.ctx(), keys)).for_each(|(_, command)| commands.push(command));
     if pressed(Modifiers::NONE, Key::Enter) {
-        commands.doc(DocCommand::ZoomToSelection);
+        commands.push(DocCommand::ZoomToSelection);
     }
     // Steps with Ctrl come first: otherwise Ctrl would be ignored.
     for (modifiers, parts) in [(Modifiers::COMMAND, LARGE), (Modifiers::NONE, STEPS)] {
@@ -98,7 +98,7 @@ fn extend(canvas: &Canvas<'_>, from: Ticks, to: Ticks, commands: &mut Commands) 
         _ => None,
     });
     match other {
-        Some(other) => commands.doc(DocCommand::SelectOn(Interval::new(other, to))),
-        None => commands.doc(DocCommand::Select(Some(Interval::new(from, to)))),
+        Some(other) => commands.push(DocCommand::SelectOn(Interval::new(other, to))),
+        None => commands.push(DocCommand::Select(Some(Interval::new(from, to)))),
     }
 }

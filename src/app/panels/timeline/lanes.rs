@@ -322,7 +322,7 @@ impl Shown<'_> {
         let mut inner = ui.new_child(egui::UiBuilder::new().max_rect(place));
         if list::triangle(&mut inner, is_open, &format!("lane {name}")).clicked() {
             let to = if is_open { None } else { Some(self.first_parts((process, layer))) };
-            commands.doc(DocCommand::OpenLane((process, layer), to));
+            commands.push(DocCommand::OpenLane((process, layer), to));
         }
     }
 
@@ -338,12 +338,12 @@ impl Shown<'_> {
         match (names::path(self.canvas.document, &self.lane.of), self.predicate()) {
             (Some(path), _) => {
                 let is_filtered = filters.under().any.contains(&path);
-                commands.doc(DocCommand::Filter((!is_filtered).then_some(path)));
+                commands.push(DocCommand::Filter((!is_filtered).then_some(path)));
             }
             (None, Some(what)) if filters.chips().iter().any(|chip| chip.what == what) => {
-                commands.doc(DocCommand::RemoveChip(what));
+                commands.push(DocCommand::RemoveChip(what));
             }
-            (None, Some(what)) => commands.doc(DocCommand::AddChip(Chip::only(what))),
+            (None, Some(what)) => commands.push(DocCommand::AddChip(Chip::only(what))),
             (None, None) => {}
         }
     }
@@ -375,30 +375,26 @@ impl Shown<'_> {
                 let is_there = parts != Parts::Heaps || lane.is_some_and(|lane| lane.only.is_none());
                 if is_there && ui.radio(opened == Some(parts), text).clicked() {
                     let to = (opened != Some(parts)).then_some(parts);
-                    commands.doc(DocCommand::OpenLane((process, layer), to));
+                    commands.push(DocCommand::OpenLane((process, layer), to));
                 }
             }
             ui.separator();
         }
         if let Some(what) = self.predicate() {
-            if ui.button("Filter to this").clicked() {
-                commands.doc(DocCommand::AddChip(Chip::only(what.clone())));
-            }
-            if ui.button("Exclude this").clicked() {
-                commands.doc(DocCommand::AddChip(Chip::without(what.clone())));
-            }
+            commands.on_click(&ui.button("Filter to this"), DocCommand::AddChip(Chip::only(what.clone())));
+            commands.on_click(&ui.button("Exclude this"), DocCommand::AddChip(Chip::without(what.clone())));
             if let Some(peak_at) = peak_at
                 && ui.button("What was alive at its peak").clicked()
             {
                 let at = peak_at.next();
-                commands.doc(DocCommand::AddChip(Chip::only(what)));
-                commands.doc(DocCommand::Select(Some(Interval { from: at, to: at })));
+                commands.push(DocCommand::AddChip(Chip::only(what)));
+                commands.push(DocCommand::Select(Some(Interval { from: at, to: at })));
             }
         }
         if matches!(self.lane.of, LineOf::Layer(..) | LineOf::Heap(_) | LineOf::Counter(_) | LineOf::Overlay(_))
             && ui.button("Hide this lane").clicked()
         {
-            commands.doc(DocCommand::ShowLine(self.lane.of.clone(), false));
+            commands.push(DocCommand::ShowLine(self.lane.of.clone(), false));
         }
     }
 }

@@ -73,7 +73,7 @@ fn landmark(canvas: &Canvas<'_>, finding: &Finding, rows: Option<&[Row]>, ui: &m
     }
     ui.painter().add(icon(finding.kind, finding.is_fall, rect, color));
     if response.clicked() {
-        commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
+        commands.push(DocCommand::GoToFinding(Box::new(finding.clone())));
     }
     response.on_hover_text(format!("{}\nClick to go there", finding.text)).on_hover_cursor(egui::CursorIcon::PointingHand);
 }

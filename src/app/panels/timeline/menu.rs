@@ -18,9 +18,7 @@ pub fn show(canvas: &Canvas<'_>, ui: &mut Ui, at: Option<Ticks>, commands: &mut 
     ui.data_mut(|data| data.insert_temp(id, at.0));
     let document = canvas.document;
     let mut item = |ui: &mut Ui, enabled, text: &str, command| {
-        if ui.add_enabled(enabled, egui::Button::new(text)).clicked() {
-            commands.doc(command);
-        }
+        commands.on_click(&ui.add_enabled(enabled, egui::Button::new(text)), command);
     };
     item(ui, document.selection().is_some(), "Zoom to selection", DocCommand::ZoomToSelection);
     item(ui, document.selection().is_some(), "Select nothing", DocCommand::Select(None));
@@ -39,13 +37,9 @@ pub fn show(canvas: &Canvas<'_>, ui: &mut Ui, at: Option<Ticks>, commands: &mut 
         Arrangement::Lanes => ("All lines in one scale", Arrangement::Together),
         Arrangement::Together => ("A lane for each line", Arrangement::Lanes),
     };
-    if ui.button(text).clicked() {
-        commands.push(Command::Set(Setting::Arrangement(other)));
-    }
+    commands.on_click(&ui.button(text), Setting::Arrangement(other));
     ui.separator();
     for format in PictureFormat::ALL {
-        if ui.button(format.label()).clicked() {
-            commands.push(Command::TakePicture(PictureRequest { subject: Subject::Graph, format }));
-        }
+        commands.on_click(&ui.button(format.label()), Command::TakePicture(PictureRequest { subject: Subject::Graph, format }));
     }
 }

@@ -135,15 +135,15 @@ fn interact(
         ui.set_cursor_icon(egui::CursorIcon::PointingHand);
     }
     match frame {
-        Some(frame) if response.double_clicked() => commands.doc(DocCommand::ZoomInto(frame.interval)),
-        None if response.double_clicked() => commands.doc(DocCommand::ZoomToSelection),
-        _ if response.clicked() && ui.input(|i| i.modifiers.command) => commands.doc(DocCommand::Pin(at)),
-        Some(frame) if response.clicked() => commands.doc(DocCommand::StepTo(Stop::Frame(frame.number))),
+        Some(frame) if response.double_clicked() => commands.push(DocCommand::ZoomInto(frame.interval)),
+        None if response.double_clicked() => commands.push(DocCommand::ZoomToSelection),
+        _ if response.clicked() && ui.input(|i| i.modifiers.command) => commands.push(DocCommand::Pin(at)),
+        Some(frame) if response.clicked() => commands.push(DocCommand::StepTo(Stop::Frame(frame.number))),
         _ => {}
     }
     let is_typing = ui.ctx().egui_wants_keyboard_input() && !response.has_focus();
     if !is_typing && is_pressed(ui.ctx(), MARK) {
-        commands.doc(DocCommand::Mark(Some(at)));
+        commands.push(DocCommand::Mark(Some(at)));
     }
     wheel::turn(canvas, ui, at, commands);
     cursor::paint(canvas, ui, cursor);

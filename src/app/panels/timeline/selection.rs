@@ -64,7 +64,7 @@ pub fn drag(canvas: &Canvas<'_>, ui: &Ui, response: &Response, commands: &mut Co
     let selected = Interval::new(Ticks(drag.fixed), edge_time(canvas, ui, pointer.x));
     if selection != Some(selected) {
         let command = if drag.is_begun { DocCommand::SelectOn(selected) } else { DocCommand::Select(Some(selected)) };
-        commands.doc(command);
+        commands.push(command);
         drag.is_begun = true;
     }
     ui.data_mut(|data| data.insert_temp(id, drag));
@@ -136,19 +136,15 @@ pub fn chip(canvas: &Canvas<'_>, ui: &Ui, commands: &mut Commands) {
                     let arrow = if is_left { "\u{2039}" } else { "\u{203a}" };
                     let there = ui.small_button(arrow).on_hover_text("Show the selection");
                     there.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "Show the selection"));
-                    if there.clicked() {
-                        commands.doc(DocCommand::Zoom(centered(selection, view.len(), document.trace.span)));
-                    }
+                    commands.on_click(&there, DocCommand::Zoom(centered(selection, view.len(), document.trace.span)));
                 }
                 handle(canvas, selection, ui, commands);
                 if !selection.is_empty() && ui.small_button("Zoom").on_hover_text("Make it the view (Z)").clicked() {
-                    commands.doc(DocCommand::ZoomToSelection);
+                    commands.push(DocCommand::ZoomToSelection);
                 }
                 let cross = ui.add(egui::Button::new("\u{d7}").frame(false)).on_hover_text("Select nothing (Esc)");
                 cross.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "Select nothing"));
-                if cross.clicked() {
-                    commands.doc(DocCommand::Select(None));
-                }
+                commands.on_click(&cross, DocCommand::Select(None));
             });
         });
     });
@@ -176,7 +172,7 @@ fn handle(canvas: &Canvas<'_>, selection: Interval, ui: &mut Ui, commands: &mut 
         let by = by.clamp(span.from.0.saturating_sub(from), span.to.0.saturating_sub(to).max(0));
         let moved = Interval { from: Ticks(from + by), to: Ticks(to + by) };
         if moved != selection {
-            commands.doc(if is_begun { DocCommand::SelectOn(moved) } else { DocCommand::Select(Some(moved)) });
+            commands.push(if is_begun { DocCommand::SelectOn(moved) } else { DocCommand::Select(Some(moved)) });
             ui.data_mut(|data| data.insert_temp(id, (at, from, to, true)));
         }
     }

@@ -168,7 +168,7 @@ fn entry(canvas: &Canvas<'_>, rect: Rect, line: Named, ui: &mut Ui, commands: &m
         && let Some(path) = of.as_ref().and_then(|of| names::path(canvas.document, of))
     {
         let is_filtered = canvas.document.filters().under().any.contains(&path);
-        commands.doc(DocCommand::Filter((!is_filtered).then_some(path)));
+        commands.push(DocCommand::Filter((!is_filtered).then_some(path)));
     }
     response.on_hover_text(name);
 }

@@ -24,7 +24,7 @@ pub fn zoom(canvas: &Canvas<'_>, at: Ticks, factor: f32, commands: &mut Commands
     let part = |edge: Ticks| (edge.0.saturating_sub(at.0) as f64 / f64::from(factor)).round() as i64;
     let (from, to) = (at.0.saturating_add(part(view.from)), at.0.saturating_add(part(view.to)));
     if to - from >= 10 {
-        commands.doc(DocCommand::ZoomStep(Interval { from: Ticks(from), to: Ticks(to) }));
+        commands.push(DocCommand::ZoomStep(Interval { from: Ticks(from), to: Ticks(to) }));
     }
 }
 
@@ -34,6 +34,6 @@ pub fn pan(canvas: &Canvas<'_>, points: f32, commands: &mut Commands) {
     let by = (f64::from(points) / f64::from(canvas.frame().width().max(1.0)) * view.len() as f64) as i64;
     let by = by.clamp(span.from.0.saturating_sub(view.from.0), span.to.0.saturating_sub(view.to.0));
     if by != 0 {
-        commands.doc(DocCommand::ZoomStep(Interval { from: Ticks(view.from.0 + by), to: Ticks(view.to.0 + by) }));
+        commands.push(DocCommand::ZoomStep(Interval { from: Ticks(view.from.0 + by), to: Ticks(view.to.0 + by) }));
     }
 }

@@ -9,13 +9,9 @@ mod table;
 
 use std::sync::Arc;
 
-use eframe::egui::Ui;
-
 use super::flame::{Icicle, Measure, Unit, Way};
 use super::layers::LayerChoice;
-use super::pane::Pane;
-use super::view::{View, ViewContext};
-use crate::app::base::table::TableSource;
+use super::view::View;
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, QueryContext, drop_aside};
 use crate::app::services::comparison::{Opened, Ready};
@@ -203,33 +199,6 @@ impl View for Compare {
             self.changed_most = changed_most(&difference.listed.groups);
         }
         drop_aside(self.difference.replace(difference));
-    }
-}
-
-impl Pane for Compare {
-    fn forget(&mut self) {
-        drop_aside(self.difference.take());
-    }
-
-    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::show(self, context, ui);
-    }
-
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        let difference = self.difference.as_ref().filter(|difference| difference.flame.is_none())?;
-        Some(Arc::clone(&difference.listed) as Arc<dyn TableSource>)
-    }
-
-    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::tools(self, context, ui);
-    }
-
-    fn searched(&self) -> Option<&str> {
-        Some(&self.search)
-    }
-
-    fn search(&mut self, text: String) {
-        self.search = text;
     }
 }
 

@@ -1,64 +1,112 @@
 //! The choice of what is compared, and the table of differences.
 
+use std::sync::Arc;
+
 use eframe::egui::{self, RichText, Ui};
 
 use super::sides::Choice;
 use super::{Compare, Grouping, table};
+use crate::app::base::table::TableSource;
 use crate::app::commands::{Command, DocCommand};
-use crate::app::jobs::LoadJob;
+use crate::app::jobs::{LoadJob, drop_aside};
 use crate::app::services::comparison::{Comparison, Opened};
 use crate::app::state::inputs::short_name;
-use crate::app::views::ViewContext;
 use crate::app::views::questions::short_time;
+use crate::app::views::{Pane, ViewContext};
 use crate::format;
 use crate::units::Interval;
 
-pub fn show(view: &mut Compare, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    ui.horizontal_wrapped(|ui| match &context.document.comparison {
-        Comparison::Open(opened) => across(view, opened, context, ui),
-        Comparison::Loading(job) => loading(job, context, ui),
-        Comparison::Nothing => within(view, context, ui),
-    });
-    let document = context.document;
-    let is_across = document.comparison.opened().is_some();
-    if !is_across && view.sides.of(document).is_none() {
-        let needs = view.sides.choice(document).needs();
-        ui.centered_and_justified(|ui| ui.label(needs));
-        return;
+impl Pane for Compare {
+    fn forget(&mut self) {
+        drop_aside(self.difference.take());
     }
-    let Some(difference) = view.difference.as_mut().filter(|difference| difference.is_across == is_across) else {
-        let text = match (document.answers.failed, document.is_settled()) {
-            (true, _) => "Nothing could be computed",
-            (false, false) => "Compared as soon as the trace is complete",
-            (false, true) => "Computing\u{2026}",
+
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        ui.horizontal_wrapped(|ui| match &context.document.comparison {
+            Comparison::Open(opened) => across(self, opened, context, ui),
+            Comparison::Loading(job) => loading(job, context, ui),
+            Comparison::Nothing => within(self, context, ui),
+        });
+        let document = context.document;
+        let is_across = document.comparison.opened().is_some();
+        if !is_across && self.sides.of(document).is_none() {
+            let needs = self.sides.choice(document).needs();
+            ui.centered_and_justified(|ui| ui.label(needs));
+            return;
+        }
+        let Some(difference) = self.difference.as_mut().filter(|difference| difference.is_across == is_across) else {
+            let text = match (document.answers.failed, document.is_settled()) {
+                (true, _) => "Nothing could be computed",
+                (false, false) => "Compared as soon as the trace is complete",
+                (false, true) => "Computing\u{2026}",
+            };
+            ui.centered_and_justified(|ui| ui.weak(text));
+            return;
         };
-        ui.centered_and_justified(|ui| ui.weak(text));
-        return;
-    };
-    if difference.flame.is_some() != view.flame.is_some() {
-        context.wait(ui);
-        return;
+        if difference.flame.is_some() != self.flame.is_some() {
+            context.wait(ui);
+            return;
+        }
+        if let (Some(icicle), Some(before)) = (&difference.flame, &self.flame) {
+            if let Some(focus) = icicle.show(context, ui).filter(|focus| focus != before) {
+                self.flame = Some(focus);
+                context.ask();
+            }
+            return;
+        }
+        if difference.listed.groups.is_empty() {
+            let text = match (self.search.trim().is_empty(), is_across || document.filters().is_all()) {
+                (false, _) => "No group has that in its name.",
+                (true, false) => "The filters leave nothing on either side.",
+                (true, true) => "Nothing was alive or happened on either side.",
+            };
+            context.nothing(ui, text);
+            return;
+        }
+        if difference.is_cut {
+            ui.weak(format!("The {} groups with the largest change.", format::count(difference.listed.grouping.most() as u64)));
+        }
+        table::show(difference, &mut self.order, &self.search, context, ui);
     }
-    if let (Some(icicle), Some(before)) = (&difference.flame, &view.flame) {
-        if let Some(focus) = icicle.show(context, ui).filter(|focus| focus != before) {
-            view.flame = Some(focus);
+
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        let difference = self.difference.as_ref().filter(|difference| difference.flame.is_none())?;
+        Some(Arc::clone(&difference.listed) as Arc<dyn TableSource>)
+    }
+
+    /// Draws the choice of the grouping, or of the flame graph in place of the table.
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        let hint = "What places of one layer have at the end of B, minus what they have at the end of A";
+        if ui.selectable_label(self.flame.is_some(), "Flame graph").on_hover_text(hint).clicked() {
+            self.flame = if self.flame.is_some() { None } else { Some(Vec::new()) };
             context.ask();
         }
-        return;
+        if let Some(focus) = self.flame.as_mut() {
+            self.layer.show_as(context, ui, self.changed_most);
+            if !focus.is_empty() && ui.button("Whole").on_hover_text("Show all of it again").clicked() {
+                focus.clear();
+                context.ask();
+            }
+            return;
+        }
+        let shown = egui::ComboBox::from_id_salt("compare by").width(140.0).selected_text(self.grouping.label());
+        shown.show_ui(ui, |ui| {
+            for grouping in Grouping::ALL {
+                if ui.selectable_label(self.grouping == grouping, grouping.label()).clicked() {
+                    self.grouping = grouping;
+                    context.ask();
+                }
+            }
+        });
     }
-    if difference.listed.groups.is_empty() {
-        let text = match (view.search.trim().is_empty(), is_across || document.filters().is_all()) {
-            (false, _) => "No group has that in its name.",
-            (true, false) => "The filters leave nothing on either side.",
-            (true, true) => "Nothing was alive or happened on either side.",
-        };
-        context.nothing(ui, text);
-        return;
+
+    fn searched(&self) -> Option<&str> {
+        Some(&self.search)
     }
-    if difference.is_cut {
-        ui.weak(format!("The {} groups with the largest change.", format::count(difference.listed.grouping.most() as u64)));
+
+    fn search(&mut self, text: String) {
+        self.search = text;
     }
-    table::show(difference, &mut view.order, &view.search, context, ui);
 }
 
 /// Draws the choice of the two intervals in one trace.
@@ -77,9 +125,9 @@ fn within(view: &mut Compare, context: &mut ViewContext<'_>, ui: &mut Ui) {
         }
         ui.separator();
         let hint = "A trace of another run or build: the one that was recorded first is A";
-        if ui.selectable_label(false, "Another trace\u{2026}").on_hover_text(hint).clicked() {
-            context.commands.push(Command::CompareDialog);
-        }
+        context
+            .commands
+            .on_click(&ui.selectable_label(false, "Another trace\u{2026}").on_hover_text(hint), Command::CompareDialog);
     });
     let sides = view.sides.of(document);
     let what = if document.selection().is_some() { "selection" } else { "view" };
@@ -91,7 +139,7 @@ fn within(view: &mut Compare, context: &mut ViewContext<'_>, ui: &mut Ui) {
             if label.on_hover_text("Select it on the graph").clicked() {
                 // A side that follows the selection would change with it, so both sides are fixed.
                 view.sides.0 = Some(Choice::Own(sides));
-                context.commands.doc(DocCommand::Select(Some(sides[side])));
+                context.commands.push(DocCommand::Select(Some(sides[side])));
             }
         }
         let hint = format!("Compare with what the tables show now: the {what}");
@@ -117,9 +165,7 @@ fn swap(ui: &mut Ui, hint: &str) -> bool {
 fn loading(job: &LoadJob, context: &mut ViewContext<'_>, ui: &mut Ui) {
     ui.spinner();
     ui.label(format!("Loading {}: {:.0} %", short_name(&job.inputs), 100.0 * job.progress()));
-    if ui.button("Cancel").clicked() {
-        context.commands.push(Command::StopComparing);
-    }
+    context.commands.on_click(&ui.button("Cancel"), Command::StopComparing);
 }
 
 /// Draws the names of the other trace and of the shown part of the open one, A first.
@@ -133,9 +179,8 @@ fn across(view: &mut Compare, opened: &Opened, context: &mut ViewContext<'_>, ui
             ui.strong(text).on_hover_text(format!("The {what} of the open trace"));
         } else {
             ui.strong(format!("{name} {}", opened.name)).on_hover_text("All of the other trace");
-            if ui.button(format!("Close {name}")).on_hover_text("Compare within the open trace again").clicked() {
-                context.commands.push(Command::StopComparing);
-            }
+            let button = ui.button(format!("Close {name}")).on_hover_text("Compare within the open trace again");
+            context.commands.on_click(&button, Command::StopComparing);
             if opened.ready.trace.cut.is_some() {
                 let label = ui.colored_label(ui.visuals().warn_fg_color, format!("{name} is cut"));
                 label.on_hover_text("There was not enough memory for all of it");
@@ -155,30 +200,4 @@ fn across(view: &mut Compare, opened: &Opened, context: &mut ViewContext<'_>, ui
 fn words(context: &ViewContext<'_>, interval: Interval) -> String {
     let [from, to] = [interval.from, interval.to].map(|at| short_time(context.document, at));
     if interval.is_empty() { format!("at {to}") } else { format!("{from} to {to}") }
-}
-
-/// Draws the choice of the grouping, or of the flame graph in place of the table.
-pub fn tools(view: &mut Compare, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    let hint = "What places of one layer have at the end of B, minus what they have at the end of A";
-    if ui.selectable_label(view.flame.is_some(), "Flame graph").on_hover_text(hint).clicked() {
-        view.flame = if view.flame.is_some() { None } else { Some(Vec::new()) };
-        context.ask();
-    }
-    if let Some(focus) = view.flame.as_mut() {
-        view.layer.show_as(context, ui, view.changed_most);
-        if !focus.is_empty() && ui.button("Whole").on_hover_text("Show all of it again").clicked() {
-            focus.clear();
-            context.ask();
-        }
-        return;
-    }
-    let shown = egui::ComboBox::from_id_salt("compare by").width(140.0).selected_text(view.grouping.label());
-    shown.show_ui(ui, |ui| {
-        for grouping in Grouping::ALL {
-            if ui.selectable_label(view.grouping == grouping, grouping.label()).clicked() {
-                view.grouping = grouping;
-                context.ask();
-            }
-        }
-    });
 }

@@ -7,7 +7,7 @@ use eframe::egui::{RichText, Ui};
 
 use super::{Difference, Grouping};
 use crate::app::base::table::{Head, TypedTable};
-use crate::app::commands::{Command, DocCommand};
+use crate::app::commands::DocCommand;
 use crate::app::state::filters::Predicate;
 use crate::app::views::ViewContext;
 use crate::app::widgets::columns::Wholes;
@@ -169,7 +169,13 @@ pub fn matches(group: &Group<Compared>, text: &str) -> bool {
 
 pub fn show(difference: &mut Difference, order: &mut Order, searched: &str, context: &mut ViewContext<'_>, ui: &mut Ui) {
     let before = *order;
-    list::show(ui, difference.listed.grouping.label(), &difference.listed, &mut Lines { difference, order, searched, context });
+    let pushed = list::show(
+        ui,
+        difference.listed.grouping.label(),
+        &difference.listed,
+        &mut Lines { difference, order, searched, context },
+    );
+    context.commands.append(pushed);
     if *order != before {
         order.sort(difference);
     }
@@ -281,14 +287,9 @@ impl List<Listed> for Lines<'_, '_> {
         // The graph is of the open trace alone.
         let is_there = |side: usize| !self.difference.is_across || side == self.difference.ours;
         for (side, name) in ["A", "B"].into_iter().enumerate().filter(|(side, _)| is_there(*side)) {
-            if ui.button(format!("Select {name} on the graph")).clicked() {
-                self.context.commands.doc(DocCommand::Select(Some(self.difference.sides[side])));
-            }
+            let button = ui.button(format!("Select {name} on the graph"));
+            self.context.commands.on_click(&button, DocCommand::Select(Some(self.difference.sides[side])));
         }
-    }
-
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
     }
 
     fn sorted(&self, cell: Cell) -> Option<bool> {

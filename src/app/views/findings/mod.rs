@@ -9,10 +9,7 @@ mod panel;
 
 use std::sync::Arc;
 
-use eframe::egui::Ui;
-
-use super::pane::Pane;
-use super::view::{View, ViewContext};
+use super::view::View;
 use crate::app::document::Document;
 use crate::app::jobs::QueryContext;
 use crate::app::state::filters::Scope;
@@ -128,32 +125,5 @@ impl Findings {
     fn now(&self, document: &Document) -> Option<&Found> {
         let scope = document.scope();
         self.place(&scope).filter(|found| found.of.scope == scope)
-    }
-}
-
-impl Pane for Findings {
-    fn forget(&mut self) {
-        (self.found, self.filtered) = (None, None);
-    }
-
-    fn accept(&mut self, accepted: &Arc<Baseline>) {
-        self.accepted = Arc::clone(accepted);
-        self.found.iter_mut().chain(&mut self.filtered).for_each(|found| found.judge(accepted));
-    }
-
-    fn findings(&self, document: &Document) -> &[Finding] {
-        self.now(document).map_or(&[], |found| &found.list)
-    }
-
-    fn findings_in_all(&self) -> &[Finding] {
-        self.found.as_ref().map_or(&[], |found| &found.list)
-    }
-
-    fn strip(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui, is_roomy: bool) {
-        panel::cards(self, context, ui, is_roomy);
-    }
-
-    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::show(self, context, ui);
     }
 }

@@ -1,15 +1,18 @@
 //! The cards and the list of findings.
 
+use std::sync::Arc;
+
 use eframe::egui::{self, Color32, CornerRadius, FontId, RichText, Sense, Ui, Visuals, vec2};
 
 use super::Findings;
 use crate::app::base::theme;
 use crate::app::commands::{Command, DocCommand};
+use crate::app::document::Document;
 use crate::app::services::accepted::AcceptChange;
 use crate::app::state::ids::{Tab, ViewId};
-use crate::app::views::ViewContext;
+use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::source_lines;
-use crate::limits::Accepted;
+use crate::limits::{Accepted, Baseline};
 use crate::query::{Finding, FindingKind, headlines};
 
 /// Most cards above the tabs.
@@ -33,59 +36,119 @@ fn color(kind: FindingKind, visuals: &Visuals) -> Color32 {
     theme::series(line, visuals)
 }
 
-/// Draws the best findings, side by side; without room for that, the first one in a line.
-pub fn cards(view: &mut Findings, context: &mut ViewContext<'_>, ui: &mut Ui, is_roomy: bool) {
-    if view.is_hidden {
-        return;
+impl Pane for Findings {
+    fn forget(&mut self) {
+        (self.found, self.filtered) = (None, None);
     }
-    let Some(found) = view.now(context.document) else {
-        // If there are findings in all rows, cards may follow: their space stays free, so that the tabs do not jump.
-        if view.found.as_ref().is_some_and(|found| !found.list.is_empty()) {
-            let room = vec2(ui.available_width(), if is_roomy { CARD_HEIGHT } else { 0.0 });
-            ui.allocate_ui(room, |ui| context.wait(ui));
+
+    fn accept(&mut self, accepted: &Arc<Baseline>) {
+        self.accepted = Arc::clone(accepted);
+        self.found.iter_mut().chain(&mut self.filtered).for_each(|found| found.judge(accepted));
+    }
+
+    fn findings(&self, document: &Document) -> &[Finding] {
+        self.now(document).map_or(&[], |found| &found.list)
+    }
+
+    fn findings_in_all(&self) -> &[Finding] {
+        self.found.as_ref().map_or(&[], |found| &found.list)
+    }
+
+    /// Draws the best findings, side by side; without room for that, the first one in a line.
+    fn strip(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui, is_roomy: bool) {
+        if self.is_hidden {
+            return;
         }
-        return;
-    };
-    if found.list.is_empty() {
-        return;
-    }
-    if !is_roomy {
-        in_a_line(&found.list, context, ui);
-        return;
-    }
-    let best = headlines(&found.list, CARDS);
-    let (count, mut is_hidden) = (best.len(), false);
-    ui.horizontal(|ui| {
-        ui.spacing_mut().item_spacing.x = 6.0;
-        let room = ui.available_width() - 18.0;
-        let width = (room - 6.0 * count as f32) / count as f32;
-        for finding in best {
-            let card = card(ui, finding, vec2(width.max(80.0), CARD_HEIGHT));
-            let mut shows = card.clicked();
-            card.context_menu(|ui| {
-                shows |= ui.button("Show").on_hover_text(SHOW).clicked();
-                if ui.button(ACCEPT).on_hover_text(ACCEPT_HINT).clicked() {
-                    accept(finding, context);
-                }
-            });
-            if shows {
-                go_to(finding, context);
+        let Some(found) = self.now(context.document) else {
+            // If there are findings in all rows, cards may follow: their space stays free, so that the tabs do not jump.
+            if self.found.as_ref().is_some_and(|found| !found.list.is_empty()) {
+                let room = vec2(ui.available_width(), if is_roomy { CARD_HEIGHT } else { 0.0 });
+                ui.allocate_ui(room, |ui| context.wait(ui));
             }
+            return;
+        };
+        if found.list.is_empty() {
+            return;
         }
-        let cross = ui.add(egui::Button::new("\u{d7}").frame(false)).on_hover_text("Hide these; the tab Findings has them all");
-        cross.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "Hide findings"));
-        is_hidden = cross.clicked();
-    });
-    view.is_hidden = is_hidden;
+        if !is_roomy {
+            in_a_line(&found.list, context, ui);
+            return;
+        }
+        let best = headlines(&found.list, CARDS);
+        let (count, mut is_hidden) = (best.len(), false);
+        ui.horizontal(|ui| {
+            ui.spacing_mut().item_spacing.x = 6.0;
+            let room = ui.available_width() - 18.0;
+            let width = (room - 6.0 * count as f32) / count as f32;
+            for finding in best {
+                let card = card(ui, finding, vec2(width.max(80.0), CARD_HEIGHT));
+                let mut shows = card.clicked();
+                card.context_menu(|ui| {
+                    shows |= ui.button("Show").on_hover_text(SHOW).clicked();
+                    if ui.button(ACCEPT).on_hover_text(ACCEPT_HINT).clicked() {
+                        accept(finding, context);
+                    }
+                });
+                if shows {
+                    go_to(finding, context);
+                }
+            }
+            let cross =
+                ui.add(egui::Button::new("\u{d7}").frame(false)).on_hover_text("Hide these; the tab Findings has them all");
+            cross.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "Hide findings"));
+            is_hidden = cross.clicked();
+        });
+        self.is_hidden = is_hidden;
+    }
+
+    /// Draws the list of all findings.
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        let document = context.document;
+        let Some(found) = self.now(document) else {
+            let text = match (document.answers.failed, document.is_settled()) {
+                (true, _) => "Nothing could be computed",
+                (_, false) => "Findings come when the trace does not grow any more.",
+                _ => "Computing\u{2026}",
+            };
+            ui.centered_and_justified(|ui| ui.weak(text));
+            return;
+        };
+        if found.list.is_empty() && found.accepted.is_empty() {
+            let text = match document.filters().is_all() {
+                true => "Nothing stands out: no growth, no steps, no spikes.",
+                false => "Nothing stands out in what is filtered: no growth, no steps, no spikes.",
+            };
+            context.nothing(ui, text);
+            return;
+        }
+        let mut is_hidden = self.is_hidden;
+        egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+            for silent in document.trace.silent_allocators() {
+                ui.label(format!("{}.", silent.sentence(&document.trace)));
+            }
+            if is_hidden && ui.button("Show the cards above all tabs").clicked() {
+                is_hidden = false;
+            }
+            if !document.filters().is_all() {
+                ui.weak("In what is filtered");
+            }
+            if !found.accepted.is_empty() {
+                accepted(&found.accepted, context, ui);
+            }
+            for finding in &found.list {
+                line(context, ui, finding);
+            }
+        });
+        self.is_hidden = is_hidden;
+    }
 }
 
 /// Draws the number of findings and the first of them, where there is no room for cards.
 fn in_a_line(all: &[Finding], context: &mut ViewContext<'_>, ui: &mut Ui) {
     ui.horizontal(|ui| {
         let words = if all.len() == 1 { "1 finding".to_owned() } else { format!("{} findings", all.len()) };
-        if ui.button(words).on_hover_text("List them in the tab Findings").clicked() {
-            context.commands.doc(DocCommand::ShowTab(Tab::View(ViewId::Findings)));
-        }
+        let button = ui.button(words).on_hover_text("List them in the tab Findings");
+        context.commands.on_click(&button, DocCommand::ShowTab(Tab::View(ViewId::Findings)));
         let Some(finding) = headlines(all, 1).first().copied() else { return };
         let (dot, _) = ui.allocate_exact_size(vec2(8.0, 8.0), Sense::hover());
         ui.painter().rect_filled(dot, 2.0, color(finding.kind, ui.visuals()));
@@ -124,7 +187,7 @@ const ACCEPT_HINT: &str = "It is known and may be so: do not tell it again until
 
 /// Goes to the interval, heap and stack of a finding.
 fn go_to(finding: &Finding, context: &mut ViewContext<'_>) {
-    context.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
+    context.commands.push(DocCommand::GoToFinding(Box::new(finding.clone())));
 }
 
 /// Asks the user why a finding is accepted.
@@ -145,47 +208,6 @@ fn details(ui: &mut Ui, finding: &Finding) {
     ui.weak("Click to go there: interval, filter and stack");
 }
 
-/// Draws the list of all findings.
-pub fn show(view: &mut Findings, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    let document = context.document;
-    let Some(found) = view.now(document) else {
-        let text = match (document.answers.failed, document.is_settled()) {
-            (true, _) => "Nothing could be computed",
-            (_, false) => "Findings come when the trace does not grow any more.",
-            _ => "Computing\u{2026}",
-        };
-        ui.centered_and_justified(|ui| ui.weak(text));
-        return;
-    };
-    if found.list.is_empty() && found.accepted.is_empty() {
-        let text = match document.filters().is_all() {
-            true => "Nothing stands out: no growth, no steps, no spikes.",
-            false => "Nothing stands out in what is filtered: no growth, no steps, no spikes.",
-        };
-        context.nothing(ui, text);
-        return;
-    }
-    let mut is_hidden = view.is_hidden;
-    egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-        for silent in document.trace.silent_allocators() {
-            ui.label(format!("{}.", silent.sentence(&document.trace)));
-        }
-        if is_hidden && ui.button("Show the cards above all tabs").clicked() {
-            is_hidden = false;
-        }
-        if !document.filters().is_all() {
-            ui.weak("In what is filtered");
-        }
-        if !found.accepted.is_empty() {
-            accepted(&found.accepted, context, ui);
-        }
-        for finding in &found.list {
-            line(context, ui, finding);
-        }
-    });
-    view.is_hidden = is_hidden;
-}
-
 /// Draws the accepted findings and the reasons for accepting them.
 fn accepted(all: &[(usize, Finding, Accepted)], context: &mut ViewContext<'_>, ui: &mut Ui) {
     let head = if all.len() == 1 { "1 accepted finding".to_owned() } else { format!("{} accepted findings", all.len()) };
@@ -196,9 +218,7 @@ fn accepted(all: &[(usize, Finding, Accepted)], context: &mut ViewContext<'_>, u
                 again.widget_info(|| {
                     egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Stop accepting {}", finding.text))
                 });
-                if again.clicked() {
-                    context.commands.push(Command::ChangeAccepted(AcceptChange::Forget(Box::new(entry.clone()))));
-                }
+                context.commands.on_click(&again, Command::ChangeAccepted(AcceptChange::Forget(Box::new(entry.clone()))));
                 ui.add(egui::Label::new(&finding.text).truncate());
             });
             if !entry.reason.is_empty() {

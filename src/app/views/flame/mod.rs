@@ -9,11 +9,8 @@ mod unit;
 
 use std::sync::Arc;
 
-use eframe::egui::Ui;
-
 use super::layers::LayerChoice;
-use super::pane::Pane;
-use super::view::{View, ViewContext};
+use super::view::View;
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, QueryContext};
 use crate::app::state::ids::ViewId;
@@ -146,27 +143,5 @@ impl View for Flame {
 
     fn take(&mut self, icicle: Icicle) {
         self.icicle = Some(icicle);
-    }
-}
-
-impl Pane for Flame {
-    fn forget(&mut self) {
-        self.icicle = None;
-    }
-
-    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::show(self, context, ui);
-    }
-
-    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::tools(self, context, ui);
-    }
-
-    fn searched(&self) -> Option<&str> {
-        Some(&self.search)
-    }
-
-    fn search(&mut self, text: String) {
-        self.search = text;
     }
 }

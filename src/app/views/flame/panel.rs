@@ -7,7 +7,7 @@ use crate::app::base::theme;
 use crate::app::commands::Command;
 use crate::app::services::picture::{PictureFormat, PictureRequest, Subject};
 use crate::app::state::filters::Predicate;
-use crate::app::views::ViewContext;
+use crate::app::views::{Pane, ViewContext};
 use crate::format;
 use crate::query::{FlameBox, FlameWeight, FrameName, NodeKey, node_name};
 
@@ -39,20 +39,6 @@ pub fn measure(weight: FlameWeight) -> Measure {
     Measure { label: weight_label(weight), unit }
 }
 
-pub fn tools(view: &mut Flame, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    view.layer.show(context, ui);
-    let shown = egui::ComboBox::from_id_salt("flame weight").width(110.0).selected_text(weight_label(view.weight));
-    shown.show_ui(ui, |ui| {
-        for weight in FlameWeight::ALL {
-            if ui.selectable_label(view.weight == weight, weight_label(weight)).clicked() {
-                view.weight = weight;
-                context.ask();
-            }
-        }
-    });
-    turn_tools((&mut view.is_inverted, &mut view.focus), context, ui);
-}
-
 /// Draws the buttons that turn a flame graph around and that show all of it again.
 pub fn turn_tools((is_inverted, focus): (&mut bool, &mut Way), context: &mut ViewContext<'_>, ui: &mut Ui) {
     let hint = "Innermost functions above, and under each what called it";
@@ -67,14 +53,42 @@ pub fn turn_tools((is_inverted, focus): (&mut bool, &mut Way), context: &mut Vie
     }
 }
 
-pub fn show(view: &mut Flame, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    let Some(icicle) = &view.icicle else {
-        context.wait(ui);
-        return;
-    };
-    if let Some(focus) = icicle.show(context, ui).filter(|focus| *focus != view.focus) {
-        view.focus = focus;
-        context.ask();
+impl Pane for Flame {
+    fn forget(&mut self) {
+        self.icicle = None;
+    }
+
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        let Some(icicle) = &self.icicle else {
+            context.wait(ui);
+            return;
+        };
+        if let Some(focus) = icicle.show(context, ui).filter(|focus| *focus != self.focus) {
+            self.focus = focus;
+            context.ask();
+        }
+    }
+
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        self.layer.show(context, ui);
+        let shown = egui::ComboBox::from_id_salt("flame weight").width(110.0).selected_text(weight_label(self.weight));
+        shown.show_ui(ui, |ui| {
+            for weight in FlameWeight::ALL {
+                if ui.selectable_label(self.weight == weight, weight_label(weight)).clicked() {
+                    self.weight = weight;
+                    context.ask();
+                }
+            }
+        });
+        turn_tools((&mut self.is_inverted, &mut self.focus), context, ui);
+    }
+
+    fn searched(&self) -> Option<&str> {
+        Some(&self.search)
+    }
+
+    fn search(&mut self, text: String) {
+        self.search = text;
     }
 }
 

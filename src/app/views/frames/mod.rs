@@ -9,12 +9,9 @@ mod panel;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use eframe::egui::Ui;
-
 use super::layers::LayerChoice;
-use super::pane::Pane;
-use super::view::{View, ViewContext};
-use crate::app::base::table::{Sort, TableSource};
+use super::view::View;
+use crate::app::base::table::Sort;
 use crate::app::document::Document;
 use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
@@ -127,23 +124,5 @@ impl View for Frames {
 
     fn take(&mut self, listed: Option<Listed>) {
         drop_aside(std::mem::replace(&mut self.listed, listed.map(Arc::new)));
-    }
-}
-
-impl Pane for Frames {
-    fn forget(&mut self) {
-        drop_aside(self.listed.take());
-    }
-
-    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::show(self, context, ui);
-    }
-
-    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::tools(self, context, ui);
-    }
-
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>)
     }
 }

@@ -6,32 +6,16 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{Frames, Listed, Order, net};
-use crate::app::base::table::{FlatTable, Sort, TypedColumn};
-use crate::app::commands::{Command, DocCommand};
+use crate::app::base::table::{FlatTable, Sort, TableSource, TypedColumn};
+use crate::app::commands::DocCommand;
+use crate::app::jobs::drop_aside;
 use crate::app::state::ids::Stop;
 use crate::app::state::overlay::Overlay;
-use crate::app::views::ViewContext;
+use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Share, Value, widest};
 use crate::format;
 use crate::query::{FrameLine, frame_name, layer_label};
 use crate::units::Ticks;
-
-pub fn tools(view: &mut Frames, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    view.layer.show_as(context, ui, view.listed.as_ref().map(|listed| listed.of.layer));
-    let names = context.document.chain_names();
-    let Some(now) = context.document.frames_in_scope() else { return };
-    if names.len() > 1 {
-        let shown = names.iter().find(|(chain, _)| *chain == now.chain).map_or("", |(_, name)| name.as_str());
-        egui::ComboBox::from_id_salt("swap chain").width(220.0).selected_text(shown).show_ui(ui, |ui| {
-            for (chain, name) in &names {
-                if ui.selectable_label(*chain == now.chain, name).clicked() {
-                    context.commands.doc(DocCommand::ChooseChain(*chain));
-                }
-            }
-        });
-    }
-    ui.weak(view.listed.as_ref().map_or_else(String::new, |listed| summary(listed)));
-}
 
 /// The summary of the frames, in one line.
 fn summary(listed: &Listed) -> String {
@@ -50,30 +34,51 @@ fn summary(listed: &Listed) -> String {
     )
 }
 
-pub fn show(view: &mut Frames, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    if !Overlay::Frames.is_in(&context.document.trace) && context.document.is_settled() {
-        ui.centered_and_justified(|ui| {
-            ui.label(
-                "The trace has no frames. They come from the presents of DXGI and Direct3D 9: record with --frames, or switch on \
-                 the providers Microsoft-Windows-DXGI and Microsoft-Windows-D3D9.",
-            )
-        });
-        return;
+impl Pane for Frames {
+    fn forget(&mut self) {
+        drop_aside(self.listed.take());
     }
-    let Some(listed) = &view.listed else {
-        context.wait(ui);
-        return;
-    };
-    if listed.lines.is_empty() {
-        context.nothing(ui, "No frame ends in this view.");
-        return;
+
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        if !Overlay::Frames.is_in(&context.document.trace) && context.document.is_settled() {
+            ui.centered_and_justified(|ui| {
+                ui.label(
+                    "The trace has no frames. They come from the presents of DXGI and Direct3D 9: record with --frames, or switch on \
+                     the providers Microsoft-Windows-DXGI and Microsoft-Windows-D3D9.",
+                )
+            });
+            return;
+        }
+        let Some(listed) = &self.listed else {
+            context.wait(ui);
+            return;
+        };
+        if listed.lines.is_empty() {
+            context.nothing(ui, "No frame ends in this self.");
+            return;
+        }
+        let shown = context.document.shown_frame();
+        let pushed = list::show(ui, "frames", listed, &mut Lines { listed, sort: &mut self.sort, shown, context });
+        context.commands.append(pushed);
     }
-    let mut sort = view.sort;
-    let shown = context.document.shown_frame();
-    list::show(ui, "frames", listed, &mut Lines { listed, sort: &mut sort, shown, context });
-    if sort != view.sort {
-        view.sort = sort;
-        context.ask();
+
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        self.layer.show_as(context, ui, self.listed.as_ref().map(|listed| listed.of.layer));
+        let names = context.document.chain_names();
+        let Some(now) = context.document.frames_in_scope() else { return };
+        if names.len() > 1 {
+            let shown = names.iter().find(|(chain, _)| *chain == now.chain).map_or("", |(_, name)| name.as_str());
+            egui::ComboBox::from_id_salt("swap chain").width(220.0).selected_text(shown).show_ui(ui, |ui| {
+                for (chain, name) in &names {
+                    context.commands.on_click(&ui.selectable_label(*chain == now.chain, name), DocCommand::ChooseChain(*chain));
+                }
+            });
+        }
+        ui.weak(self.listed.as_ref().map_or_else(String::new, |listed| summary(listed)));
+    }
+
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>)
     }
 }
 
@@ -128,12 +133,12 @@ impl List<Listed> for Lines<'_, '_> {
 
     fn clicked(&mut self, row: usize) {
         let Some(line) = self.listed.lines.get(row) else { return };
-        self.context.commands.doc(DocCommand::Select(Some(line.interval)));
+        self.context.commands.push(DocCommand::Select(Some(line.interval)));
     }
 
     fn double_clicked(&mut self, row: usize) {
         let Some(line) = self.listed.lines.get(row) else { return };
-        self.context.commands.doc(DocCommand::ZoomInto(line.interval));
+        self.context.commands.push(DocCommand::ZoomInto(line.interval));
     }
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
@@ -144,16 +149,10 @@ impl List<Listed> for Lines<'_, '_> {
             ("Set a pin where it begins", DocCommand::Pin(line.interval.from)),
         ];
         for (text, command) in all {
-            if ui.button(text).clicked() {
-                self.context.commands.doc(command);
-            }
+            self.context.commands.on_click(&ui.button(text), command);
         }
         ui.separator();
         ui.weak(format!("Numbers of {}", layer_label(self.listed.of.layer)));
-    }
-
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
     }
 
     fn sorted(&self, column: ColumnOf<Listed>) -> Option<bool> {
@@ -162,5 +161,6 @@ impl List<Listed> for Lines<'_, '_> {
 
     fn header_clicked(&mut self, column: ColumnOf<Listed>) {
         *self.sort = self.sort.clicked(column.key, |by| by != Order::Number);
+        self.context.ask();
     }
 }

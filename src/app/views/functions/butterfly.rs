@@ -56,18 +56,16 @@ pub fn of(asked: &Asked<'_>, functions: &Functions, query: &mut QueryContext<'_>
     });
     let chosen = sums.iter().find(|(sums, _)| Some(life(trace, sums.process)) == asked.process).or(sums.first());
     let sides = chosen.map(|(chosen, places)| Sides {
-        processes: sums.iter().map(|(sums, _)| (life(trace, sums.process), process_label(trace, sums.process))).collect(),
+        processes: sums
+            .iter()
+            .map(|(sums, _)| (life(trace, sums.process), trace.process(sums.process).label_with_id()))
+            .collect(),
         process: life(trace, chosen.process),
         own: chosen.own.numbers(),
         total: chosen.total.numbers(),
         both: places.butterfly(functions, chosen.process),
     });
     Ok(Some(Butterflied { name: Arc::clone(name), sides }))
-}
-
-fn process_label(trace: &Trace, process: ProcessId) -> String {
-    let process = trace.process(process);
-    format!("{} ({})", process.label(), process.pid)
 }
 
 fn life(trace: &Trace, process: ProcessId) -> ProcessLife {

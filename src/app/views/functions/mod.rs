@@ -19,17 +19,12 @@ mod wings;
 
 use std::sync::Arc;
 
-use eframe::egui::Ui;
-
 use super::histograms::AnyBucket;
 use super::layers::LayerChoice;
-use super::pane::Pane;
-use super::view::{View, ViewContext};
-use crate::app::base::table::TableSource;
+use super::view::View;
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
-use crate::format;
 use crate::model::Trace;
 use crate::query::{
     CallLine, Cancelled, Column, Forest, Functions, NodeKey, Numbers, RowGrouping, SiteLabels, Sort, SourceLine, UNKNOWN_TYPE,
@@ -269,63 +264,6 @@ impl<const FREES: bool> View for CallTrees<FREES> {
         } else {
             drop_aside(table); // the answer to the current wish is on its way
         }
-    }
-}
-
-impl<const FREES: bool> Pane for CallTrees<FREES> {
-    fn forget(&mut self) {
-        drop_aside(self.table.take());
-    }
-
-    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::show(self, context, ui);
-    }
-
-    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        tools::beside_tabs(self, context, ui);
-    }
-
-    fn searched(&self) -> Option<&str> {
-        Some(&self.wish.search)
-    }
-
-    fn search(&mut self, text: String) {
-        self.wish.search = text;
-        self.seeks = false;
-    }
-
-    fn settle(&mut self, _: &Trace) -> bool {
-        self.seeks && self.go_to_first()
-    }
-
-    fn go_to_found(&mut self, _: &Document) {
-        self.seeks = true;
-        self.go_to_first();
-    }
-
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(Arc::clone(self.table.as_ref()?) as Arc<dyn TableSource>)
-    }
-
-    fn has_selected(&self) -> bool {
-        self.wish.selected.is_some()
-    }
-
-    fn unselect(&mut self) {
-        self.wish.selected = None;
-        self.close_butterfly();
-        self.line = None;
-    }
-
-    fn says(&self) -> Option<String> {
-        let table = self.table.as_ref()?;
-        let line = table.lines.get(self.line?)?;
-        let n = &line.numbers;
-        let (name, count, size) = (table.own_name(line), format::count(n.count), format::bytes(n.size));
-        Some(match FREES {
-            true => format!("{name}: freed {count}, {size}"),
-            false => format!("{name}: count {count}, size {size}, impacting size {}", format::signed_bytes(n.impacting)),
-        })
     }
 }
 

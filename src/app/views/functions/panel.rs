@@ -6,16 +6,20 @@ use eframe::egui::{self, Key, Modifiers, Ui};
 
 use super::table::Titled;
 use super::tools::above_table;
-use super::{CallTable, CallTrees, Grouping, wings};
+use super::{CallTable, CallTrees, Grouping, tools, wings};
+use crate::app::base::table::TableSource;
 use crate::app::commands::keys::STEPS;
 use crate::app::commands::{Command, Setting};
+use crate::app::document::Document;
+use crate::app::jobs::drop_aside;
 use crate::app::state::filters::Predicate;
-use crate::app::views::ViewContext;
 use crate::app::views::histograms::AnyBucket;
+use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::columns::{self, title};
 use crate::app::widgets::list::{self, List, Name, Share, Style, Value};
 use crate::app::widgets::{losses, source_lines};
 use crate::format;
+use crate::model::Trace;
 use crate::query::{CallLine, Column, NodeKey, RowGrouping, SHARED, SiteLabels, layer_label, magnitude};
 use crate::stack_rules::NO_TAG;
 
@@ -31,60 +35,115 @@ enum Action {
     SortBy(Column),
 }
 
-pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    above_table(view, context, ui);
-    let Some(table) = &view.table else {
-        context.wait(ui);
-        return;
-    };
-    if let Some(butterfly) = &table.butterfly {
-        let room = ui.available_width();
-        let shown = egui::Panel::right("butterfly").resizable(true).default_size((room * 0.42).clamp(240.0, 560.0));
-        let shown = shown.size_range(220.0..=(room - 200.0).max(240.0));
-        let can_go_back = !view.middles_before.is_empty();
-        let did = shown.show(ui, |ui| wings::show(ui, table, butterfly, can_go_back, context)).inner;
-        if let Some(did) = did {
-            wings::carry_out(view, did);
-            context.ask();
-            return; // the rest follows with the next frame
-        }
+impl<const FREES: bool> Pane for CallTrees<FREES> {
+    fn forget(&mut self) {
+        drop_aside(self.table.take());
     }
-    if FREES && table.trace.free_sites.is_empty() {
-        ui.centered_and_justified(|ui| ui.label(NO_FREE_STACKS));
-        return;
-    }
-    if table.lines.is_empty() {
-        let text = match table.asked.search.trim().is_empty() {
-            true if FREES => format!("{}: nothing was freed in this interval.", layer_label(table.layer)),
-            true => format!("{}: nothing was alive in this interval.", layer_label(table.layer)),
-            false => "Nothing in this interval has that in its name.".to_owned(),
+
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        above_table(self, context, ui);
+        let Some(table) = &self.table else {
+            context.wait(ui);
+            return;
         };
-        context.nothing(ui, &text);
-        return;
-    }
-    if table.asked.grouping == Grouping::Rows(RowGrouping::Tag) && table.functions.rules().tags().is_empty() {
-        ui.weak(
-            "No rule names stacks yet: choose Tag these stacks\u{2026} in the menu of a function, or View, Stack rules\u{2026}",
-        );
-    }
-    if FREES && table.lines.iter().all(|line| table.key(line) == NodeKey::NoStack) {
-        ui.weak("What was freed in this layer and interval was recorded without stacks.");
-    }
-    let by_key = keys(ui, table, view.line);
-    let is_key = by_key.is_some();
-    let reveal = std::mem::take(&mut view.reveal).then_some(view.line).flatten();
-    let mut lines = Lines { table, selected: view.line, reveal, did: by_key, context };
-    list::show(ui, "functions", table, &mut lines);
-    let Some(did) = lines.did else { return };
-    match did {
-        Action::Select(index) => {
-            view.select(index);
-            view.reveal = is_key;
+        if let Some(butterfly) = &table.butterfly {
+            let room = ui.available_width();
+            let shown = egui::Panel::right("butterfly").resizable(true).default_size((room * 0.42).clamp(240.0, 560.0));
+            let shown = shown.size_range(220.0..=(room - 200.0).max(240.0));
+            let can_go_back = !self.middles_before.is_empty();
+            let did = shown.show(ui, |ui| wings::show(ui, table, butterfly, can_go_back, context)).inner;
+            if let Some(did) = did {
+                wings::carry_out(self, did);
+                context.ask();
+                return; // the rest follows with the next frame
+            }
         }
-        Action::Toggle(index) => view.toggle(index),
-        Action::SortBy(column) => view.wish.sort = view.wish.sort.by(column),
+        if FREES && table.trace.free_sites.is_empty() {
+            ui.centered_and_justified(|ui| ui.label(NO_FREE_STACKS));
+            return;
+        }
+        if table.lines.is_empty() {
+            let text = match table.asked.search.trim().is_empty() {
+                true if FREES => format!("{}: nothing was freed in this interval.", layer_label(table.layer)),
+                true => format!("{}: nothing was alive in this interval.", layer_label(table.layer)),
+                false => "Nothing in this interval has that in its name.".to_owned(),
+            };
+            context.nothing(ui, &text);
+            return;
+        }
+        if table.asked.grouping == Grouping::Rows(RowGrouping::Tag) && table.functions.rules().tags().is_empty() {
+            ui.weak(
+                "No rule names stacks yet: choose Tag these stacks\u{2026} in the menu of a function, or View, Stack rules\u{2026}",
+            );
+        }
+        if FREES && table.lines.iter().all(|line| table.key(line) == NodeKey::NoStack) {
+            ui.weak("What was freed in this layer and interval was recorded without stacks.");
+        }
+        let by_key = keys(ui, table, self.line);
+        let is_key = by_key.is_some();
+        let reveal = std::mem::take(&mut self.reveal).then_some(self.line).flatten();
+        let mut lines = Lines { table, selected: self.line, reveal, did: by_key, context };
+        let pushed = list::show(ui, "functions", table, &mut lines);
+        let did = lines.did;
+        context.commands.append(pushed);
+        let Some(did) = did else { return };
+        match did {
+            Action::Select(index) => {
+                self.select(index);
+                self.reveal = is_key;
+            }
+            Action::Toggle(index) => self.toggle(index),
+            Action::SortBy(column) => self.wish.sort = self.wish.sort.by(column),
+        }
+        context.ask();
     }
-    context.ask();
+
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        tools::beside_tabs(self, context, ui);
+    }
+
+    fn searched(&self) -> Option<&str> {
+        Some(&self.wish.search)
+    }
+
+    fn search(&mut self, text: String) {
+        self.wish.search = text;
+        self.seeks = false;
+    }
+
+    fn settle(&mut self, _: &Trace) -> bool {
+        self.seeks && self.go_to_first()
+    }
+
+    fn go_to_found(&mut self, _: &Document) {
+        self.seeks = true;
+        self.go_to_first();
+    }
+
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.table.as_ref()?) as Arc<dyn TableSource>)
+    }
+
+    fn has_selected(&self) -> bool {
+        self.wish.selected.is_some()
+    }
+
+    fn unselect(&mut self) {
+        self.wish.selected = None;
+        self.close_butterfly();
+        self.line = None;
+    }
+
+    fn says(&self) -> Option<String> {
+        let table = self.table.as_ref()?;
+        let line = table.lines.get(self.line?)?;
+        let n = &line.numbers;
+        let (name, count, size) = (table.own_name(line), format::count(n.count), format::bytes(n.size));
+        Some(match FREES {
+            true => format!("{name}: freed {count}, {size}"),
+            false => format!("{name}: count {count}, size {size}, impacting size {}", format::signed_bytes(n.impacting)),
+        })
+    }
 }
 
 /// The action of a pressed key on the selected row, unless a text field has the focus.
@@ -196,7 +255,7 @@ impl List<CallTable> for Lines<'_, '_> {
     }
 
     fn show_column(&mut self, Titled { column, .. }: Titled, shown: bool) {
-        self.context.commands.push(Command::Set(Setting::Column(column, shown)));
+        self.context.commands.push(Setting::Column(column, shown));
     }
 
     fn is_selected(&self, row: usize) -> bool {
@@ -238,10 +297,6 @@ impl List<CallTable> for Lines<'_, '_> {
             source_lines::offer_line(ui, source, self.context.commands);
         }
         copy_name(ui, self.context, &name);
-    }
-
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
     }
 
     fn sorted(&self, Titled { column, .. }: Titled) -> Option<bool> {
@@ -286,7 +341,5 @@ fn offer(ui: &mut Ui, context: &mut ViewContext<'_>, key: NodeKey, name: &str) {
 }
 
 fn copy_name(ui: &mut Ui, context: &mut ViewContext<'_>, name: &str) {
-    if ui.button("Copy name").clicked() {
-        context.commands.push(Command::Copy(name.to_owned()));
-    }
+    context.commands.on_click(&ui.button("Copy name"), Command::Copy(name.to_owned()));
 }

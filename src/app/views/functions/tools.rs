@@ -4,7 +4,7 @@
 use eframe::egui::{self, Ui};
 
 use super::{CallTrees, Grouping};
-use crate::app::commands::{Command, Setting};
+use crate::app::commands::Setting;
 use crate::app::jobs::ForestKind;
 use crate::app::views::ViewContext;
 use crate::app::widgets::frames;
@@ -80,6 +80,6 @@ fn all<const FREES: bool>(view: &mut CallTrees<FREES>, context: &mut ViewContext
         context.ask();
     }
     if let Some(shown) = frames::switch(ui, !context.document.fold.is_any(), false) {
-        context.commands.push(Command::Set(Setting::AllFrames(shown)));
+        context.commands.push(Setting::AllFrames(shown));
     }
 }

@@ -5,12 +5,8 @@ mod panel;
 
 use std::sync::Arc;
 
-use eframe::egui::Ui;
-
 use super::layers::LayerChoice;
-use super::pane::Pane;
-use super::view::{View, ViewContext};
-use crate::app::base::table::TableSource;
+use super::view::View;
 use crate::app::document::Document;
 use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
@@ -69,31 +65,5 @@ impl View for Generations {
 
     fn take(&mut self, left: Left) {
         drop_aside(self.left.replace(Arc::new(left)));
-    }
-}
-
-impl Pane for Generations {
-    fn forget(&mut self) {
-        drop_aside(self.left.take());
-    }
-
-    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::show(self, context, ui);
-    }
-
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(Arc::clone(self.left.as_ref()?) as Arc<dyn TableSource>)
-    }
-
-    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::tools(self, context, ui);
-    }
-
-    fn searched(&self) -> Option<&str> {
-        Some(&self.search)
-    }
-
-    fn search(&mut self, text: String) {
-        self.search = text;
     }
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use eframe::egui::{self, Sense, Ui, pos2, vec2};
 
 use super::{Generations, Left};
-use crate::app::base::table::{FlatTable, TypedColumn};
+use crate::app::base::table::{FlatTable, TableSource, TypedColumn};
 use crate::app::base::theme;
-use crate::app::commands::{Command, DocCommand};
+use crate::app::commands::DocCommand;
+use crate::app::jobs::drop_aside;
 use crate::app::state::filters::Predicate;
-use crate::app::views::ViewContext;
+use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, NO_STACK, Name, Share, Style, Value, widest};
 use crate::app::widgets::mark_menu::edges;
 use crate::format;
@@ -27,48 +28,62 @@ pub enum Special {
 /// Number of generations into which the button cuts the view.
 const PARTS: usize = 8;
 
-pub fn tools(view: &mut Generations, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    view.layer.show(context, ui);
-    let hint = "Set marks that cut the view into eight generations of the same length";
-    if ui.button("Cut evenly").on_hover_text(hint).clicked() {
-        context.commands.doc(DocCommand::MarkEvenly(PARTS));
+impl Pane for Generations {
+    fn forget(&mut self) {
+        drop_aside(self.left.take());
     }
-    let (edges, are_all) = edges(context.document, context.document.interval());
-    if !edges.is_empty() {
-        let hint = match are_all {
-            true => "Let the marks of the trace cut the interval into generations",
-            false => "There are too many marks of the trace in the interval: generations could not be told apart",
-        };
-        let button = ui.add_enabled(are_all, egui::Button::new("At the trace's marks"));
-        if button.on_hover_text(hint).on_disabled_hover_text(hint).clicked() {
-            context.commands.doc(DocCommand::MarkAll(edges));
-        }
-    }
-    let any = !context.document.marks.is_empty();
-    if ui.add_enabled(any, egui::Button::new("Remove marks")).on_hover_text("Take all marks away").clicked() {
-        context.commands.doc(DocCommand::ClearMarks);
-    }
-}
 
-pub fn show(view: &mut Generations, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    if context.document.marks.is_empty() {
-        ui.centered_and_justified(|ui| {
-            ui.label(
-                "Mark the moments between repetitions of the same work: M with the pointer on the graph, or while recording. \
-                 What each repetition leaves behind is listed here; what leaves something every time leaks.",
-            )
-        });
-        return;
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        if context.document.marks.is_empty() {
+            ui.centered_and_justified(|ui| {
+                ui.label(
+                    "Mark the moments between repetitions of the same work: M with the pointer on the graph, or while recording. \
+                     What each repetition leaves behind is listed here; what leaves something every time leaks.",
+                )
+            });
+            return;
+        }
+        let Some(left) = &self.left else {
+            context.wait(ui);
+            return;
+        };
+        if left.groups.is_empty() {
+            context.nothing(ui, "Nothing that was allocated in these generations is still there at the end.");
+            return;
+        }
+        let pushed = list::show(ui, "generations", left, &mut Lines { left, searched: &self.search, context });
+        context.commands.append(pushed);
     }
-    let Some(left) = &view.left else {
-        context.wait(ui);
-        return;
-    };
-    if left.groups.is_empty() {
-        context.nothing(ui, "Nothing that was allocated in these generations is still there at the end.");
-        return;
+
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.left.as_ref()?) as Arc<dyn TableSource>)
     }
-    list::show(ui, "generations", left, &mut Lines { left, searched: &view.search, context });
+
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        self.layer.show(context, ui);
+        let hint = "Set marks that cut the self into eight generations of the same length";
+        context.commands.on_click(&ui.button("Cut evenly").on_hover_text(hint), DocCommand::MarkEvenly(PARTS));
+        let (edges, are_all) = edges(context.document, context.document.interval());
+        if !edges.is_empty() {
+            let hint = match are_all {
+                true => "Let the marks of the trace cut the interval into generations",
+                false => "There are too many marks of the trace in the interval: generations could not be told apart",
+            };
+            let button = ui.add_enabled(are_all, egui::Button::new("At the trace's marks"));
+            context.commands.on_click(&button.on_hover_text(hint).on_disabled_hover_text(hint), DocCommand::MarkAll(edges));
+        }
+        let any = !context.document.marks.is_empty();
+        let button = ui.add_enabled(any, egui::Button::new("Remove marks")).on_hover_text("Take all marks away");
+        context.commands.on_click(&button, DocCommand::ClearMarks);
+    }
+
+    fn searched(&self) -> Option<&str> {
+        Some(&self.search)
+    }
+
+    fn search(&mut self, text: String) {
+        self.search = text;
+    }
 }
 
 struct Lines<'a, 'b> {
@@ -175,9 +190,5 @@ impl List<Left> for Lines<'_, '_> {
         let Some(name) = self.left.groups.get(row).and_then(|group| self.left.name(group)) else { return };
         self.context.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
         self.context.offer_rules(ui, &name);
-    }
-
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
     }
 }

@@ -8,11 +8,8 @@ mod bucket;
 mod chart;
 mod panel;
 
-use eframe::egui::Ui;
-
 use super::layers::LayerChoice;
-use super::pane::Pane;
-use super::view::{View, ViewContext};
+use super::view::View;
 use crate::app::document::Document;
 use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
@@ -69,20 +66,5 @@ impl View for Histograms {
         // A filter to a bucket may make another layer the one with the largest change; the choice stays.
         self.layer.keep(distributed.layer);
         drop_aside(self.distributed.replace(distributed));
-    }
-}
-
-impl Pane for Histograms {
-    fn forget(&mut self) {
-        self.distributed = None;
-    }
-
-    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::show(self, context, ui);
-    }
-
-    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        super::questions::menu(context, ui);
-        panel::tools(self, context, ui);
     }
 }

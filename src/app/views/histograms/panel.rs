@@ -7,7 +7,7 @@ use super::bucket::{AnyBucket, BucketKind, bucket_of};
 use super::chart::{Action, Bar, Chart, Measure, STACKED, Scale, class_color};
 use crate::app::commands::DocCommand;
 use crate::app::state::filters::{Chip, Predicate};
-use crate::app::views::ViewContext;
+use crate::app::views::{Pane, ViewContext, questions};
 use crate::query::{ByClass, Words, layer_label};
 
 /// Width in points from which the histograms stand side by side.
@@ -16,31 +16,43 @@ const WIDE: f32 = 560.0;
 /// Minimum height of a histogram in points.
 const LOWEST: f32 = 150.0;
 
-pub fn show(view: &mut Histograms, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    let Some(distributed) = &view.distributed else {
-        context.wait(ui);
-        return;
-    };
-    if [&distributed.by_size, &distributed.by_lifetime].into_iter().flatten().all(ByClass::is_empty) {
-        let layer = layer_label(distributed.layer);
-        context.nothing(ui, &format!("{layer}: nothing was alive in this interval."));
-        return;
+impl Pane for Histograms {
+    fn forget(&mut self) {
+        self.distributed = None;
     }
-    egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-        let (width, height) = (ui.available_width(), ui.available_height() - 4.0);
-        let is_wide = width >= WIDE;
-        let size = if is_wide { vec2((width - 16.0) / 2.0, height.max(LOWEST)) } else { vec2(width, (height / 2.0).max(LOWEST)) };
-        let place = if is_wide { vec2(width, size.y) } else { vec2(width, size.y * 2.0) };
-        let (area, _) = ui.allocate_exact_size(place, Sense::hover());
-        let step = if is_wide { vec2(size.x + 16.0, 0.0) } else { vec2(0.0, size.y) };
-        for (kind, i) in [(BucketKind::Size, 0.0), (BucketKind::Lifetime, 1.0)] {
-            let part = Rect::from_min_size(pos2(area.left() + i * step.x, area.top() + i * step.y), size);
-            ui.scope_builder(UiBuilder::new().max_rect(part), |ui| {
-                let sums = if kind == BucketKind::Size { &distributed.by_size } else { &distributed.by_lifetime };
-                chart(sums, kind, (view.measure, view.scale), context, ui);
-            });
+
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        let Some(distributed) = &self.distributed else {
+            context.wait(ui);
+            return;
+        };
+        if [&distributed.by_size, &distributed.by_lifetime].into_iter().flatten().all(ByClass::is_empty) {
+            let layer = layer_label(distributed.layer);
+            context.nothing(ui, &format!("{layer}: nothing was alive in this interval."));
+            return;
         }
-    });
+        egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+            let (width, height) = (ui.available_width(), ui.available_height() - 4.0);
+            let is_wide = width >= WIDE;
+            let size =
+                if is_wide { vec2((width - 16.0) / 2.0, height.max(LOWEST)) } else { vec2(width, (height / 2.0).max(LOWEST)) };
+            let place = if is_wide { vec2(width, size.y) } else { vec2(width, size.y * 2.0) };
+            let (area, _) = ui.allocate_exact_size(place, Sense::hover());
+            let step = if is_wide { vec2(size.x + 16.0, 0.0) } else { vec2(0.0, size.y) };
+            for (kind, i) in [(BucketKind::Size, 0.0), (BucketKind::Lifetime, 1.0)] {
+                let part = Rect::from_min_size(pos2(area.left() + i * step.x, area.top() + i * step.y), size);
+                ui.scope_builder(UiBuilder::new().max_rect(part), |ui| {
+                    let sums = if kind == BucketKind::Size { &distributed.by_size } else { &distributed.by_lifetime };
+                    chart(sums, kind, (self.measure, self.scale), context, ui);
+                });
+            }
+        });
+    }
+
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        questions::menu(context, ui);
+        tools(self, context, ui);
+    }
 }
 
 /// Draws one histogram in the available space; a click filters to its bucket.
@@ -132,5 +144,5 @@ fn carry_out(did: Action, kind: BucketKind, context: &mut ViewContext<'_>) {
         Action::Click(bucket) => (chosen(), vec![Chip::only(bucket.predicate(clock))]),
         Action::LeaveOut(bucket) => (of(bucket), vec![Chip::without(bucket.predicate(clock))]),
     };
-    context.commands.doc(DocCommand::ChangeChips { away, add });
+    context.commands.push(DocCommand::ChangeChips { away, add });
 }

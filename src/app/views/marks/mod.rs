@@ -7,11 +7,8 @@ mod panel;
 
 use std::sync::Arc;
 
-use eframe::egui::Ui;
-
-use super::pane::Pane;
-use super::view::{View, ViewContext};
-use crate::app::base::table::{Sort, TableSource};
+use super::view::View;
+use crate::app::base::table::Sort;
 use crate::app::document::Document;
 use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
@@ -94,39 +91,5 @@ impl View for Marks {
             self.selected = None; // its index may have changed
         }
         drop_aside(self.listed.replace(Arc::new(listed)));
-    }
-}
-
-impl Pane for Marks {
-    fn forget(&mut self) {
-        drop_aside(self.listed.take());
-    }
-
-    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::show(self, context, ui);
-    }
-
-    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::tools(context, ui);
-    }
-
-    fn searched(&self) -> Option<&str> {
-        Some(&self.search)
-    }
-
-    fn search(&mut self, text: String) {
-        self.search = text;
-    }
-
-    fn has_selected(&self) -> bool {
-        self.selected.is_some()
-    }
-
-    fn unselect(&mut self) {
-        self.selected = None;
-    }
-
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>)
     }
 }

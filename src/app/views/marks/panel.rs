@@ -6,13 +6,14 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{Listed, Marks, Order};
-use crate::app::base::table::{FlatTable, Sort, TypedColumn};
-use crate::app::commands::{Command, DocCommand};
+use crate::app::base::table::{FlatTable, Sort, TableSource, TypedColumn};
+use crate::app::commands::DocCommand;
 use crate::app::document::lasting;
+use crate::app::jobs::drop_aside;
 use crate::app::state::ids::{MOST_MARKS, Stop, Tab, ViewId};
 use crate::app::state::overlay::Overlay;
 use crate::app::state::overlays::centered;
-use crate::app::views::ViewContext;
+use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Name, Style, Value, widest};
 use crate::app::widgets::mark_menu::{edges, one_mark};
 use crate::model::Mark;
@@ -22,47 +23,67 @@ use crate::units::{Interval, Ticks};
 /// Zooming to a mark without a duration shortens the view by this factor, with the mark in the middle.
 const ZOOM: i64 = 20;
 
-pub fn tools(context: &mut ViewContext<'_>, ui: &mut Ui) {
-    let document = context.document;
-    let (edges, are_all) = edges(document, document.view());
-    let hint = match are_all {
-        true => "Let the marks in the view cut it into generations: what each stretch left behind",
-        false => "There are more than 100 marks in the view: zoom in, so that generations can be told apart",
-    };
-    let button = egui::Button::new("As edges of generations");
-    if ui.add_enabled(are_all && !edges.is_empty(), button).on_hover_text(hint).on_disabled_hover_text(hint).clicked() {
-        context.commands.doc(DocCommand::MarkAll(edges));
-        context.commands.doc(DocCommand::ShowTab(Tab::View(ViewId::Generations)));
+impl Pane for Marks {
+    fn forget(&mut self) {
+        drop_aside(self.listed.take());
     }
-    debug_assert_eq!(MOST_MARKS, 100, "the hint says so");
-}
 
-pub fn show(view: &mut Marks, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    if !Overlay::Marks.is_in(&context.document.trace) && context.document.is_settled() {
-        ui.centered_and_justified(|ui| {
-            ui.label(
-                "The trace has no marks. Marks are written by xperf -m and wpr -marker, by UIforETW, by the .NET runtime \
-                 (collections), and by providers that are chosen when it is recorded.",
-            )
-        });
-        return;
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        if !Overlay::Marks.is_in(&context.document.trace) && context.document.is_settled() {
+            ui.centered_and_justified(|ui| {
+                ui.label(
+                    "The trace has no marks. Marks are written by xperf -m and wpr -marker, by UIforETW, by the .NET runtime \
+                     (collections), and by providers that are chosen when it is recorded.",
+                )
+            });
+            return;
+        }
+        let Some(listed) = &self.listed else {
+            context.wait(ui);
+            return;
+        };
+        if listed.places.is_empty() {
+            context.nothing(ui, "No mark was written in this self.");
+            return;
+        }
+        let Self { search, sort, selected, .. } = self;
+        let pushed = list::show(ui, "marks", listed, &mut Lines { listed, searched: search, sort, selected, context });
+        context.commands.append(pushed);
     }
-    let Some(listed) = &view.listed else {
-        context.wait(ui);
-        return;
-    };
-    if listed.places.is_empty() {
-        context.nothing(ui, "No mark was written in this view.");
-        return;
+
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        let document = context.document;
+        let (edges, are_all) = edges(document, document.view());
+        let hint = match are_all {
+            true => "Let the marks in the self cut it into generations: what each stretch left behind",
+            false => "There are more than 100 marks in the view: zoom in, so that generations can be told apart",
+        };
+        let button = egui::Button::new("As edges of generations");
+        if ui.add_enabled(are_all && !edges.is_empty(), button).on_hover_text(hint).on_disabled_hover_text(hint).clicked() {
+            context.commands.push(DocCommand::MarkAll(edges));
+            context.commands.push(DocCommand::ShowTab(Tab::View(ViewId::Generations)));
+        }
+        debug_assert_eq!(MOST_MARKS, 100, "the hint says so");
     }
-    let (mut sort, mut selected) = (view.sort, view.selected);
-    let searched = view.search.clone();
-    let mut lines = Lines { listed, searched: &searched, sort: &mut sort, selected: &mut selected, context };
-    list::show(ui, "marks", listed, &mut lines);
-    view.selected = selected;
-    if sort != view.sort {
-        view.sort = sort;
-        context.ask();
+
+    fn searched(&self) -> Option<&str> {
+        Some(&self.search)
+    }
+
+    fn search(&mut self, text: String) {
+        self.search = text;
+    }
+
+    fn has_selected(&self) -> bool {
+        self.selected.is_some()
+    }
+
+    fn unselect(&mut self) {
+        self.selected = None;
+    }
+
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>)
     }
 }
 
@@ -80,8 +101,7 @@ impl Listed {
     }
 
     fn process(&self, mark: &Mark) -> Value {
-        let Some(process) = mark.process.map(|process| self.trace.process(process)) else { return Value::Nothing };
-        Value::Text(format!("{} ({})", process.label(), process.pid))
+        mark.process.map_or(Value::Nothing, |process| Value::Text(self.trace.process(process).label_with_id()))
     }
 
     fn thread(&self, mark: &Mark) -> Value {
@@ -130,7 +150,7 @@ impl List<Listed> for Lines<'_, '_> {
     fn clicked(&mut self, row: usize) {
         let Some((place, _)) = self.listed.mark(row) else { return };
         *self.selected = Some(place);
-        self.context.commands.doc(DocCommand::StepTo(Stop::Mark(place)));
+        self.context.commands.push(DocCommand::StepTo(Stop::Mark(place)));
     }
 
     fn double_clicked(&mut self, row: usize) {
@@ -139,20 +159,14 @@ impl List<Listed> for Lines<'_, '_> {
         let during = lasting(mark);
         let at = during.unwrap_or(Interval { from: mark.at, to: mark.at });
         let length = if during.is_some() { at.len() + at.len() / 2 } else { view.len() / ZOOM };
-        self.context.commands.doc(DocCommand::Zoom(centered(at, length.max(10), span)));
+        self.context.commands.push(DocCommand::Zoom(centered(at, length.max(10), span)));
     }
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some((place, mark)) = self.listed.mark(row) else { return };
         for (text, command) in one_mark(self.context.document, mark, place) {
-            if ui.button(text).clicked() {
-                self.context.commands.doc(command);
-            }
+            self.context.commands.on_click(&ui.button(text), command);
         }
-    }
-
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
     }
 
     fn sorted(&self, column: ColumnOf<Listed>) -> Option<bool> {
@@ -162,5 +176,6 @@ impl List<Listed> for Lines<'_, '_> {
     fn header_clicked(&mut self, column: ColumnOf<Listed>) {
         // By duration the longest come first, otherwise the smallest.
         *self.sort = self.sort.clicked(column.key, |by| by == Order::Duration);
+        self.context.ask();
     }
 }

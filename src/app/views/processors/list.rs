@@ -7,7 +7,6 @@ use eframe::egui::Ui;
 
 use super::{ProcessChoice, UNKNOWN};
 use crate::app::base::table::{FlatTable, TypedColumn};
-use crate::app::commands::Command;
 use crate::app::state::filters::Predicate;
 use crate::app::views::ViewContext;
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Name, Share, Style, Value, widest};
@@ -106,8 +105,10 @@ pub fn show(
     ui: &mut Ui,
 ) -> Option<ProcessChoice> {
     let mut lines = Lines { processes, choice, did: None, context };
-    list::show(ui, "processors", processes, &mut lines);
-    lines.did
+    let pushed = list::show(ui, "processors", processes, &mut lines);
+    let did = lines.did;
+    context.commands.append(pushed);
+    did
 }
 
 struct Lines<'a, 'b> {
@@ -146,10 +147,6 @@ impl List<ProcessList> for Lines<'_, '_> {
         {
             self.context.offer_filters(ui, "memory of this process", Predicate::Under([Key::Process(process)].into()));
         }
-    }
-
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
     }
 
     fn sorted(&self, column: ColumnOf<ProcessList>) -> Option<bool> {

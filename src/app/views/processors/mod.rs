@@ -10,18 +10,14 @@ mod panel;
 
 use std::sync::Arc;
 
-use eframe::egui::Ui;
-
 use super::flame::{Icicle, Measure, SampledIn, Unit, Way};
-use super::pane::Pane;
-use super::view::{View, ViewContext};
-use crate::app::base::table::TableSource;
+use super::view::View;
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, QueryContext};
-use crate::app::services::names::{Looked, SeenFrames};
+use crate::app::services::names::SeenFrames;
 use crate::app::state::ids::ViewId;
 use crate::model::{ProcessId, Trace};
-use crate::query::{Cancelled, FlameWeights, Key, KeyMap, Path, ProcessSamples, process_samples, sample_sums_where};
+use crate::query::{Cancelled, FlameWeights, Key, Path, ProcessSamples, process_samples, sample_sums_where};
 use crate::tables::KeyedMap;
 use list::ProcessList;
 
@@ -115,46 +111,6 @@ impl View for Processors {
 
     fn take(&mut self, ran: Ran) {
         self.ran = Some(ran);
-    }
-}
-
-impl Pane for Processors {
-    fn forget(&mut self) {
-        self.ran = None;
-    }
-
-    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::show(self, context, ui);
-        if let Some(ran) = &self.ran {
-            context.looked = Some(Looked::Frames(Arc::clone(&ran.nameless)));
-        }
-    }
-
-    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::tools(self, context, ui);
-    }
-
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(Arc::clone(&self.ran.as_ref()?.list) as Arc<dyn TableSource>)
-    }
-
-    fn searched(&self) -> Option<&str> {
-        Some(&self.search)
-    }
-
-    fn search(&mut self, text: String) {
-        self.search = text;
-    }
-
-    fn paths(&self) -> Vec<Path> {
-        let Some(ProcessChoice::One(Some(process))) = self.choice else { return Vec::new() };
-        vec![[Key::Process(process)].into()]
-    }
-
-    fn renumber(&mut self, map: &KeyMap) {
-        if let Some(ProcessChoice::One(Some(process))) = self.choice {
-            self.choice = map.process(process).map(|process| ProcessChoice::One(Some(process)));
-        }
     }
 }
 

@@ -1,12 +1,17 @@
 //! The list of processes and the flame graph of one of them, side by side; in a narrow view the list is a combo box.
 
+use std::sync::Arc;
+
 use eframe::egui::{self, Ui};
 
-use super::{Processors, Ran, list};
-use crate::app::views::ViewContext;
+use super::{ProcessChoice, Processors, Ran, list};
+use crate::app::base::table::TableSource;
+use crate::app::services::names::Looked;
 use crate::app::views::flame::turn_tools;
+use crate::app::views::{Pane, ViewContext};
 use crate::format;
 use crate::model::{IntervalOrigin, Trace};
+use crate::query::{Key, KeyMap, Path};
 
 /// Width from which the list stands beside the graph.
 const WIDE: f32 = 640.0;
@@ -17,11 +22,47 @@ const NO_SAMPLES: &str = "No processor sample is in this trace. To see what ran 
                           xperf -on PROC_THREAD+LOADER+PROFILE+VIRT_ALLOC -stackwalk Profile+VirtualAlloc, \
                           or wpr -start CPU -start VirtualAllocation.";
 
-pub fn tools(view: &mut Processors, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    if view.ran.is_none() {
-        return;
+impl Pane for Processors {
+    fn forget(&mut self) {
+        self.ran = None;
     }
-    turn_tools((&mut view.is_inverted, &mut view.focus), context, ui);
+
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        show(self, context, ui);
+        if let Some(ran) = &self.ran {
+            context.looked = Some(Looked::Frames(Arc::clone(&ran.nameless)));
+        }
+    }
+
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        if self.ran.is_none() {
+            return;
+        }
+        turn_tools((&mut self.is_inverted, &mut self.focus), context, ui);
+    }
+
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(&self.ran.as_ref()?.list) as Arc<dyn TableSource>)
+    }
+
+    fn searched(&self) -> Option<&str> {
+        Some(&self.search)
+    }
+
+    fn search(&mut self, text: String) {
+        self.search = text;
+    }
+
+    fn paths(&self) -> Vec<Path> {
+        let Some(ProcessChoice::One(Some(process))) = self.choice else { return Vec::new() };
+        vec![[Key::Process(process)].into()]
+    }
+
+    fn renumber(&mut self, map: &KeyMap) {
+        if let Some(ProcessChoice::One(Some(process))) = self.choice {
+            self.choice = map.process(process).map(|process| ProcessChoice::One(Some(process)));
+        }
+    }
 }
 
 pub fn show(view: &mut Processors, context: &mut ViewContext<'_>, ui: &mut Ui) {
@@ -68,7 +109,7 @@ pub fn show(view: &mut Processors, context: &mut ViewContext<'_>, ui: &mut Ui) {
 }
 
 /// Draws the list as a combo box, for narrow views.
-fn choice(ran: &Ran, ui: &mut Ui) -> Option<super::ProcessChoice> {
+fn choice(ran: &Ran, ui: &mut Ui) -> Option<ProcessChoice> {
     let mut chosen = None;
     let now = ran.list.chosen(ran.choice).unwrap_or_default();
     let shown = egui::ComboBox::from_id_salt("process that ran").width(ui.available_width() - 12.0).selected_text(now);

@@ -5,11 +5,7 @@ mod panel;
 
 use std::sync::Arc;
 
-use eframe::egui::Ui;
-
-use super::pane::Pane;
-use super::view::{View, ViewContext};
-use crate::app::base::table::TableSource;
+use super::view::View;
 use crate::app::document::Document;
 use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
@@ -62,23 +58,5 @@ impl View for Rows {
             self.selected = None; // its number may have changed
         }
         drop_aside(self.listed.replace(Arc::new(listed)));
-    }
-}
-
-impl Pane for Rows {
-    fn forget(&mut self) {
-        drop_aside(self.listed.take());
-    }
-
-    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::show(self, context, ui);
-    }
-
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>)
-    }
-
-    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        super::questions::menu(context, ui);
     }
 }

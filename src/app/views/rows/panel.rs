@@ -6,41 +6,52 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{Listed, Rows, details};
-use crate::app::base::table::{FlatTable, TypedColumn};
-use crate::app::commands::{Command, DocCommand};
+use crate::app::base::table::{FlatTable, TableSource, TypedColumn};
+use crate::app::commands::DocCommand;
+use crate::app::jobs::drop_aside;
 use crate::app::state::filters::Predicate;
-use crate::app::views::ViewContext;
+use crate::app::views::{Pane, ViewContext, questions};
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, NO_STACK, Name, Style, Value, widest};
 use crate::format;
 use crate::model::{Row, RowId};
 use crate::query::{Bounds, RowColumn, RowCondition, RowSort, heap_label, thread_label};
 use crate::units::{Interval, Ticks};
 
-pub fn show(view: &mut Rows, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    let Some(listed) = &view.listed else {
-        context.wait(ui);
-        return;
-    };
-    if listed.table.rows.is_empty() {
-        context.nothing(ui, "Nothing was alive in this interval.");
-        return;
+impl Pane for Rows {
+    fn forget(&mut self) {
+        drop_aside(self.listed.take());
     }
-    if let Some(row) = view.selected {
-        let width = (ui.available_width() * 0.36).max(220.0);
-        egui::Panel::right("allocation").resizable(true).default_size(width).show(ui, |ui| {
-            egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| details::show(ui, listed, row, context.commands));
-        });
+
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        let Some(listed) = &self.listed else {
+            context.wait(ui);
+            return;
+        };
+        if listed.table.rows.is_empty() {
+            context.nothing(ui, "Nothing was alive in this interval.");
+            return;
+        }
+        if let Some(row) = self.selected {
+            let width = (ui.available_width() * 0.36).max(220.0);
+            egui::Panel::right("allocation").resizable(true).default_size(width).show(ui, |ui| {
+                egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| details::show(ui, listed, row, context.commands));
+            });
+        }
+        let (shown, count) = (listed.table.rows.len(), listed.table.count);
+        if count > shown as u64 {
+            ui.weak(format!("The first {} of {}.", format::count(shown as u64), format::count(count)));
+        }
+        let (sort, selected) = (&mut self.sort, &mut self.selected);
+        let pushed = list::show(ui, "rows", listed, &mut Lines { listed, sort, selected, context });
+        context.commands.append(pushed);
     }
-    let (shown, count) = (listed.table.rows.len(), listed.table.count);
-    if count > shown as u64 {
-        ui.weak(format!("The first {} of {}.", format::count(shown as u64), format::count(count)));
+
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>)
     }
-    let (mut sort, mut selected) = (view.sort, view.selected);
-    list::show(ui, "rows", listed, &mut Lines { listed, sort: &mut sort, selected: &mut selected, context });
-    view.selected = selected;
-    if sort != view.sort {
-        view.sort = sort;
-        context.ask();
+
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        questions::menu(context, ui);
     }
 }
 
@@ -128,9 +139,7 @@ impl List<Listed> for Lines<'_, '_> {
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some((_, row)) = self.listed.row(row) else { return };
-        if ui.button("Zoom to its life").clicked() {
-            self.context.commands.doc(DocCommand::ZoomInto(self.life(&row)));
-        }
+        self.context.commands.on_click(&ui.button("Zoom to its life"), DocCommand::ZoomInto(self.lifetime_with_room(&row)));
         ui.separator();
         let size = RowCondition::Size(Bounds { from: Some(row.size), to: row.size.checked_add(1) });
         let size = Predicate::Row(size, format!("size {}", format::bytes(row.size)).into());
@@ -146,10 +155,6 @@ impl List<Listed> for Lines<'_, '_> {
         }
     }
 
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
-    }
-
     fn sorted(&self, column: ColumnOf<Listed>) -> Option<bool> {
         (column.key == Some(self.sort.column)).then_some(self.sort.descending)
     }
@@ -157,13 +162,14 @@ impl List<Listed> for Lines<'_, '_> {
     fn header_clicked(&mut self, column: ColumnOf<Listed>) {
         if let Some(column) = column.key {
             *self.sort = self.sort.by(column);
+            self.context.ask();
         }
     }
 }
 
 impl Lines<'_, '_> {
     /// The lifetime of an allocation, with some space on both sides.
-    fn life(&self, row: &Row) -> Interval {
+    fn lifetime_with_room(&self, row: &Row) -> Interval {
         let span = self.listed.trace.span;
         let (from, to) = (row.birth.max(span.from), row.death.min(span.to));
         let room = (to.0.saturating_sub(from.0) / 5).max(span.len() / 100_000).max(1);

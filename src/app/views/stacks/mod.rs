@@ -14,23 +14,18 @@ mod text;
 use std::ops::Range;
 use std::sync::Arc;
 
-use eframe::egui::{self, Ui};
-
 use super::node_details::NodeDetails;
-use super::pane::Pane;
 use super::view::{View, ViewContext};
-use crate::app::base::table::TableSource;
 use crate::app::commands::DocCommand;
 use crate::app::document::Document;
 use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::services::names::Looked;
-use crate::app::state::filters::Filters;
 use crate::app::state::ids::{Reading, ViewId};
 use crate::app::widgets::columns::Wholes;
 use crate::model::Trace;
 use crate::query::{
-    Cancelled, Column, Filter, Finding, KeyMap, LifetimeClass, Path, Sort, Tree, TreeRequest, TreeRow, magnitude, peaks,
-    sort_by_peak, tree, upper_peaks,
+    Cancelled, Column, Filter, KeyMap, LifetimeClass, Path, Sort, Tree, TreeRequest, TreeRow, magnitude, peaks, sort_by_peak,
+    tree, upper_peaks,
 };
 use crate::tables::KeyedMap;
 use selected::SelectedLine;
@@ -126,91 +121,6 @@ impl View for Stacks {
         }
         self.table = Some(Arc::new(table));
         drop_aside(before);
-    }
-}
-
-impl Pane for Stacks {
-    fn settle(&mut self, trace: &Trace) -> bool {
-        let search = self.search.clone();
-        self.select(trace, |line, table| line.look(&search, table))
-    }
-
-    fn forget(&mut self) {
-        drop_aside(self.table.take());
-        self.selected.look(&self.search, None);
-    }
-
-    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::show(self, context, ui);
-    }
-
-    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::tools(self, context, ui);
-    }
-
-    fn keys(&mut self, context: &mut ViewContext<'_>, ctx: &egui::Context) {
-        keys::press(self, context, ctx);
-    }
-
-    fn searched(&self) -> Option<&str> {
-        Some(&self.search)
-    }
-
-    fn search(&mut self, text: String) {
-        self.search = text;
-        self.selected.stop_seeking();
-    }
-
-    fn go_to_found(&mut self, document: &Document) {
-        if !self.search.trim().is_empty() {
-            let search = self.search.clone();
-            self.select(&document.trace, |line, table| line.seek(&search, table));
-        }
-    }
-
-    fn has_selected(&self) -> bool {
-        self.selected.path().is_some()
-    }
-
-    fn unselect(&mut self) {
-        self.selected.select(None, self.table.as_deref());
-    }
-
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(Arc::clone(self.table.as_ref()?) as Arc<dyn TableSource>)
-    }
-
-    fn says(&self) -> Option<String> {
-        text::of_selected(self.table.as_deref()?, self.selected.index()?)
-    }
-
-    fn highlight(&self) -> Option<Path> {
-        self.selected.path().cloned()
-    }
-
-    /// Clears the selection if the filter hides the selected row; the open nodes stay open.
-    fn filtered(&mut self, filters: &Filters) {
-        let under = filters.under();
-        let kept = |s: &Path| under.is_all() || under.any.iter().any(|p| s.starts_with(p));
-        if !self.selected.path().is_some_and(kept) {
-            self.unselect();
-        }
-    }
-
-    fn paths(&self) -> Vec<Path> {
-        self.toggled.keys().chain(self.selected.path()).cloned().collect()
-    }
-
-    fn renumber(&mut self, map: &KeyMap) {
-        self.toggled = Arc::new(self.toggled.iter().filter_map(|(path, open)| Some((map.path(path)?, *open))).collect());
-        let selected = self.selected.path().and_then(|path| map.path(path));
-        self.selected.rename(selected, self.table.as_deref());
-    }
-
-    fn show_finding(&mut self, finding: &Finding, document: &Document) -> bool {
-        self.search.clear();
-        place::open(self, finding, document);
-        true
     }
 }
 
@@ -336,7 +246,7 @@ impl Stacks {
     /// Filters all views to a node of the table and everything below it.
     fn filter_to(&self, path: Path, context: &mut ViewContext<'_>) {
         if let Some(path) = self.present(path, &context.document.trace) {
-            context.commands.doc(DocCommand::Filter(Some(path)));
+            context.commands.push(DocCommand::Filter(Some(path)));
         }
     }
 

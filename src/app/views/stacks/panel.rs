@@ -7,71 +7,151 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::table::Table;
-use super::{Action, Stacks, text};
+use super::{Action, Stacks, keys, place, text};
+use crate::app::base::table::TableSource;
 use crate::app::commands::{Command, DocCommand, Setting};
 use crate::app::document::Document;
-use crate::app::state::filters::{Chip, Predicate};
-use crate::app::views::ViewContext;
+use crate::app::jobs::drop_aside;
+use crate::app::state::filters::{Chip, Filters, Predicate};
+use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::columns::{self, title};
 use crate::app::widgets::list::{self, List, Name, Share, Style, Value};
 use crate::app::widgets::{frames, losses, rule_menu, source_lines};
 use crate::format;
 use crate::model::{NodeId, Trace};
-use crate::query::{Column, Key, Numbers, SourceLine, TreeRow, layer_label, magnitude};
+use crate::query::{Column, Finding, Key, KeyMap, Numbers, Path, SourceLine, TreeRow, layer_label, magnitude};
 use crate::units::{Interval, Layer, Ticks};
 
-pub fn show(view: &mut Stacks, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    let reveal = view.selected.take_reveal();
-    let room = ui.available_width();
-    if std::mem::replace(&mut view.is_wide, room >= WIDE) != view.is_wide {
-        context.ask();
+impl Pane for Stacks {
+    fn settle(&mut self, trace: &Trace) -> bool {
+        let search = self.search.clone();
+        self.select(trace, |line, table| line.look(&search, table))
     }
-    let Some(table) = &view.table else {
-        context.wait(ui);
-        return;
-    };
-    if table.tree.is_empty() {
-        let text = format::sentence(&nothing(view, context.document));
-        context.nothing(ui, &text);
-        return;
-    }
-    if view.shows_details() {
-        let shown = egui::Panel::right("details").resizable(true).default_size((room * 0.34).clamp(240.0, 420.0));
-        let shown = shown.size_range(200.0..=(room - 200.0).max(220.0));
-        shown.show(ui, |ui| details(view, table, context, ui));
-    }
-    let revealed = view.selected.index().filter(|_| reveal);
-    let mut lines = Lines { view, table, context, visible: 0..0, rows: Vec::new(), revealed, action: None };
-    list::show(ui, "allocations", table, &mut lines);
-    let (action, visible) = (lines.action, lines.visible);
-    view.look_at(visible, context);
-    if let Some(action) = action {
-        view.carry_out(action, context);
-    }
-}
 
-/// Draws the toolbar above the table.
-pub fn tools(view: &mut Stacks, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    // A selected node can only be filtered to while the table contains it.
-    let selected = view.selected.path().filter(|_| view.selected.index().is_some()).cloned();
-    let changes = selected.is_some() && context.document.filters().under().any.first() != selected.as_ref();
-    let button = ui.add_enabled(changes, egui::Button::new("Filter to this line"));
-    if button.on_hover_text("Show only what is under the selected line (Enter)").clicked()
-        && let Some(path) = selected
-    {
-        view.filter_to(path, context);
+    fn forget(&mut self) {
+        drop_aside(self.table.take());
+        self.selected.look(&self.search, None);
     }
-    if ui.button("Collapse all").on_hover_text("Close all nodes").clicked() {
-        view.carry_out(Action::CollapseAll, context);
+
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        let reveal = self.selected.take_reveal();
+        let room = ui.available_width();
+        if std::mem::replace(&mut self.is_wide, room >= WIDE) != self.is_wide {
+            context.ask();
+        }
+        let Some(table) = &self.table else {
+            context.wait(ui);
+            return;
+        };
+        if table.tree.is_empty() {
+            let text = format::sentence(&nothing(self, context.document));
+            context.nothing(ui, &text);
+            return;
+        }
+        if self.shows_details() {
+            let shown = egui::Panel::right("details").resizable(true).default_size((room * 0.34).clamp(240.0, 420.0));
+            let shown = shown.size_range(200.0..=(room - 200.0).max(220.0));
+            shown.show(ui, |ui| details(self, table, context, ui));
+        }
+        let revealed = self.selected.index().filter(|_| reveal);
+        let mut lines = Lines { view: self, table, context, visible: 0..0, rows: Vec::new(), revealed, action: None };
+        let pushed = list::show(ui, "allocations", table, &mut lines);
+        let (action, visible) = (lines.action, lines.visible);
+        context.commands.append(pushed);
+        self.look_at(visible, context);
+        if let Some(action) = action {
+            self.carry_out(action, context);
+        }
     }
-    let hint = "Of the selected line: its outstanding size over time, how its sizes and lifetimes are distributed, its stack";
-    let is_shown = view.shows_details();
-    if ui.selectable_label(is_shown, "Details").on_hover_text(hint).clicked() {
-        view.wants_details = Some(!is_shown);
-        context.ask();
+
+    /// Draws the toolbar above the table.
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        // A selected node can only be filtered to while the table contains it.
+        let selected = self.selected.path().filter(|_| self.selected.index().is_some()).cloned();
+        let changes = selected.is_some() && context.document.filters().under().any.first() != selected.as_ref();
+        let button = ui.add_enabled(changes, egui::Button::new("Filter to this line"));
+        if button.on_hover_text("Show only what is under the selected line (Enter)").clicked()
+            && let Some(path) = selected
+        {
+            self.filter_to(path, context);
+        }
+        if ui.button("Collapse all").on_hover_text("Close all nodes").clicked() {
+            self.carry_out(Action::CollapseAll, context);
+        }
+        let hint = "Of the selected line: its outstanding size over time, how its sizes and lifetimes are distributed, its stack";
+        let is_shown = self.shows_details();
+        if ui.selectable_label(is_shown, "Details").on_hover_text(hint).clicked() {
+            self.wants_details = Some(!is_shown);
+            context.ask();
+        }
+        if let Some(shown) = frames::switch(ui, !context.document.fold.is_any(), false) {
+            context.commands.push(Setting::AllFrames(shown));
+        }
     }
-    if let Some(shown) = frames::switch(ui, !context.document.fold.is_any(), false) {
-        context.commands.push(Command::Set(Setting::AllFrames(shown)));
+
+    fn keys(&mut self, context: &mut ViewContext<'_>, ctx: &egui::Context) {
+        keys::press(self, context, ctx);
+    }
+
+    fn searched(&self) -> Option<&str> {
+        Some(&self.search)
+    }
+
+    fn search(&mut self, text: String) {
+        self.search = text;
+        self.selected.stop_seeking();
+    }
+
+    fn go_to_found(&mut self, document: &Document) {
+        if !self.search.trim().is_empty() {
+            let search = self.search.clone();
+            self.select(&document.trace, |line, table| line.seek(&search, table));
+        }
+    }
+
+    fn has_selected(&self) -> bool {
+        self.selected.path().is_some()
+    }
+
+    fn unselect(&mut self) {
+        self.selected.select(None, self.table.as_deref());
+    }
+
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.table.as_ref()?) as Arc<dyn TableSource>)
+    }
+
+    fn says(&self) -> Option<String> {
+        text::of_selected(self.table.as_deref()?, self.selected.index()?)
+    }
+
+    fn highlight(&self) -> Option<Path> {
+        self.selected.path().cloned()
+    }
+
+    /// Clears the selection if the filter hides the selected row; the open nodes stay open.
+    fn filtered(&mut self, filters: &Filters) {
+        let under = filters.under();
+        let kept = |s: &Path| under.is_all() || under.any.iter().any(|p| s.starts_with(p));
+        if !self.selected.path().is_some_and(kept) {
+            self.unselect();
+        }
+    }
+
+    fn paths(&self) -> Vec<Path> {
+        self.toggled.keys().chain(self.selected.path()).cloned().collect()
+    }
+
+    fn renumber(&mut self, map: &KeyMap) {
+        self.toggled = Arc::new(self.toggled.iter().filter_map(|(path, open)| Some((map.path(path)?, *open))).collect());
+        let selected = self.selected.path().and_then(|path| map.path(path));
+        self.selected.rename(selected, self.table.as_deref());
+    }
+
+    fn show_finding(&mut self, finding: &Finding, document: &Document) -> bool {
+        self.search.clear();
+        place::open(self, finding, document);
+        true
     }
 }
 
@@ -220,10 +300,6 @@ impl List<Table> for Lines<'_, '_> {
         }
     }
 
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
-    }
-
     fn copy_key(&self) -> &'static str {
         "Ctrl+C"
     }
@@ -247,7 +323,7 @@ impl List<Table> for Lines<'_, '_> {
     }
 
     fn show_column(&mut self, column: Column, shown: bool) {
-        self.context.commands.push(Command::Set(Setting::Column(column, shown)));
+        self.context.commands.push(Setting::Column(column, shown));
     }
 }
 
@@ -303,22 +379,20 @@ impl Lines<'_, '_> {
         if ui.button("Exclude this").clicked()
             && let Some(path) = self.view.present(Arc::clone(&row.path), &self.context.document.trace)
         {
-            self.context.commands.doc(DocCommand::AddChip(Chip::without(Predicate::Under(path))));
+            self.context.commands.push(DocCommand::AddChip(Chip::without(Predicate::Under(path))));
         }
-        if ui.add_enabled(!self.context.document.filters().is_all(), egui::Button::new("Clear filter")).clicked() {
-            self.context.commands.doc(DocCommand::ClearFilter);
-        }
+        let button = ui.add_enabled(!self.context.document.filters().is_all(), egui::Button::new("Clear filter"));
+        self.context.commands.on_click(&button, DocCommand::ClearFilter);
         if let Some(life) = row.allocation.and_then(|(_, row)| self.life(row.birth, row.death))
             && ui.button("Zoom to its life").clicked()
         {
-            self.context.commands.doc(DocCommand::ZoomInto(life));
+            self.context.commands.push(DocCommand::ZoomInto(life));
         }
         let Some((frame, level)) = self.table.tree.frame(&self.table.trace, index) else { return };
         source_lines::offer(ui, &frame, level, self.context.commands);
         rule_menu::offer(ui, &frame.name(level).to_string(), self.context.commands);
-        if ui.button("Copy frame").on_hover_text("Module, function, source file and line").clicked() {
-            self.context.commands.push(Command::Copy(frames::as_text(&frame, level)));
-        }
+        let button = ui.button("Copy frame").on_hover_text("Module, function, source file and line");
+        self.context.commands.on_click(&button, Command::Copy(frames::as_text(&frame, level)));
     }
 
     /// The lifetime of a block, with some space on both sides.

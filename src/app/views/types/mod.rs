@@ -4,11 +4,7 @@ mod panel;
 
 use std::sync::Arc;
 
-use eframe::egui::Ui;
-
-use super::pane::Pane;
-use super::view::{View, ViewContext};
-use crate::app::base::table::TableSource;
+use super::view::View;
 use crate::app::document::Document;
 use crate::app::jobs::QueryContext;
 use crate::app::state::filters::Predicate;
@@ -102,36 +98,6 @@ impl View for Types {
 
     fn take(&mut self, table: TypeTable) {
         self.table = Some(Arc::new(table));
-    }
-}
-
-impl Pane for Types {
-    fn forget(&mut self) {
-        self.table = None;
-    }
-
-    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::show(self, context, ui);
-    }
-
-    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(Arc::clone(self.table.as_ref()?) as Arc<dyn TableSource>)
-    }
-
-    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        panel::split(self, context, ui);
-    }
-
-    fn searched(&self) -> Option<&str> {
-        Some(&self.search)
-    }
-
-    fn search(&mut self, text: String) {
-        self.search = text;
-    }
-
-    fn split(&self) -> Split {
-        self.split
     }
 }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{Line, TypeTable, Types};
-use crate::app::base::table::{FlatTable, TypedColumn};
+use crate::app::base::table::{FlatTable, TableSource, TypedColumn};
 use crate::app::base::theme;
-use crate::app::commands::{Command, DocCommand};
+use crate::app::commands::DocCommand;
 use crate::app::state::filters::{Chip, Predicate};
 use crate::app::state::graph::{LineOf, Split};
-use crate::app::views::ViewContext;
+use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::columns::{list_column, value};
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Name, Share, Style, Value};
 use crate::app::widgets::losses;
@@ -25,29 +25,62 @@ macro_rules! numbers {
     };
 }
 
-pub fn show(view: &mut Types, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    let Some(table) = &view.table else {
-        context.wait(ui);
-        return;
-    };
-    if table.lines.is_empty() {
-        let text = match view.search.is_empty() {
-            true => "Nothing was alive in this interval.",
-            false => "No type in this interval has that in its name.",
+impl Pane for Types {
+    fn forget(&mut self) {
+        self.table = None;
+    }
+
+    fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        let Some(table) = &self.table else {
+            context.wait(ui);
+            return;
         };
-        context.nothing(ui, text);
-        return;
+        if table.lines.is_empty() {
+            let text = match self.search.is_empty() {
+                true => "Nothing was alive in this interval.",
+                false => "No type in this interval has that in its name.",
+            };
+            context.nothing(ui, text);
+            return;
+        }
+        if table.lines.iter().all(|line| &*line.group.key.name == UNKNOWN_TYPE) {
+            ui.weak("No type is known: types come from the symbols of modules that were built with /Zi or /Z7. The tab Symbols says what was found.");
+        }
+        let chosen = context.document.filters().chosen_type().cloned();
+        let mut lines = Lines { split: self.split, sort: &mut self.sort, chosen, table, searched: &self.search, context };
+        let pushed = list::show(ui, "types", table, &mut lines);
+        context.commands.append(pushed);
     }
-    if table.lines.iter().all(|line| &*line.group.key.name == UNKNOWN_TYPE) {
-        ui.weak("No type is known: types come from the symbols of modules that were built with /Zi or /Z7. The tab Symbols says what was found.");
+
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        Some(Arc::clone(self.table.as_ref()?) as Arc<dyn TableSource>)
     }
-    let mut sort = view.sort;
-    let chosen = context.document.filters().chosen_type().cloned();
-    let mut lines = Lines { split: view.split, sort: &mut sort, chosen, table, searched: &view.search, context };
-    list::show(ui, "types", table, &mut lines);
-    if sort != view.sort {
-        view.sort = sort;
-        context.ask();
+
+    /// Draws the choice of how the graph is split. Layers nest, so each has a stacked graph of its own.
+    fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        let layers = context.document.source_list.layers.iter().map(|sum| Split::Stack(sum.layer));
+        let layers: Vec<Split> = [Split::Sources, Split::Types].into_iter().chain(layers).collect();
+        let shown = egui::ComboBox::from_id_salt("graph split").width(170.0).selected_text(split_label(self.split));
+        shown.show_ui(ui, |ui| {
+            for split in layers {
+                if ui.selectable_label(self.split == split, split_label(split)).clicked() {
+                    self.split = split;
+                    context.ask();
+                }
+            }
+        });
+    }
+
+    fn searched(&self) -> Option<&str> {
+        Some(&self.search)
+    }
+
+    fn search(&mut self, text: String) {
+        self.search = text;
+    }
+
+    fn split(&self) -> Split {
+        self.split
     }
 }
 
@@ -58,21 +91,6 @@ fn split_label(split: Split) -> String {
         Split::Types => "Graph by type".to_owned(),
         Split::Stack(layer) => format!("Types stacked: {}", layer_label(layer)),
     }
-}
-
-/// Draws the choice of how the graph is split. Layers nest, so each has a stacked graph of its own.
-pub fn split(view: &mut Types, context: &mut ViewContext<'_>, ui: &mut Ui) {
-    let layers = context.document.source_list.layers.iter().map(|sum| Split::Stack(sum.layer));
-    let layers: Vec<Split> = [Split::Sources, Split::Types].into_iter().chain(layers).collect();
-    let shown = egui::ComboBox::from_id_salt("graph split").width(170.0).selected_text(split_label(view.split));
-    shown.show_ui(ui, |ui| {
-        for split in layers {
-            if ui.selectable_label(view.split == split, split_label(split)).clicked() {
-                view.split = split;
-                context.ask();
-            }
-        }
-    });
 }
 
 struct Lines<'a, 'b> {
@@ -156,7 +174,7 @@ impl List<TypeTable> for Lines<'_, '_> {
 
     fn clicked(&mut self, row: usize) {
         let Some(what) = self.key(row).cloned().map(Predicate::Type) else { return };
-        self.context.commands.doc(match self.is_selected(row) {
+        self.context.commands.push(match self.is_selected(row) {
             true => DocCommand::RemoveChip(what),
             false => DocCommand::AddChip(Chip::only(what)),
         });
@@ -170,12 +188,8 @@ impl List<TypeTable> for Lines<'_, '_> {
         if let Some(key) = self.key(row)
             && ui.button("Exclude this type").clicked()
         {
-            self.context.commands.doc(DocCommand::AddChip(Chip::without(Predicate::Type(key.clone()))));
+            self.context.commands.push(DocCommand::AddChip(Chip::without(Predicate::Type(key.clone()))));
         }
-    }
-
-    fn push(&mut self, command: Command) {
-        self.context.commands.push(command);
     }
 
     fn sorted(&self, column: ColumnOf<TypeTable>) -> Option<bool> {
@@ -190,6 +204,7 @@ impl List<TypeTable> for Lines<'_, '_> {
     fn header_clicked(&mut self, column: ColumnOf<TypeTable>) {
         if let Some(column) = column.key {
             *self.sort = self.sort.by(column);
+            self.context.ask();
         }
     }
 

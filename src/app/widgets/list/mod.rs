@@ -16,7 +16,7 @@ use egui_table::{CellInfo, Column, HeaderCellInfo, HeaderRow, PrefetchInfo, Tabl
 use crate::app::base::table::column::{self, Chosen, Placed, Plan};
 pub use crate::app::base::table::{ColumnOf, ListColumn, Value, Width, widest};
 use crate::app::base::table::{Export, Format, Head, TableSource, TypedTable};
-use crate::app::commands::Command;
+use crate::app::commands::{Command, Commands};
 pub use cells::{NO_STACK, Name, Share, Style, TRIANGLE, bar, branch, name, name_at, number, triangle};
 
 /// A table on the screen: the look of its cells, its order, and the actions on its lines.
@@ -61,8 +61,6 @@ pub trait List<T: TypedTable> {
     }
     /// The context menu of a line, above the entries that all lists have.
     fn menu(&mut self, _ui: &mut Ui, _row: usize) {}
-    /// Pushes a command.
-    fn push(&mut self, command: Command);
     /// The key that copies the selected line; empty if there is none.
     fn copy_key(&self) -> &'static str {
         ""
@@ -114,14 +112,19 @@ struct Kept {
     go_to: Option<usize>,
 }
 
-/// Draws a table that can be long, and therefore be exported.
-pub fn show<T: TypedTable + Send + Sync + 'static>(ui: &mut Ui, id: &'static str, table: &Arc<T>, list: &mut impl List<T>) {
-    draw(ui, id, (&**table, Some(Arc::clone(table) as Arc<dyn TableSource>)), list);
+/// Draws a table that can be long, and therefore be exported. Returns the commands of the entries that all lists have.
+pub fn show<T: TypedTable + Send + Sync + 'static>(
+    ui: &mut Ui,
+    id: &'static str,
+    table: &Arc<T>,
+    list: &mut impl List<T>,
+) -> Commands {
+    draw(ui, id, (&**table, Some(Arc::clone(table) as Arc<dyn TableSource>)), list)
 }
 
-/// Draws a short table, which can only be copied.
-pub fn show_short<T: TypedTable>(ui: &mut Ui, id: &'static str, table: &T, list: &mut impl List<T>) {
-    draw(ui, id, (table, None), list);
+/// Draws a short table, which can only be copied, like [`show`].
+pub fn show_short<T: TypedTable>(ui: &mut Ui, id: &'static str, table: &T, list: &mut impl List<T>) -> Commands {
+    draw(ui, id, (table, None), list)
 }
 
 fn draw<T: TypedTable, L: List<T>>(
@@ -129,7 +132,7 @@ fn draw<T: TypedTable, L: List<T>>(
     id: &'static str,
     (table, source): (&T, Option<Arc<dyn TableSource>>),
     list: &mut L,
-) {
+) -> Commands {
     let columns: Vec<T::Column> = table.columns().into_iter().collect();
     let heads: Vec<ListColumn> = columns.iter().map(|column| column.head()).collect();
     let rows = table.len();
@@ -158,8 +161,18 @@ fn draw<T: TypedTable, L: List<T>>(
         drawn = drawn.scroll_to_rows(above as u64..=row as u64, None);
     }
     let body = Rect::from_min_max(pos2(area.left(), area.top() + HEADER_HEIGHT), area.max);
-    let mut delegate =
-        Delegate { table, source, columns: &columns, sorted, plan: &plan, list, body, covered: kept.covered, first: None };
+    let mut delegate = Delegate {
+        table,
+        source,
+        columns: &columns,
+        sorted,
+        plan: &plan,
+        list,
+        commands: Commands::default(),
+        body,
+        covered: kept.covered,
+        first: None,
+    };
     drawn.show(ui, &mut delegate);
     header::show(ui, area, &mut kept.chosen, &mut delegate);
     kept.covered = 0;
@@ -172,6 +185,7 @@ fn draw<T: TypedTable, L: List<T>>(
         ui.ctx().request_repaint();
     }
     ui.data_mut(|data| data.insert_temp(kept_at, kept));
+    delegate.commands
 }
 
 /// Paints the background of a line.
@@ -198,6 +212,7 @@ struct Delegate<'a, T: TypedTable, L> {
     sorted: Option<usize>,
     plan: &'a Plan,
     list: &'a mut L,
+    commands: Commands,
     /// The area of the lines.
     body: Rect,
     /// Number of lines at the top that are covered by their ancestors.
@@ -211,12 +226,12 @@ impl<T: TypedTable, L: List<T>> Delegate<'_, T, L> {
         self.list.menu(ui, row);
         ui.separator();
         if ui.add(egui::Button::new("Copy line").shortcut_text(self.list.copy_key())).clicked() {
-            self.list.push(Command::Copy(self.line(row)));
+            self.commands.push(Command::Copy(self.line(row)));
         }
         if let Some(table_source) = &self.source {
             for format in Format::ALL {
                 if ui.button(format.label()).clicked() {
-                    self.list.push(Command::Export(Export { table_source: Arc::clone(table_source), format }));
+                    self.commands.push(Command::Export(Export { table_source: Arc::clone(table_source), format }));
                 }
             }
             return;
@@ -224,7 +239,7 @@ impl<T: TypedTable, L: List<T>> Delegate<'_, T, L> {
         if ui.button("Copy table").clicked() {
             let header = self.columns.iter().map(|column| column.head().title).collect::<Vec<_>>().join("\t");
             let lines = (0..self.table.len()).map(|row| "  ".repeat(self.table.depth(row)) + &self.line(row));
-            self.list.push(Command::Copy(std::iter::once(header).chain(lines).collect::<Vec<_>>().join("\n")));
+            self.commands.push(Command::Copy(std::iter::once(header).chain(lines).collect::<Vec<_>>().join("\n")));
         }
     }
 

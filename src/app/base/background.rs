@@ -7,15 +7,15 @@ use eframe::egui;
 
 /// The jobs in progress, one receiver each.
 #[derive(Debug)]
-pub struct Aside<T>(Vec<Receiver<T>>);
+pub struct Background<T>(Vec<Receiver<T>>);
 
-impl<T> Default for Aside<T> {
+impl<T> Default for Background<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<T: Send + 'static> Aside<T> {
+impl<T: Send + 'static> Background<T> {
     /// Starts a job without waiting for it.
     pub fn start(&mut self, ctx: &egui::Context, work: impl FnOnce() -> T + Send + 'static) {
         let (send, done) = channel();

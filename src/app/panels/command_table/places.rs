@@ -1,0 +1,85 @@
+//! Commands that go somewhere: to a tab, a mark, a frame or a finding.
+
+use super::super::context::PanelContext;
+use super::{Entry, NO_TRACE};
+use crate::app::commands::keys::{self};
+use crate::app::commands::{Command, DocCommand};
+use crate::app::state::graph::LineOf;
+use crate::app::state::ids::{Stop, Tab};
+use crate::app::state::overlay::Overlay;
+use crate::query::{Finding, FindingKind, headlines};
+
+/// Most findings among the commands.
+const FINDINGS: usize = 20;
+
+/// Commands that step between marks of the trace, and between frames.
+pub(super) fn steps(context: &PanelContext<'_>) -> Vec<Entry> {
+    let document = context.document;
+    let has = |what: Overlay| document.is_some_and(|d| what.is_in(&d.trace));
+    let (has_marks, has_frames) = (has(Overlay::Marks), has(Overlay::Frames));
+    let entry = |words, stop, keys| {
+        let entry = Entry::new(words, Command::Document(DocCommand::StepTo(stop))).keys(keys);
+        entry.when(document.is_some(), NO_TRACE)
+    };
+    let mark = |words, stop, keys| entry(words, stop, keys).when(has_marks, "The trace has no marks");
+    let frame = |words, stop, keys| entry(words, stop, keys).when(has_frames, "The trace has no frames");
+    let shown = Overlay::ALL.map(|what| {
+        let (words, hint) = match what {
+            Overlay::Marks => ("Marks on the graph", "What programs and the trace's recorder have marked"),
+            Overlay::Frames => ("Lane of frames", "How long each frame took, and how much was allocated in it"),
+            Overlay::Processors => ("Lane of processors", "What share of a processor ran the program, and all others"),
+        };
+        let is_shown = document.is_some_and(|d| d.draws(what));
+        let command = Command::Document(DocCommand::ShowLine(LineOf::Overlay(what), !is_shown));
+        let entry = Entry::new(words, command).hint(hint).switch(is_shown);
+        entry.when(document.is_some(), NO_TRACE).when(has(what), "The trace has nothing of the kind")
+    });
+    let steps = [
+        mark("Next mark", Stop::NextMark, keys::NEXT_MARK).hint("Put the cursor on the next mark of the trace"),
+        mark("Previous mark", Stop::PreviousMark, keys::PREVIOUS_MARK),
+        frame("Next frame", Stop::NextFrame, keys::NEXT_FRAME).hint("Select the frame behind the selected one"),
+        frame("Previous frame", Stop::PreviousFrame, keys::PREVIOUS_FRAME),
+        frame("Worst frame in view", Stop::WorstFrame, keys::WORST_FRAME)
+            .hint("Select the longest frame in sight")
+            .when(document.is_some_and(|d| d.worst_frame().is_some()), "No frame is in sight, or its lane is hidden"),
+    ];
+    steps.into_iter().chain(shown).collect()
+}
+
+pub(super) fn tabs(context: &PanelContext<'_>) -> Vec<Entry> {
+    let Some(document) = context.document else { return Vec::new() };
+    let tabs: Vec<Tab> = Tab::all().collect();
+    let show = |tab| Command::Document(DocCommand::ShowTab(tab));
+    let beside = |tabs: &[Tab], by: isize| {
+        let at = tabs.iter().position(|tab| *tab == document.tab).unwrap_or(0) as isize;
+        let next = (at + by).rem_euclid(tabs.len().max(1) as isize) as usize;
+        tabs.get(next).copied().unwrap_or(document.tab)
+    };
+    let in_sight = document.in_sight();
+    let others = [
+        Entry::new("Next tab", show(beside(&tabs, 1))).keys(keys::NEXT_TAB),
+        Entry::new("Previous tab", show(beside(&tabs, -1))).keys(keys::PREVIOUS_TAB),
+        Entry::new("Next part in sight", show(beside(in_sight, 1)))
+            .keys(keys::NEXT_PART)
+            .hint("Search and keys go to the next of the parts that can be seen")
+            .when(in_sight.len() > 1, "Only one has a tab"),
+    ];
+    let entry = |&tab: &Tab| Entry::new(tab.title(), show(tab)).choice(document.tab == tab).also(tab.questions());
+    tabs.iter().map(entry).chain(others).collect()
+}
+
+/// The largest findings, each with a command that goes there.
+pub(super) fn findings(context: &PanelContext<'_>) -> Vec<Entry> {
+    let found: Vec<Finding> = context.views.iter().flat_map(|views| views.findings_in_all()).cloned().collect();
+    let entry = |finding: &Finding| {
+        let command = Command::Document(DocCommand::GoToFinding(Box::new(finding.clone())));
+        let also = match finding.kind {
+            FindingKind::Growth | FindingKind::AtExit => "leak growth",
+            FindingKind::Peak => "peak high-water maximum",
+            FindingKind::Churn => "temporary churn",
+            FindingKind::Step | FindingKind::Spikes | FindingKind::UnexplainedCommit => "",
+        };
+        Entry::new(finding.text.clone(), command).also(also)
+    };
+    headlines(&found, FINDINGS).into_iter().map(entry).collect()
+}
