@@ -21,7 +21,7 @@
  *
  * HW_TRACK_LIVE, defined for the whole program, also sends all live blocks when a session starts,
  * so that a recording of a running game knows them. Their call stacks are those of the session's
- * start. It keeps a table of 32 bytes a block, which costs some 50 ns a call while nobody listens.
+ * start. It keeps a table of 32 bytes a block, which costs some 20 ns a call while nobody listens.
  *
  * MIT No Attribution (MIT-0)
  *
