@@ -21,5 +21,6 @@ mod merge;
 mod odd_files;
 mod stress;
 mod stretches;
+mod tracker_header;
 #[cfg(windows)]
 mod windows_files;

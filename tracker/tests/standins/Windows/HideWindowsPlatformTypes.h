@@ -1,0 +1,1 @@
+// Stand-in for Unreal's header (../README.md): nothing to guard.
