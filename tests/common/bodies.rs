@@ -364,5 +364,5 @@ fn ask_of(index: &Index, interval: Interval, random: &mut Random) {
     table = tree(trace, &totals, &request, &cancel).unwrap();
     let tops = peaks(index, interval, &table, &cancel).unwrap();
     assert!((0..table.len()).all(|line| table.peak(trace, &tops, line).is_some()));
-    assert_eq!(sort_by_peak(&table, &tops, true).1.len(), tops.len());
+    assert_eq!(sort_by_peak(table, &tops, true).1.len(), tops.len());
 }

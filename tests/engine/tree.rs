@@ -76,7 +76,7 @@ proptest! {
         let mut tops = peaks(&index, interval(edges), &tree, &Cancel::default()).unwrap();
         if column == Column::Peak {
             let lines = described(trace, &tree, &tops);
-            (tree, tops) = sort_by_peak(&tree, &tops, descending);
+            (tree, tops) = sort_by_peak(tree, &tops, descending);
             let mut sorted = described(trace, &tree, &tops);
             prop_assert_eq!(lines.len(), sorted.len());
             let mut before = lines;

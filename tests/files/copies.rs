@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::merge::{PROCESSORS, by_processor, layout};
+use super::merge::{Layout, PROCESSORS, by_processor, layout};
 use super::stretches::{file_of, with_threads, writes};
 use crate::common::told::{difference, told};
 use crate::common::trace::{session, small, trace};
 use crate::common::{highwater, json, skip};
-use crate::oracle::scenario::{Op, Scenario, Sent};
+use crate::oracle::scenario::{Act, Op, Scenario, Sent, StackForm};
 use crate::oracle::{copies, strategy};
 use highwater::etl::{Source, TraceFile};
 use highwater::events::{Event, FrameRange, ProcessChange, Record, StackPart};
@@ -72,6 +72,39 @@ fn apart(most: usize) -> impl Strategy<Value = Vec<Op>> {
     })
 }
 
+/// Checks that two parts of a trace, one for each side of its threads, change nothing beside the whole.
+fn parts_change_nothing(
+    ops: &[Op],
+    processors: &[usize],
+    layout: &Layout,
+    sides: &[bool],
+    place: usize,
+    threads: usize,
+) -> Result<(), TestCaseError> {
+    let mut records = by_processor(&Scenario::of(ops), processors);
+    without_equal_stacks(&mut records);
+    let whole = || layout.file(0, records.iter());
+    let (expected, again) = alone(loaded(vec![whole()], &mut Unwatched));
+    let side = |is: bool| {
+        // An event and its stack are of one thread, and so in one file.
+        layout.file(0, records.iter().filter(|(_, sent)| sides[sent.record.tid.0 as usize % sides.len()] == is))
+    };
+    let mut files = vec![side(true), side(false)];
+    files.insert(place, whole());
+    let trace = with_threads(threads, || loaded(files, &mut Unwatched));
+    // A part that has all of it may come first.
+    let whole_is_one = trace.copies[place].copy_of.is_none();
+    let mut parts = (0..3).filter(|&file| file != place && trace.copies[file].duplicate_events > 0);
+    prop_assert!(!whole_is_one || parts.all(|file| trace.copies[file].copy_of == Some(place)), "{:?}", trace.copies);
+    let is_stack =
+        |sent: &Sent| matches!(sent.record.event, Event::Stack { .. } | Event::StackRef { .. } | Event::StackDefinition { .. });
+    let told = records.iter().filter(|(_, sent)| !is_stack(sent)).count() as u64;
+    let (found, repeats) = alone(trace);
+    prop_assert_eq!(difference(&found, &expected), None);
+    prop_assert_eq!(repeats, again + told);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(strategy::config())]
 
@@ -91,28 +124,7 @@ proptest! {
         ops in strategy::ops(60), processors in prop::collection::vec(0..PROCESSORS, 16), layout in layout(),
         sides in prop::collection::vec(any::<bool>(), 1..40), place in 0..3usize, threads in select(vec![1usize, 2, 8]),
     ) {
-        let mut records = by_processor(&Scenario::of(&ops), &processors);
-        without_equal_stacks(&mut records);
-        let whole = || layout.file(0, records.iter());
-        let (expected, again) = alone(loaded(vec![whole()], &mut Unwatched));
-        let side = |is: bool| {
-            // An event and its stack are of one thread, and so in one file.
-            layout.file(0, records.iter().filter(|(_, sent)| sides[sent.record.tid.0 as usize % sides.len()] == is))
-        };
-        let mut files = vec![side(true), side(false)];
-        files.insert(place, whole());
-        let trace = with_threads(threads, || loaded(files, &mut Unwatched));
-        // A part that has all of it may come first.
-        let whole_is_one = trace.copies[place].copy_of.is_none();
-        let mut parts = (0..3).filter(|&file| file != place && trace.copies[file].duplicate_events > 0);
-        prop_assert!(!whole_is_one || parts.all(|file| trace.copies[file].copy_of == Some(place)), "{:?}", trace.copies);
-        let is_stack = |sent: &Sent| {
-            matches!(sent.record.event, Event::Stack { .. } | Event::StackRef { .. } | Event::StackDefinition { .. })
-        };
-        let told = records.iter().filter(|(_, sent)| !is_stack(sent)).count() as u64;
-        let (found, repeats) = alone(trace);
-        prop_assert_eq!(difference(&found, &expected), None);
-        prop_assert_eq!(repeats, again + told);
+        parts_change_nothing(&ops, &processors, &layout, &sides, place, threads)?;
     }
 
     /// The rule as it reads says which records of several files stay, where no two acts are of one tick. (Of acts of one
@@ -139,6 +151,26 @@ proptest! {
         let count = |list: &mut dyn Iterator<Item = &Sent>| list.filter(|sent| is_event(sent)).count() as u64;
         let repeats = count(&mut all.iter().map(|(_, sent)| sent)) - count(&mut kept.iter());
         prop_assert_eq!(trace.quality.duplicate_events, repeats);
+    }
+}
+
+#[test]
+fn parts_of_one_tick_at_which_a_key_stands_for_nothing_change_nothing() {
+    let op = |wait, tid, act, stack| Op { wait, pid: 1, tid, act, stack };
+    let open = || Act::Open { layer: Layer::Heap, heap: 16, name: None };
+    let key = StackForm::Key { key: 1, stack: 0, late: 0 };
+    let ops = [
+        op(0, 1, Act::Pages { owner: 3, base: 8192, pages: 3, flags: 4096 }, StackForm::None),
+        op(0, 1, open(), StackForm::None),
+        op(0, 1, Act::Define { part: StackPart::User, key: 1, stack: 0 }, StackForm::None),
+        op(0, 3, Act::FreePages { owner: 3, base: 0, pages: 3, flags: 16384 }, key),
+        op(1, 1, open(), StackForm::None),
+    ];
+    for length in 2..40 {
+        let sides: Vec<bool> = (0..length).map(|side| side % 2 == 1).collect();
+        for place in 0..3 {
+            parts_change_nothing(&ops, &[0; 16], &Layout::plain(), &sides, place, 1).unwrap();
+        }
     }
 }
 

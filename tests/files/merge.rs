@@ -46,6 +46,11 @@ pub(super) fn layout() -> impl Strategy<Value = Layout> {
 }
 
 impl Layout {
+    /// One file that is not compressed, with small buffers in the order in which they were filled.
+    pub(super) fn plain() -> Self {
+        Self { files: 1, compressed: false, buffer_size: 1 << 10, shuffle: vec![0; 8] }
+    }
+
     /// Writes each record into its processor's stream and loads what comes of it.
     fn load(&self, records: &[(usize, Sent)]) -> Trace {
         let files =

@@ -15,7 +15,8 @@
 //! * A CPU sample belongs to the process of its thread, which thread events name; it waits for them as page events wait
 //!   for their process. Samples of idle CPUs are dropped.
 //! * A stack is treated like its event (same time, same thread), whenever it comes.
-//! * All other events pass, because the rest is read with them.
+//! * Events that are about no process pass, because the rest is read with them. An event of a kind that is not known,
+//!   or that cannot be read, may be another process's, and is dropped.
 //!
 //! It also detects that Windows hides the addresses of kernel modules.
 //!
@@ -138,7 +139,8 @@ impl Followed {
         }
         self.now = self.now.max(event.time);
         match event_owner(event) {
-            None => pass(event),
+            None => self.dropped += 1,
+            Some(EventOwner::Everybody) => pass(event),
             Some(EventOwner::Process(Record { time, pid, event: Event::Process(change, info), .. })) => {
                 self.expire();
                 // The end event of a process is its last, so the state before it decides.

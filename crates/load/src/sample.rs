@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::events::{Attached, Batch, Event, Item, Record, mem};
+use crate::events::{Attached, Batch, Event, Item, Memory, Record, mem};
 use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Layer, Pid};
 
@@ -38,9 +38,6 @@ pub(super) struct Sample {
     pub(super) defined: Defined,
 }
 
-/// The owner of an event: process, layer, heap.
-type SampledBlock = (Pid, Layer, u64);
-
 /// The owner of an event whose stack is a separate event: process, layer, and the heap with whether the event is a free.
 type SampledHeap = (Pid, Layer, (u64, bool));
 
@@ -61,7 +58,7 @@ impl Sample {
         let mut owners: KeyedMap<i64, SampledHeap> = KeyedMap::default();
         for (item, stack) in batch.items() {
             let record = item.record();
-            let Some((pid, layer, heap)) = place(&record) else { continue };
+            let Some(Memory { pid, layer, heap, .. }) = record.memory() else { continue };
             let pid = if pid.is_known() { pid } else { pid_of.get(&record.time).copied().unwrap_or(pid) };
             let tally = sample.tallies.entry((pid, layer)).or_default();
             tally.count(&record.event);
@@ -147,17 +144,4 @@ fn walk(frames: &[u64], mut visit: impl FnMut(u64)) -> u64 {
         visit(node);
         node
     })
-}
-
-fn place(record: &Record) -> Option<SampledBlock> {
-    match &record.event {
-        Event::HeapOpen { layer, heap, .. }
-        | Event::HeapClose { layer, heap, .. }
-        | Event::Alloc { layer, heap, .. }
-        | Event::Free { layer, heap, .. }
-        | Event::Realloc { layer, heap, .. } => Some((record.pid, *layer, *heap)),
-        Event::VirtualAlloc(range) | Event::VirtualFree(range) => Some((range.owner, Layer::Commit, 0)),
-        Event::CommitRundown(region) => Some((region.owner, Layer::Commit, 0)),
-        _ => None,
-    }
 }

@@ -6,37 +6,38 @@ use super::Event;
 use super::hooks::{class, hook, injected, tracker};
 use crate::etl::{EventId, RawEvent, extended_type};
 
-/// Event records by kind. `total` counts every record of every provider.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-#[allow(missing_docs, reason = "the names are those of the machine interface")]
-pub struct EventCounts {
-    pub total: u64,
-    pub heap_create: u64,
-    pub heap_destroy: u64,
-    pub heap_alloc: u64,
-    pub heap_free: u64,
-    pub heap_realloc: u64,
-    pub virtual_alloc: u64,
-    pub virtual_free: u64,
-    pub tracker_open: u64,
-    pub tracker_close: u64,
-    pub tracker_alloc: u64,
-    pub tracker_free: u64,
-    pub tracker_realloc: u64,
-    pub stack: u64,
-    pub stack_key_ref: u64,
-    pub stack_key_definition: u64,
-    pub inline_stack: u64,
-    pub process_start: u64,
-    pub process_end: u64,
-    pub process_rundown: u64,
-    pub image_load: u64,
-    pub image_unload: u64,
-    pub image_rundown: u64,
-    pub image_id_rsds: u64,
-    /// Parts of WPR's heap snapshots, which only WPA can read.
-    #[serde(skip)]
-    pub heap_snapshot: u64,
+/// Defines the counts once: their fields, their names and how they are added up.
+macro_rules! event_counts {
+    ($($name:ident),*) => {
+        /// Event records by kind. `total` counts every record of every provider.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+        #[allow(missing_docs, reason = "the names are those of the machine interface")]
+        pub struct EventCounts {
+            $(pub $name: u64,)*
+            /// Parts of WPR's heap snapshots, which only WPA can read.
+            #[serde(skip)]
+            pub heap_snapshot: u64,
+        }
+
+        impl EventCounts {
+            /// Adds the counts of another part of the capture.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$name += other.$name;)*
+                self.heap_snapshot += other.heap_snapshot;
+            }
+
+            /// All counts with their names, in the order of the machine interface.
+            pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+                [$((stringify!($name), self.$name)),*].into_iter()
+            }
+        }
+    };
+}
+
+event_counts! {
+    total, heap_create, heap_destroy, heap_alloc, heap_free, heap_realloc, virtual_alloc, virtual_free, tracker_open,
+    tracker_close, tracker_alloc, tracker_free, tracker_realloc, stack, stack_key_ref, stack_key_definition, inline_stack,
+    process_start, process_end, process_rundown, image_load, image_unload, image_rundown, image_id_rsds
 }
 
 /// Kernel hooks that are counted.
@@ -169,92 +170,6 @@ impl EventCounts {
             hook::IMAGE_RUNDOWN_START | hook::IMAGE_RUNDOWN_END => &mut self.image_rundown,
             _ => return None,
         })
-    }
-
-    /// Adds the counts of another part of the capture.
-    pub fn add(&mut self, other: &Self) {
-        let Self {
-            total,
-            heap_create,
-            heap_destroy,
-            heap_alloc,
-            heap_free,
-            heap_realloc,
-            virtual_alloc,
-            virtual_free,
-            tracker_open,
-            tracker_close,
-            tracker_alloc,
-            tracker_free,
-            tracker_realloc,
-            stack,
-            stack_key_ref,
-            stack_key_definition,
-            inline_stack,
-            process_start,
-            process_end,
-            process_rundown,
-            image_load,
-            image_unload,
-            image_rundown,
-            image_id_rsds,
-            heap_snapshot,
-        } = other;
-        self.total += total;
-        self.heap_create += heap_create;
-        self.heap_destroy += heap_destroy;
-        self.heap_alloc += heap_alloc;
-        self.heap_free += heap_free;
-        self.heap_realloc += heap_realloc;
-        self.virtual_alloc += virtual_alloc;
-        self.virtual_free += virtual_free;
-        self.tracker_open += tracker_open;
-        self.tracker_close += tracker_close;
-        self.tracker_alloc += tracker_alloc;
-        self.tracker_free += tracker_free;
-        self.tracker_realloc += tracker_realloc;
-        self.stack += stack;
-        self.stack_key_ref += stack_key_ref;
-        self.stack_key_definition += stack_key_definition;
-        self.inline_stack += inline_stack;
-        self.process_start += process_start;
-        self.process_end += process_end;
-        self.process_rundown += process_rundown;
-        self.image_load += image_load;
-        self.image_unload += image_unload;
-        self.image_rundown += image_rundown;
-        self.image_id_rsds += image_id_rsds;
-        self.heap_snapshot += heap_snapshot;
-    }
-
-    /// All counts with their names, in the order of the machine interface.
-    pub fn named(&self) -> [(&'static str, u64); 24] {
-        [
-            ("total", self.total),
-            ("heap_create", self.heap_create),
-            ("heap_destroy", self.heap_destroy),
-            ("heap_alloc", self.heap_alloc),
-            ("heap_free", self.heap_free),
-            ("heap_realloc", self.heap_realloc),
-            ("virtual_alloc", self.virtual_alloc),
-            ("virtual_free", self.virtual_free),
-            ("tracker_open", self.tracker_open),
-            ("tracker_close", self.tracker_close),
-            ("tracker_alloc", self.tracker_alloc),
-            ("tracker_free", self.tracker_free),
-            ("tracker_realloc", self.tracker_realloc),
-            ("stack", self.stack),
-            ("stack_key_ref", self.stack_key_ref),
-            ("stack_key_definition", self.stack_key_definition),
-            ("inline_stack", self.inline_stack),
-            ("process_start", self.process_start),
-            ("process_end", self.process_end),
-            ("process_rundown", self.process_rundown),
-            ("image_load", self.image_load),
-            ("image_unload", self.image_unload),
-            ("image_rundown", self.image_rundown),
-            ("image_id_rsds", self.image_id_rsds),
-        ]
     }
 
     /// Whether there is anything to account for: heap, VirtualAlloc or tracker events.

@@ -1,14 +1,17 @@
 //! Finds the process or thread that a kernel event is about, for code that passes events on and keeps
 //! nothing of them.
 //!
+//! Events that are about no process are listed, as the others are: an event of a kind that is not known here has no
+//! owner, and who may pass on only events of some processes does not pass it on.
+//!
 //! Cost: a look at the hook and at a few fields; of process events the whole payload is decoded.
 
 use std::ops::Range;
 
-use super::hooks::{hook, kernel_hook};
+use super::hooks::{class, hook, kernel_hook};
 use super::{CommittedRegion, Event, PageRange, Record, activity, memory, system};
 use crate::etl::write::NewEvent;
-use crate::etl::{Extended, RawEvent, i64_at, u32_at};
+use crate::etl::{EventId, Extended, Guid, RawEvent, i64_at, u32_at};
 use crate::units::{Pid, Tid};
 
 /// The hook between the start of a thread and its rundown.
@@ -52,11 +55,32 @@ pub enum EventOwner {
         /// Thread of the stack.
         tid: Tid,
     },
+    /// The machine, the session, other events, or all processes at once.
+    Everybody,
 }
 
-/// The subject of an event; `None` for events of other kinds, and for those that cannot be read.
+/// Whether an event that gives no record describes the machine, the session or other events.
+pub fn describes(id: EventId) -> bool {
+    /// Kernel group 00.
+    const SESSION: Guid = Guid::new(0x68FDD900, 0x4A3E, 0x11D1, [0x84, 0xF4, 0x00, 0x00, 0xF8, 0x04, 0x64, 0xE3]);
+    /// Kernel group 0B.
+    const CONFIGURATION: Guid = Guid::new(0x01853A65, 0x418F, 0x4F36, [0xAE, 0xFC, 0xDC, 0x0F, 0x1D, 0x2F, 0xD2, 0x35]);
+    match id {
+        EventId::Hook(hook) => matches!(hook >> 8, 0x00 | 0x0B),
+        EventId::Class { class, .. } => {
+            [SESSION, CONFIGURATION, class::SYSTEM_CONFIG_EX, class::IMAGE_ID, class::EVENT_METADATA].contains(&class)
+        }
+        EventId::Provider { provider, .. } => provider == class::EVENT_METADATA,
+        EventId::Opaque => false,
+    }
+}
+
+/// The subject of an event; `None` for kinds that are not known, and for events that cannot be read.
 pub fn event_owner(event: &NewEvent<'_>) -> Option<EventOwner> {
-    let hook = kernel_hook(event.id)?;
+    let Some(hook) = kernel_hook(event.id) else {
+        let is_loss = matches!(event.id, EventId::Class { class: class::LOST_EVENT, .. });
+        return (is_loss || describes(event.id)).then_some(EventOwner::Everybody);
+    };
     match hook {
         hook::VIRTUAL_ALLOC | hook::VIRTUAL_FREE | hook::VIRTUAL_RUNDOWN_START => match memory::pages(hook, &raw(event))? {
             Event::VirtualAlloc(PageRange { owner, .. })
@@ -81,7 +105,13 @@ pub fn event_owner(event: &NewEvent<'_>) -> Option<EventOwner> {
             let (pid, base) = system::image_base(&raw(event))?;
             Some(EventOwner::Image { pid, base })
         }
-        _ => None,
+        hook::STACK_KEY_CREATE..=hook::STACK_KEY_RUNDOWN
+        | hook::MEM_INFO
+        | hook::MEM_INFO_WS
+        | hook::MARK
+        | hook::SAMPLE_INTERVAL
+        | hook::SAMPLE_INTERVAL_START => Some(EventOwner::Everybody),
+        _ => describes(event.id).then_some(EventOwner::Everybody),
     }
 }
 

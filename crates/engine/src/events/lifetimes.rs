@@ -66,7 +66,20 @@ impl Sign {
             Event::VirtualAlloc(PageRange { owner, .. }) => [Some((owner, Self::Seen)), Some((record.pid, Self::Acted))],
             Event::CommitRundown(CommittedRegion { owner, .. }) => [Some((owner, Self::Acted)), None],
             Event::Image(..) | Event::ImageFile(_) | Event::ImageId(_) | Event::ThreadName(_) => writer(Self::Seen),
-            _ => [None; 2],
+            Event::HeapClose { .. }
+            | Event::Free { .. }
+            | Event::VirtualFree(_)
+            | Event::Stack { .. }
+            | Event::StackRef { .. }
+            | Event::StackDefinition { .. }
+            | Event::Process(..)
+            | Event::ThreadStart
+            | Event::ThreadRundown
+            | Event::Volume(_)
+            | Event::Counter(_)
+            | Event::Sample { .. }
+            | Event::Activity(_)
+            | Event::Lost(_) => [None; 2],
         };
         signs.into_iter().flatten().filter(|(pid, _)| pid.is_known())
     }

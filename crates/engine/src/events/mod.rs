@@ -10,6 +10,7 @@
 //! documentation and in PerfView; layouts of system events were checked on public
 //! traces. Where a newer version appends fields, longer payloads are accepted.
 
+mod about;
 mod activity;
 mod batch;
 mod census;
@@ -42,6 +43,7 @@ mod tests;
 mod times;
 mod trackers;
 
+pub use about::{Extent, Memory};
 pub use activity::{
     ActivityEvent, Collection, CollectionId, CollectionReason, EventSchema, Field, FieldValue, InType, ManagedEvent,
     ManagedHeaps, ManagedMethod, MarkEvent, MarkProviders, MarkText, MethodChange, Present, PresentApi, SampleInterval, TIMER,
@@ -53,7 +55,7 @@ pub use counters::{CounterEvent, MemoryLists, PAGE, ProcessMemory, RangeChange};
 pub use counts::EventCounts;
 pub use decode::{Wants, decode_buffer, decode_event};
 pub use entry::{Attached, BlockEvent, Entry, Item};
-pub use event_owner::{EventOwner, command_line, event_owner};
+pub use event_owner::{EventOwner, command_line, describes, event_owner};
 pub use frames::{FrameList, FrameRange, Frames, StackHash};
 pub use hooks::{class, hook, kernel_hook, lost, tracker};
 pub use lifetimes::{LifetimeChange, ProcessEvent, ProcessLifetimes, Sign};
@@ -238,13 +240,6 @@ pub struct CommittedRegion {
     pub committed: u64,
     /// Process whose memory it is.
     pub owner: Pid,
-}
-
-impl Event {
-    /// Whether it is a failed realloc of a block in an NT heap, which changes nothing.
-    pub fn is_failed_realloc(&self) -> bool {
-        matches!(self, Self::Realloc { layer: Layer::Heap, new: 0, .. })
-    }
 }
 
 /// Bits of VirtualAlloc and VirtualFree (`winnt.h`).

@@ -27,7 +27,6 @@ use super::attach::{Attach, Rooms, is_homeless};
 use super::counters::CounterTable;
 use super::losses::MAX_REPORTED;
 use super::origin::Origin;
-use super::pairing::may_have_stack;
 use super::rows::Row;
 use super::scope::CutReason;
 use super::trace::Lineage;
@@ -194,7 +193,7 @@ impl Builder {
             self.replay_block(&block, stack);
             return;
         }
-        if may_have_stack(&record.event) {
+        if record.event.may_have_stack() {
             self.attach.note(record.time, record.tid);
         }
         let from = self.origin(record.time, record.pid, record.tid);

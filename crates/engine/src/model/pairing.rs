@@ -13,22 +13,6 @@ pub const MOST_WAITING: usize = 1 << 18;
 /// Most stacks of one tick that wait for an event that comes behind them.
 pub const MOST_EARLY: usize = 256;
 
-/// Whether an event can have a stack: its thread has written at its time.
-#[inline]
-pub fn may_have_stack(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::Alloc { .. }
-            | Event::Free { .. }
-            | Event::Realloc { .. }
-            | Event::HeapOpen { .. }
-            | Event::HeapClose { .. }
-            | Event::VirtualAlloc(_)
-            | Event::VirtualFree(_)
-            | Event::Sample { .. }
-    )
-}
-
 /// Raw time of a stack's event, and the part of the stack; `None` for an event that is no stack.
 #[inline(always)]
 pub fn owner_and_part(stack: &Event) -> Option<(i64, StackPart)> {

@@ -57,7 +57,7 @@ pub struct Row {
 type SiteColumn = Arc<Vec<SiteId>>;
 
 /// Columns of up to [`CHUNK`] rows, all of one length except for `death`, which has room for all.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Columns {
     /// Birth of the first row; the others count from it, modulo 2^64.
     base: Ticks,
@@ -81,30 +81,12 @@ impl Columns {
         Self {
             base,
             birth: Vec::with_capacity(CHUNK),
-            birth_high: Vec::new(),
             death: DeathColumn::new(deaths),
             size: Vec::with_capacity(CHUNK),
             address: Vec::with_capacity(CHUNK),
             address_high: Vec::with_capacity(CHUNK),
             thread: Vec::with_capacity(CHUNK),
-            late: Vec::new(),
-            aside: Aside::default(),
-        }
-    }
-
-    /// Empty columns, in place of some that are no longer needed.
-    fn empty() -> Self {
-        Self {
-            base: Ticks(0),
-            birth: Vec::new(),
-            birth_high: Vec::new(),
-            death: DeathColumn::empty(),
-            size: Vec::new(),
-            address: Vec::new(),
-            address_high: Vec::new(),
-            thread: Vec::new(),
-            late: Vec::new(),
-            aside: Aside::default(),
+            ..Self::default()
         }
     }
 

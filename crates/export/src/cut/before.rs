@@ -4,25 +4,15 @@ use std::io::{Seek, Write};
 
 use super::alive::AliveBlock;
 use super::output::Input;
-use super::pass::{Pass, is_memory};
+use super::pass::Pass;
 use crate::etl::EventId;
 use crate::etl::write::WriteError;
-use crate::events::{Event, Record, class, hook, kernel_hook};
+use crate::events::{Event, Record, describes, hook, kernel_hook};
 use crate::units::PointerSize;
 
-/// Whether an event without a record describes the machine, the session or other events.
-pub(super) fn describes(id: EventId) -> bool {
-    const SESSION: u16 = 0x00;
-    const CONFIGURATION: u16 = 0x0B;
-    match (kernel_hook(id), id) {
-        (Some(hook::THREAD_START..=hook::THREAD_RUNDOWN_END | hook::THREAD_SET_NAME), _) => true,
-        (Some(hook), _) => [SESSION, CONFIGURATION].contains(&(hook >> 8)),
-        (None, EventId::Class { class, .. }) => {
-            [class::SYSTEM_CONFIG_EX, class::IMAGE_ID, class::EVENT_METADATA].contains(&class)
-        }
-        (None, EventId::Provider { provider, .. }) => provider == class::EVENT_METADATA,
-        (None, _) => false,
-    }
+/// Whether an event without a record says something of later events.
+fn is_needed_later(id: EventId) -> bool {
+    describes(id) || matches!(kernel_hook(id), Some(hook::THREAD_START..=hook::THREAD_RUNDOWN_END | hook::THREAD_SET_NAME))
 }
 
 impl<W: Write + Seek> Pass<'_, W> {
@@ -30,7 +20,7 @@ impl<W: Write + Seek> Pass<'_, W> {
     pub(super) fn before(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
         let mut records = input.records();
         let Some((first, frames)) = records.next() else {
-            return if describes(input.raw.id) { self.out.event(input) } else { Ok(()) };
+            return if is_needed_later(input.raw.id) { self.out.event(input) } else { Ok(()) };
         };
         match first.event {
             Event::Alloc { .. } | Event::Realloc { .. } | Event::Free { .. } => self.block_before(input, &first),
@@ -46,14 +36,28 @@ impl<W: Write + Seek> Pass<'_, W> {
                 self.stacks.leave_out(&first, false);
                 Ok(())
             }
-            ref event if is_memory(event) => self.memory_before(input, &first),
+            Event::HeapOpen { .. }
+            | Event::HeapClose { .. }
+            | Event::VirtualAlloc(_)
+            | Event::VirtualFree(_)
+            | Event::CommitRundown(_) => self.memory_before(input, &first),
             // What happened before, and names nothing of what comes.
             Event::Sample { .. } => {
                 self.stacks.leave_out(&first, false);
                 Ok(())
             }
             Event::Activity(ref activity) if !activity.gives_names() => Ok(()),
-            _ => {
+            Event::Process(..)
+            | Event::ThreadStart
+            | Event::ThreadRundown
+            | Event::ThreadName(_)
+            | Event::Image(..)
+            | Event::ImageFile(_)
+            | Event::ImageId(_)
+            | Event::Volume(_)
+            | Event::Counter(_)
+            | Event::Activity(_)
+            | Event::Lost(_) => {
                 self.note(&first);
                 records.for_each(|(record, _)| self.note(&record));
                 self.out.event(input)

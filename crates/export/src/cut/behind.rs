@@ -6,13 +6,12 @@
 use std::io::{Seek, Write};
 
 use super::after::PagePart;
-use super::before::describes;
 use super::output::Input;
 use super::pass::Pass;
 use super::stacks::Stashed;
 use crate::etl::RawEvent;
 use crate::etl::write::WriteError;
-use crate::events::{Batch, Event, PageRange, ProcessChange, Record, decode_event, mem};
+use crate::events::{Batch, Event, PageRange, ProcessChange, Record, decode_event, describes, mem};
 use crate::model::pairing::owner_and_part;
 use crate::tables;
 use crate::units::{Pid, PointerSize, Tid};
@@ -35,7 +34,7 @@ impl<W: Write + Seek> Pass<'_, W> {
     pub(super) fn behind(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
         self.out.ends();
         let mut records = input.records().peekable();
-        if records.peek().is_none() && describes(input.raw.id) && !is_of_thread(&input.raw) {
+        if records.peek().is_none() && describes(input.raw.id) {
             return self.event_late(input);
         }
         for (record, frames) in records {
@@ -141,10 +140,4 @@ impl<W: Write + Seek> Pass<'_, W> {
             is_translated: false,
         })
     }
-}
-
-/// A thread that is there at the end may have begun after the interval.
-fn is_of_thread(raw: &RawEvent<'_>) -> bool {
-    const THREADS: u16 = 0x05;
-    crate::events::kernel_hook(raw.id).is_some_and(|hook| hook >> 8 == THREADS)
 }

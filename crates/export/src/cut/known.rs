@@ -135,7 +135,20 @@ impl Known {
                 let event = Event::Activity(Box::new(activity.known_later()?));
                 Some(Record { event, ..record })
             }
-            _ => None,
+            Event::HeapOpen { layer: Layer::Heap | Layer::Commit, .. }
+            | Event::HeapClose { layer: Layer::Heap | Layer::Commit, .. }
+            | Event::Alloc { .. }
+            | Event::Free { .. }
+            | Event::Realloc { .. }
+            | Event::VirtualAlloc(_)
+            | Event::VirtualFree(_)
+            | Event::Stack { .. }
+            | Event::StackRef { .. }
+            | Event::StackDefinition { .. }
+            | Event::ThreadStart
+            | Event::Counter(_)
+            | Event::Sample { .. }
+            | Event::Lost(_) => None,
         }
     }
 

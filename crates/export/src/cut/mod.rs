@@ -53,7 +53,7 @@ use crate::model::Processes;
 use crate::problem::{Problem, ProblemKind, Problems};
 use crate::units::{Pid, PointerSize, Tid};
 use output::Input;
-use pass::{Pass, is_memory};
+use pass::Pass;
 pub use request::Request;
 use stream::{Stream, streams_of};
 
@@ -231,7 +231,7 @@ impl<W: Write + Seek> Pass<'_, W> {
                 }
                 Event::StackDefinition { part, key, .. } => drop(self.stacks.define(part, key)),
                 _ => {
-                    if is_memory(&record.event) {
+                    if record.event.is_memory() {
                         self.stacks.keep(&record);
                     }
                     self.note(&record);

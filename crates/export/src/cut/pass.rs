@@ -13,8 +13,8 @@ use super::stacks::{KeptStacks, Stashed};
 use crate::etl::RawEvent;
 use crate::etl::write::WriteError;
 use crate::events::encode::RecordWriter;
-use crate::events::{Batch, Event, PageRange, ProcessChange, Record, decode_event};
-use crate::units::{Layer, Ticks};
+use crate::events::{Batch, Event, Memory, ProcessChange, Record, decode_event};
+use crate::units::Ticks;
 
 /// One pass over all events.
 pub(super) struct Pass<'a, W> {
@@ -58,13 +58,7 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
 
     /// Whether a record is about memory of processes that are not wanted.
     pub(super) fn is_of_others(&self, record: &Record) -> bool {
-        let owner = match &record.event {
-            Event::VirtualAlloc(PageRange { owner, .. }) | Event::VirtualFree(PageRange { owner, .. }) => *owner,
-            Event::CommitRundown(region) => region.owner,
-            event if is_memory(event) => record.pid,
-            _ => return false,
-        };
-        owner.is_known() && !self.request.processes.has(owner)
+        record.memory().is_some_and(|Memory { pid, .. }| pid.is_known() && !self.request.processes.has(pid))
     }
 
     /// Learns names and process lifetimes from a record that is written.
@@ -106,32 +100,5 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
         let mut batch = Batch::default();
         decode_event(&raw, self.request.trackers, &mut batch);
         self.out.event(&Input { processor: *processor, time: *time, bytes, raw, batch: &batch, is_translated: false })
-    }
-}
-
-/// Whether an event is one of heaps, trackers or pages.
-pub(super) fn is_memory(event: &Event) -> bool {
-    match event {
-        Event::HeapOpen { layer, .. }
-        | Event::HeapClose { layer, .. }
-        | Event::Alloc { layer, .. }
-        | Event::Free { layer, .. }
-        | Event::Realloc { layer, .. } => *layer != Layer::Commit,
-        Event::VirtualAlloc(_) | Event::VirtualFree(_) | Event::CommitRundown(_) => true,
-        Event::Stack { .. }
-        | Event::StackRef { .. }
-        | Event::StackDefinition { .. }
-        | Event::Process(..)
-        | Event::ThreadStart
-        | Event::ThreadRundown
-        | Event::ThreadName(_)
-        | Event::Image(..)
-        | Event::ImageFile(_)
-        | Event::ImageId(_)
-        | Event::Volume(_)
-        | Event::Counter(_)
-        | Event::Sample { .. }
-        | Event::Activity(_)
-        | Event::Lost(_) => false,
     }
 }

@@ -8,8 +8,7 @@
 use super::owners::Owners;
 use crate::events::{CallStack, Event, Frames, Record, StackPart};
 use crate::model::pairing::{
-    MOST_EARLY, completes_samples, may_be_early, may_have_stack, of_user_mode, owner_and_part, returns_to_user_mode,
-    threads_of_owner,
+    MOST_EARLY, completes_samples, may_be_early, of_user_mode, owner_and_part, returns_to_user_mode, threads_of_owner,
 };
 use crate::tables::{self, KeyedMap, KeyedSet};
 use crate::units::{Pid, Tid};
@@ -64,7 +63,7 @@ impl KeptStacks {
     /// An event is written, and so are these stacks that came before it.
     pub(super) fn keep(&mut self, record: &Record) -> Vec<Stashed> {
         self.sees(record);
-        if !may_have_stack(&record.event) {
+        if !record.event.may_have_stack() {
             return Vec::new();
         }
         self.kept.add(record);
@@ -76,7 +75,7 @@ impl KeptStacks {
     }
 
     fn sees(&mut self, record: &Record) {
-        if may_have_stack(&record.event) {
+        if record.event.may_have_stack() {
             self.seen.insert(record.tid);
         }
     }

@@ -104,7 +104,7 @@ impl View for Stacks {
         let tree = request.tree(query)?;
         let peaks = peaks(&query.index, query.interval(), &tree, query.cancel)?;
         let (tree, peaks) = match request.sort {
-            Sort { column: Column::Peak, descending } => sort_by_peak(&tree, &peaks, descending),
+            Sort { column: Column::Peak, descending } => sort_by_peak(tree, &peaks, descending),
             _ => (tree, peaks),
         };
         let mut table = request.table(tree, peaks.into_iter().map(Some).collect(), query)?;

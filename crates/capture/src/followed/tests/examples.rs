@@ -35,7 +35,7 @@ fn without_a_rule_everything_passes_at_once() {
 }
 
 #[test]
-fn pages_and_stacks_of_others_are_dropped_and_all_else_passes() {
+fn pages_and_stacks_of_others_are_dropped_and_so_is_what_may_be_about_others() {
     let sent = [
         running(1, OTHER, "other.exe"),
         running(1, GAME, "game.exe"),
@@ -49,10 +49,12 @@ fn pages_and_stacks_of_others_are_dropped_and_all_else_passes() {
         Sent { payload: vec![1; 7], ..Sent::pages(7, (OTHER, 201), OTHER) }, // its owner cannot be read
         Sent { payload: vec![1; 15], ..Sent::stack(8, (OTHER, 201), 2) },
         Sent { payload: vec![1; 20], ..end(9, GAME, "game.exe") },
+        Sent { hook: 0x0532, ..other_kind(10, GAME) }, // of a kind that is not known
+        Sent { hook: hook::GROUP_MASKS, ..other_kind(11, OTHER) },
     ];
     let mut followed = following(&[GAME], &[], false);
-    assert_eq!(passed(&mut followed, &sent), [0, 1, 3, 5, 7, 8, 9, 10, 11]);
-    assert_eq!((followed.dropped(), followed.undecided(), followed.pids()), (3, 0, vec![GAME]));
+    assert_eq!(passed(&mut followed, &sent), [0, 1, 3, 5, 7, 8, 13]);
+    assert_eq!((followed.dropped(), followed.undecided(), followed.pids()), (7, 0, vec![GAME]));
     assert!(followed.is_followed(GAME) && !followed.is_followed(OTHER));
 }
 

@@ -25,7 +25,7 @@ pub use stack::InlineStack;
 use system::ProcessDetails;
 
 use super::hooks::{class, class_id, hook, injected, lost, tracker};
-use super::{CounterEvent, Event, ImageChange, Lost, LostWhat, ProcessChange, Record, StackPart};
+use super::{CounterEvent, Event, ImageChange, ImageInfo, Lost, LostWhat, ProcessChange, ProcessInfo, Record, StackPart};
 use crate::etl::write::{Descriptor, NewEvent, WriteError, Writer};
 use crate::etl::{EventId, ExtendedItem, HeaderKind, extended_type};
 use crate::units::{Layer, Pid, PointerSize, Tid};
@@ -239,7 +239,33 @@ impl<W: Write + Seek> RecordWriter<W> {
             }
             &Event::Sample { address, count } => self.encode_sample(address, count, record.tid),
             Event::Activity(event) => self.encode_activity(event, thread),
-            _ => self.encode_system(record),
+            Event::Process(change, info) => self.encode_process(record, *change, info),
+            Event::Image(change, info) => self.encode_image(record, *change, info),
+            Event::ThreadStart => {
+                system::thread(out, record.pid, record.tid, "");
+                self.kernel(System, hook::THREAD_START, system::THREAD_VERSION, thread)
+            }
+            Event::ThreadRundown => {
+                system::thread(out, record.pid, record.tid, "");
+                let hook = if self.style.at_end { hook::THREAD_RUNDOWN_END } else { hook::THREAD_RUNDOWN_START };
+                self.kernel(PerfInfo, hook, system::THREAD_VERSION, thread)
+            }
+            Event::ThreadName(name) => {
+                system::thread_name(out, record.pid, record.tid, name);
+                self.kernel(System, hook::THREAD_SET_NAME, 2, thread)
+            }
+            Event::ImageFile(file) => {
+                system::image_file(out, record.pid, file);
+                Ok(classic(class::IMAGE_ID, injected::IMAGE_FILE, thread))
+            }
+            Event::ImageId(id) => {
+                system::image_id(out, record.pid, id);
+                Ok(classic(class::IMAGE_ID, injected::RSDS, thread))
+            }
+            Event::Volume(paths) => {
+                system::two_strings(out, &paths.0, &paths.1);
+                Ok(classic(class::SYSTEM_CONFIG_EX, injected::VOLUME_MAPPING, thread))
+            }
         }
     }
 
@@ -307,62 +333,31 @@ impl<W: Write + Seek> RecordWriter<W> {
         })
     }
 
-    fn encode_system(&mut self, record: &Record) -> Result<Shape, WriteError> {
+    fn encode_process(&mut self, record: &Record, change: ProcessChange, info: &ProcessInfo) -> Result<Shape, WriteError> {
         use HeaderKind::{PerfInfo, System};
-        let out = &mut self.payload;
-        let thread = (record.pid, record.tid);
-        let at_end = self.style.at_end;
-        match &record.event {
-            Event::Process(change, info) => {
-                let ended = *change == ProcessChange::End;
-                let details = ProcessDetails { session: 1, status: if ended { 0 } else { 0x103 }, sid: self.style.sid };
-                system::process(out, record.pid, info, details);
-                let (kind, hook, pid) = match change {
-                    // The process that starts another writes the event.
-                    ProcessChange::Start => (System, hook::PROCESS_START, Pid(info.parent)),
-                    ProcessChange::End => (System, hook::PROCESS_END, record.pid),
-                    ProcessChange::Rundown if at_end => (PerfInfo, hook::PROCESS_RUNDOWN_END, record.pid),
-                    ProcessChange::Rundown => (PerfInfo, hook::PROCESS_RUNDOWN_START, record.pid),
-                };
-                self.kernel(kind, hook, system::PROCESS_VERSION, (pid, record.tid))
-            }
-            Event::Image(change, info) => {
-                system::image(out, record.pid, info);
-                let (kind, hook) = match change {
-                    ImageChange::Load => (System, hook::IMAGE_LOAD),
-                    ImageChange::Unload => (System, hook::IMAGE_UNLOAD),
-                    ImageChange::Rundown if at_end => (PerfInfo, hook::IMAGE_RUNDOWN_END),
-                    ImageChange::Rundown => (PerfInfo, hook::IMAGE_RUNDOWN_START),
-                };
-                self.kernel(kind, hook, system::IMAGE_VERSION, thread)
-            }
-            Event::ThreadStart => {
-                system::thread(out, record.pid, record.tid, "");
-                self.kernel(System, hook::THREAD_START, system::THREAD_VERSION, thread)
-            }
-            Event::ThreadRundown => {
-                system::thread(out, record.pid, record.tid, "");
-                let hook = if at_end { hook::THREAD_RUNDOWN_END } else { hook::THREAD_RUNDOWN_START };
-                self.kernel(PerfInfo, hook, system::THREAD_VERSION, thread)
-            }
-            Event::ThreadName(name) => {
-                system::thread_name(out, record.pid, record.tid, name);
-                self.kernel(System, hook::THREAD_SET_NAME, 2, thread)
-            }
-            Event::ImageFile(file) => {
-                system::image_file(out, record.pid, file);
-                Ok(classic(class::IMAGE_ID, injected::IMAGE_FILE, thread))
-            }
-            Event::ImageId(id) => {
-                system::image_id(out, record.pid, id);
-                Ok(classic(class::IMAGE_ID, injected::RSDS, thread))
-            }
-            Event::Volume(paths) => {
-                system::two_strings(out, &paths.0, &paths.1);
-                Ok(classic(class::SYSTEM_CONFIG_EX, injected::VOLUME_MAPPING, thread))
-            }
-            _ => Err(WriteError::WrongKind("this as a system event")),
-        }
+        let status = if change == ProcessChange::End { 0 } else { 0x103 };
+        let details = ProcessDetails { session: 1, status, sid: self.style.sid };
+        system::process(&mut self.payload, record.pid, info, details);
+        let (kind, hook, pid) = match change {
+            // The process that starts another writes the event.
+            ProcessChange::Start => (System, hook::PROCESS_START, Pid(info.parent)),
+            ProcessChange::End => (System, hook::PROCESS_END, record.pid),
+            ProcessChange::Rundown if self.style.at_end => (PerfInfo, hook::PROCESS_RUNDOWN_END, record.pid),
+            ProcessChange::Rundown => (PerfInfo, hook::PROCESS_RUNDOWN_START, record.pid),
+        };
+        self.kernel(kind, hook, system::PROCESS_VERSION, (pid, record.tid))
+    }
+
+    fn encode_image(&mut self, record: &Record, change: ImageChange, info: &ImageInfo) -> Result<Shape, WriteError> {
+        use HeaderKind::{PerfInfo, System};
+        system::image(&mut self.payload, record.pid, info);
+        let (kind, hook) = match change {
+            ImageChange::Load => (System, hook::IMAGE_LOAD),
+            ImageChange::Unload => (System, hook::IMAGE_UNLOAD),
+            ImageChange::Rundown if self.style.at_end => (PerfInfo, hook::IMAGE_RUNDOWN_END),
+            ImageChange::Rundown => (PerfInfo, hook::IMAGE_RUNDOWN_START),
+        };
+        self.kernel(kind, hook, system::IMAGE_VERSION, (record.pid, record.tid))
     }
 
     fn encode_extra(&mut self, extra: &Extra) -> Result<Shape, WriteError> {

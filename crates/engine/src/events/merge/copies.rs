@@ -26,7 +26,7 @@ use super::call_stack::is_of_stack;
 use super::copied::Copied;
 use super::owed::OwedStack;
 use super::run::{Place, Run, entry, file, item};
-use crate::events::{Batch, Entry, Event, Item, Record};
+use crate::events::{Batch, Entry, Event, Extent, Item, Memory, Record};
 use crate::units::{Layer, Pid};
 
 /// Up to this many records are compared with each other.
@@ -360,22 +360,15 @@ impl Write for HashedText {
 
 /// The subjects of a record, if its file can repeat it.
 fn subjects(item: Item<'_>) -> [Option<Subject>; 2] {
-    let (pid, event) = match item {
+    let memory = match item {
         Item::Block(block) => return [Some(Subject::Block(block.pid, block.layer, block.heap, block.address)), None],
-        Item::Record(record) => (record.pid, &record.event),
+        Item::Record(record) => record.memory(),
     };
-    match *event {
-        Event::Alloc { layer, heap, address, .. } | Event::Free { layer, heap, address } => {
-            [Some(Subject::Block(pid, layer, heap, address)), None]
-        }
-        Event::Realloc { layer, heap, old, new, .. } => {
-            [Some(Subject::Block(pid, layer, heap, old)), Some(Subject::Block(pid, layer, heap, new))]
-        }
-        Event::HeapOpen { layer, heap, .. } | Event::HeapClose { layer, heap, .. } => {
-            [Some(Subject::Opened(pid, layer, heap)), None]
-        }
-        Event::VirtualAlloc(range) | Event::VirtualFree(range) => [Some(Subject::Pages(range.owner)), None],
-        Event::CommitRundown(region) => [Some(Subject::Pages(region.owner)), None],
-        _ => [None, None],
+    let Some(Memory { pid, layer, heap, extent }) = memory else { return [None, None] };
+    match extent {
+        Extent::Heap => [Some(Subject::Opened(pid, layer, heap)), None],
+        Extent::Block(address) => [Some(Subject::Block(pid, layer, heap, address)), None],
+        Extent::Moved(old, new) => [old, new].map(|address| Some(Subject::Block(pid, layer, heap, address))),
+        Extent::Pages => [Some(Subject::Pages(pid)), None],
     }
 }

@@ -229,7 +229,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_map(steps in proptest::collection::vec((0u64..40, any::<bool>()), 0..400), wide in any::<bool>()) {
-            let shard_hash = ShardHash::new();
+            let shard_hash = ShardHash::default();
             let mut blocks = LiveBlocks::default();
             let mut map = BTreeMap::new();
             for (row, (place, free)) in steps.into_iter().enumerate() {

@@ -49,7 +49,7 @@ pub(in crate::model) struct Matcher {
 
 impl Matcher {
     pub(super) fn new() -> Self {
-        let (shard_hash, shared) = (ShardHash::new(), Arc::new(Shared::default()));
+        let (shard_hash, shared) = (ShardHash::default(), Arc::new(Shared::default()));
         let cell = |number| Arc::new(ShardCell::new(number, shard_hash, Arc::clone(&shared)));
         Self {
             shard_hash,

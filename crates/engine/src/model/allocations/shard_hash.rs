@@ -9,12 +9,14 @@ pub(in crate::model) const SHARDS: usize = 1 << SHARD_BITS;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::model) struct ShardHash(u64);
 
-impl ShardHash {
-    pub(super) fn new() -> Self {
+impl Default for ShardHash {
+    fn default() -> Self {
         use std::hash::{BuildHasher, RandomState};
         Self(RandomState::new().hash_one(0u8) | 1)
     }
+}
 
+impl ShardHash {
     #[inline(always)]
     pub(super) fn hash(self, address: u64) -> u64 {
         (address ^ address >> 29).wrapping_mul(self.0)

@@ -60,7 +60,7 @@ use samples::SampleStacks;
 pub(super) use sites::{SiteKey, SiteTable};
 
 /// Stacks, sites, and the rows and events that wait for them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Attach {
     trace_start: i64,
     /// Whether stacks are of interest.
@@ -101,23 +101,7 @@ pub(super) struct Begun {
 
 impl Attach {
     pub(super) fn new(trace_start: i64) -> Self {
-        Self {
-            trace_start,
-            reads: true,
-            stacks: Interner::default(),
-            sites: SiteTable::default(),
-            frees: Frees::default(),
-            held: HeldEvents::default(),
-            tick: LatestTick::default(),
-            early: EarlyStacks::default(),
-            keyed: Keyed::default(),
-            framed: Framed::default(),
-            pending: Pending::default(),
-            pieces: Pieces::default(),
-            fragments: KernelFragments::default(),
-            owed: OwedStacks::default(),
-            samples: SampleStacks::default(),
-        }
+        Self { trace_start, reads: true, ..Self::default() }
     }
 
     /// Notes that an event which can have a stack is replayed: its thread has written at this time.

@@ -26,11 +26,13 @@ pub(super) struct Dictionary<K> {
     latest: [Option<(K, u16)>; LATEST],
 }
 
-impl<K: Numbered> Dictionary<K> {
-    pub(super) fn new() -> Self {
+impl<K: Numbered> Default for Dictionary<K> {
+    fn default() -> Self {
         Self { list: Vec::new(), index: KeyedMap::default(), latest: [None; LATEST] }
     }
+}
 
+impl<K: Numbered> Dictionary<K> {
     pub(super) fn clear(&mut self) {
         self.list.clear();
         self.index.clear();
@@ -81,7 +83,7 @@ mod tests {
 
     #[test]
     fn values_are_numbered_as_they_come_until_there_are_too_many() {
-        let mut dictionary = Dictionary::new();
+        let mut dictionary = Dictionary::default();
         for value in 0..MOST as u64 {
             assert_eq!(dictionary.number(value * 3), Some(value as u16));
             assert_eq!(dictionary.number(value / 2 * 3), Some(value as u16 / 2));

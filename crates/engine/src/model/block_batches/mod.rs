@@ -130,7 +130,7 @@ impl BlockBatch {
 }
 
 /// The blocks of a slice, in batches.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SliceBlocks {
     trace_start: i64,
     shard_hash: ShardHash,
@@ -161,27 +161,7 @@ pub struct SliceBlocks {
 impl SliceBlocks {
     /// For no slice yet, in a trace that starts at a raw time; `shard_hash` distributes blocks over shards.
     pub(super) fn new(trace_start: i64, shard_hash: ShardHash) -> Self {
-        Self {
-            trace_start,
-            shard_hash,
-            actors: Dictionary::new(),
-            threads: Dictionary::new(),
-            block_batches: Vec::new(),
-            rows: NewRows::default(),
-            freed: 0,
-            steps: SliceSteps::default(),
-            shared_steps: Arc::default(),
-            keyed: Vec::new(),
-            framed: Vec::new(),
-            bare: Vec::new(),
-            freed_bare: Vec::new(),
-            batch_events: Vec::new(),
-            latest: LatestOfSlice::default(),
-            sampled: Vec::new(),
-            is_ordinary: true,
-            seen: 0,
-            open: None,
-        }
+        Self { trace_start, shard_hash, is_ordinary: true, ..Self::default() }
     }
 
     /// The batches in their order.

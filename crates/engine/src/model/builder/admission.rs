@@ -14,10 +14,10 @@
 
 use super::limit::{Alive, BLOCKS_A_ROW, EVERY, FREED_AT, Limit, SUMS_A_ROW};
 use super::{Builder, Origin};
-use crate::events::{Event, Record};
+use crate::events::{Event, Memory, Record};
 use crate::model::Cut;
 use crate::model::scope::{CutReason, Scope, WhenFull};
-use crate::units::{Layer, Pid, Ticks};
+use crate::units::Ticks;
 
 /// Bytes of a live block in the tables of the matching: 12.8 a place, 70 % full.
 const BLOCK: u64 = 19;
@@ -109,9 +109,9 @@ impl Builder {
             Event::Stack { .. } | Event::StackRef { .. } => self.limit.has_room_for_stacks(),
             Event::StackDefinition { .. } => self.limit.scope.stacks && self.limit.has_room_for_stacks(),
             Event::Counter(_) | Event::Sample { .. } => self.limit.cut.is_none(),
-            event => match place(record.pid, event) {
+            event => match record.memory() {
                 None => true,
-                Some((pid, layer)) if !self.limit.scope.has(pid, layer) => false,
+                Some(Memory { pid, layer, .. }) if !self.limit.scope.has(pid, layer) => false,
                 Some(_) if self.limit.cut.is_none() => true,
                 Some(_) => {
                     self.name_heap(from, event);
@@ -210,20 +210,6 @@ impl Builder {
     /// The end of what was read, if that is before the end of the files.
     pub(super) fn end_of_read(&self, from: Ticks, to: Ticks) -> Ticks {
         self.limit.cut.map_or(to, |cut| cut.at.max(from.next()).min(to))
-    }
-}
-
-/// Process and layer of the memory that an event is about; `None` for events of other kinds.
-fn place(pid: Pid, event: &Event) -> Option<(Pid, Layer)> {
-    match event {
-        Event::Alloc { layer, .. }
-        | Event::Free { layer, .. }
-        | Event::Realloc { layer, .. }
-        | Event::HeapOpen { layer, .. }
-        | Event::HeapClose { layer, .. } => Some((pid, *layer)),
-        Event::VirtualAlloc(range) | Event::VirtualFree(range) => Some((range.owner, Layer::Commit)),
-        Event::CommitRundown(region) => Some((region.owner, Layer::Commit)),
-        _ => None,
     }
 }
 

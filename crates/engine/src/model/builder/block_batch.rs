@@ -9,7 +9,6 @@ use super::Builder;
 use crate::events::{Item, Place, Slice};
 use crate::model::HeapId;
 use crate::model::block_batches::{BlockBatch, SliceBlocks};
-use crate::model::pairing::may_have_stack;
 use crate::units::Ticks;
 
 /// The meaning of a slice's numbers, as far as it is known.
@@ -85,7 +84,7 @@ impl Builder {
         let places = &slice.order()[block_batch.order()];
         let writer = |place: &Place| match slice.item(*place).0 {
             Item::Block(block) => Some((block.time, block.tid)),
-            Item::Record(record) => may_have_stack(&record.event).then_some((record.time, record.tid)),
+            Item::Record(record) => record.event.may_have_stack().then_some((record.time, record.tid)),
         };
         let Some((last, _)) = places.iter().rev().find_map(writer) else { return };
         let earlier = places.partition_point(|place| place.time() < last);

@@ -63,6 +63,9 @@ impl Builder {
         number.iter().for_each(|number| rows.renumber_sites(number));
         let freeing = &mut frees.sites;
         let used = drop_unused.then(|| rows.free_sites_in_use(freeing.len()));
+        // A stack that turned out to be empty tells nothing of the free, whichever came first, the free or its meaning.
+        let tells = |used: Vec<bool>| freeing.stacks().zip(used).map(|(stack, used)| used && *stack != StackRef::NONE).collect();
+        let used = used.map(tells);
         let free_number = freeing.join(used);
         free_number.iter().for_each(|number| rows.renumber_free_sites(number));
         (number, free_number)

@@ -42,15 +42,16 @@ struct Deaths {
     aside: RwLock<BTreeMap<u16, Ticks>>,
 }
 
+impl Default for DeathColumn {
+    fn default() -> Self {
+        Self::of(Ticks(0), 0)
+    }
+}
+
 impl DeathColumn {
     /// A column for rows that are alive, the first of which came at a moment.
     pub(super) fn new(first: Ticks) -> Self {
         Self::of(first, CHUNK)
-    }
-
-    /// A column for no rows.
-    pub(super) fn empty() -> Self {
-        Self::of(Ticks(0), 0)
     }
 
     fn of(first: Ticks, rows: usize) -> Self {

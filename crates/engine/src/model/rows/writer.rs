@@ -81,7 +81,7 @@ impl RowWriter {
         let mut old = std::mem::replace(self, new);
         columns.push(first);
         let mut numbers = Renumbering::default();
-        let nothing = Arc::new(Columns::empty());
+        let nothing = Arc::new(Columns::default());
         for id in (0..old.len() as u32).map(RowId) {
             let death = old.death(id);
             numbers.push(id, death >= until);

@@ -82,15 +82,16 @@ pub fn upper_peaks(index: &Index, totals: &Totals, tree: &Tree, cancel: &Cancel)
 
 /// Sorts the nodes below each node by peak, and returns the tree with its peaks; equal peaks keep their order. Single
 /// allocations are already in that order.
-pub fn sort_by_peak(tree: &Tree, peaks: &[u64], descending: bool) -> (Tree, Vec<u64>) {
-    let count = tree.lines.len();
+pub fn sort_by_peak(tree: Tree, peaks: &[u64], descending: bool) -> (Tree, Vec<u64>) {
+    let lines = &tree.lines;
+    let count = lines.len();
     let mut sorted: Vec<u32> = (0..count as u32).collect();
     let rank = |line: u32| if descending { u64::MAX - peaks[line as usize] } else { peaks[line as usize] };
-    sorted.sort_by_key(|&line| (tree.lines[line as usize].parent, rank(line)));
+    sorted.sort_by_key(|&line| (lines[line as usize].parent, rank(line)));
     // The children of each line are a range of `sorted` now; lines without parent come last.
     let children = |parent: u32| {
-        let start = sorted.partition_point(|&line| tree.lines[line as usize].parent < parent);
-        sorted[start..].iter().copied().take_while(move |&line| tree.lines[line as usize].parent == parent)
+        let start = sorted.partition_point(|&line| lines[line as usize].parent < parent);
+        sorted[start..].iter().copied().take_while(move |&line| lines[line as usize].parent == parent)
     };
     let mut listing_of = vec![NONE; count];
     (0..).zip(&tree.listings).for_each(|(i, listing)| listing_of[listing.line as usize] = i);
@@ -142,18 +143,5 @@ pub fn sort_by_peak(tree: &Tree, peaks: &[u64], descending: bool) -> (Tree, Vec<
     let lines = order.iter().map(line).collect();
     let deepest = tree.deepest.iter().map(|lines| lines.map(moved)).collect();
     let sections = tree.sections.iter().map(section).collect();
-    let sorted = Tree {
-        interval: tree.interval,
-        names: Arc::clone(&tree.names),
-        fold: tree.fold,
-        words: tree.words,
-        mask: Arc::clone(&tree.mask),
-        wanted: Arc::clone(&tree.wanted),
-        by_heap: tree.by_heap.clone(),
-        lines,
-        listings,
-        deepest,
-        sections,
-    };
-    (sorted, peaks)
+    (Tree { lines, listings, deepest, sections, ..tree }, peaks)
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::events::{PageRange, mem};
 use crate::model::{Clock, InputState, Row, RowId, Trace};
-use crate::units::Tid;
+use crate::units::{Layer, Pid, Tid};
 
 const NUMBERS: u64 = 3_000;
 const PAGE: u64 = 0x1000;
