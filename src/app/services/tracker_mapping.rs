@@ -46,7 +46,7 @@ impl TrackerMapping {
         mapping
     }
 
-    /// What is wrong with the file that was loaded.
+    /// The error of the file that was loaded, if it has one.
     pub fn trouble(&self) -> Option<String> {
         let place = || self.file.as_deref().unwrap_or_else(|| Path::new("")).display().to_string();
         self.unread.clone().or_else(|| self.problem.as_ref().map(|problem| format!("{}: {problem}", place())))

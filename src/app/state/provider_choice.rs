@@ -1,4 +1,4 @@
-//! What events of providers mean beyond what the program knows: the choice with which a trace is loaded.
+//! The providers that the user gave a meaning, with which a trace is loaded.
 
 use crate::events::TrackerProviders;
 
