@@ -79,7 +79,7 @@ fn what_cannot_be_switched_on_is_told_once_and_the_rest_is_recorded() {
     let mut running = scene.start(&Request { frames: true, ..request() }).unwrap();
     let told = running.poll().warning.unwrap();
     assert!(told.contains("frames are not recorded") && told.matches("frames").count() == 1 && told.contains("120"), "{told}");
-    assert_eq!(asked(&scene).len(), 2, "trackers, and the marks of frames");
+    assert_eq!(asked(&scene).len(), 4, "three of trackers, and the marks of frames");
 }
 
 #[test]

@@ -275,6 +275,7 @@ const OURS: &[(&str, &str)] = &[
     ("record.rs", "MOST_BYTES"),
     ("record.rs", "MOST_ITEMS"),
     ("recording.rs", "BUFFER_SIZE"),
+    ("request.rs", "MAX_ALLOCATORS"),
     ("request.rs", "MAX_CONDITIONS"),
     ("request.rs", "MAX_MARKS"),
     ("request.rs", "MIN_RING"),

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use highwater::capture::windows::LocalRecording;
 use highwater::capture::{Aftermath, Request, Running, Target};
+use highwater::events::class;
 use highwater_dev::synth::{Options, Scenario};
 
-use crate::simulated::events::{HEAP, KERNEL, Told};
+use crate::simulated::events::{HEAP, KERNEL, Told, USER};
 use crate::simulated::state::Session;
 use crate::{FIRST, Scene, groups, of_all, poll_until, poll_until_quiet, request};
 
@@ -53,6 +54,34 @@ fn a_recording_has_the_numbers_of_what_happened() {
         }
         assert_eq!(made.len(), recorded.len());
     }
+}
+
+/// A game on mimalloc: its tracker grows while it is recorded, with stacks; that of another program is not recorded.
+#[test]
+fn blocks_of_mimalloc_are_recorded_of_the_chosen_program() {
+    let options = Options { scenario: Scenario::Trackers, events: 5_000, distinct_stacks: 100, live: 500, ..Options::default() };
+    let scene = Scene::new(&options);
+    // mimalloc's events begin as those of Visual Studio's trackers do: address and size, address.
+    let [allocated, freed] = scene.etw.with(|etw| {
+        let user = &mut etw.lanes[USER];
+        user.retain(|told| [100, 101].contains(&told.id));
+        user.iter_mut().for_each(|told| (told.provider, told.keyword) = (class::MIMALLOC, 0));
+        let stranger = user.last().map(|told| Told { pid: 40_002, ..told.clone() });
+        let counts = [100, 101].map(|id| user.iter().filter(|told| told.id == id).count() as u64);
+        user.extend(stranger);
+        counts
+    });
+    let mut running = scene.start(&of_all()).unwrap();
+    poll_until(&mut running, "mimalloc's blocks", |progress| progress.events > allocated);
+    poll_until_quiet(&mut running);
+    scene.stop(running);
+    let trace = scene.load("recorded.etl");
+    assert_eq!((trace.counts.tracker_alloc, trace.counts.tracker_free), (allocated, freed));
+    let names: Vec<_> = trace.heaps.iter().filter_map(|heap| heap.name.as_deref()).collect();
+    assert_eq!(names, ["mimalloc"]);
+    let chunks = trace.rows.chunks();
+    let has_stack = |site: &highwater::model::SiteId| trace.site(*site).stack != highwater::model::NodeId::ROOT;
+    assert!(chunks.flat_map(|chunk| chunk.sites().to_vec()).filter(|site| has_stack(site)).count() > 0);
 }
 
 /// The user can read the lanes, and the kernel tells the recorder of everybody.

@@ -53,9 +53,15 @@ fn sessions_are_started_with_the_bytes_that_the_facts_ask_for() {
 
         // Trackers: a buffer for each processor, level 4, all keywords, with stacks.
         assert_eq!(words(&user.properties[0][0x40..0x4C]), [0x0000_0100, 1, 0]);
-        let [trackers] = user.providers.as_slice() else { panic!("{} providers", user.providers.len()) };
+        let [trackers, mimalloc, pix] = user.providers.as_slice() else { panic!("{} providers", user.providers.len()) };
         assert_eq!(trackers.guid.to_string(), "988917C5-5748-42A8-A127-A9A2285265D5");
         assert_eq!((trackers.level, trackers.any, trackers.properties, trackers.filters.len()), (4, 0, 4, 0));
+        // mimalloc: events 100 and 101; PIX: counters, allocations and frees; with stacks.
+        assert_eq!(mimalloc.guid.to_string(), "138F4DBB-EE04-4899-AA0A-572AD4475779");
+        assert_eq!((mimalloc.any, mimalloc.properties), (0, 4));
+        assert_eq!(mimalloc.filters, [(0x8000_0200, vec![1, 0, 2, 0, 100, 0, 101, 0])]);
+        assert_eq!(pix.guid.to_string(), "8819CA17-7FAA-4184-AFB7-A4120CA793CD");
+        assert_eq!((pix.any, pix.properties, pix.filters.len()), (7, 4, 0));
     });
     drop(running);
 }
