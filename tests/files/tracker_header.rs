@@ -101,5 +101,5 @@ fn the_headers_events_are_read_as_trackers() {
         ("Textures", 0x3000_2000, 1024, 5, None),
     ];
     assert_eq!(rows, expected.map(|(name, address, size, birth, death)| (name.to_owned(), address, size, birth, death)));
-    assert_eq!(trace.problems.iter().count(), 0);
+    assert!(trace.problems.is_empty());
 }

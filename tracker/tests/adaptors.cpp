@@ -67,8 +67,9 @@ static void check_containers() {
 }
 
 extern "C" void check_cpp(void);
+extern "C" const HwShared *shared_of_c(void);
 extern "C" void check_cpp(void) {
-    CHECK(registered == 0);
+    CHECK(registered == 0 && shared_of_c() == &hw_shared);
     etw_start(4, 0);
     etw_clear();
     check_containers();

@@ -3,6 +3,10 @@
 #include "etw.h"
 
 void check_cpp(void);
+const HwShared *shared_of_c(void);
+
+/* Files of one program have one state, in C and in C++. */
+const HwShared *shared_of_c(void) { return &hw_shared; }
 
 static HwTracker first, second, third;
 
