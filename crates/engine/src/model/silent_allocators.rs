@@ -69,11 +69,11 @@ fn of_process(process: &Process) -> Option<(&'static str, String, &'static str)>
     process.modules.iter().find_map(|module| {
         let file = module.name();
         let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_lowercase();
-        let fits = |pattern: &&str| match pattern.strip_prefix('*') {
+        let fits = |pattern: &&'static str| match pattern.strip_prefix('*') {
             Some(end) => stem.ends_with(end),
             None => stem.starts_with(pattern),
         };
-        let (name, _, recipe) = KNOWN.iter().find(|(_, patterns, _)| patterns.iter().any(|pattern| fits(pattern)))?;
+        let (name, _, recipe) = KNOWN.iter().find(|(_, patterns, _)| patterns.iter().any(fits))?;
         Some((*name, file.to_owned(), *recipe))
     })
 }

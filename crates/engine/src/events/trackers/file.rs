@@ -57,7 +57,7 @@ impl TrackerProviders {
 
     /// Parses the text of a file; its mappings replace the built-in ones of their providers.
     pub fn parse(text: &str) -> Result<Self, BadText> {
-        Ok(Self::default().replaced_by(parsed(text)?))
+        Ok(Self::default().replaced_by(&parsed(text)?))
     }
 }
 

@@ -167,7 +167,7 @@ impl TrackerProviders {
     }
 
     /// These mappings, in place of those of the same providers.
-    fn replaced_by(&self, newer: Vec<TrackerProvider>) -> Self {
+    fn replaced_by(&self, newer: &[TrackerProvider]) -> Self {
         let kept = self.0.iter().filter(|old| newer.iter().all(|new| new.provider != old.provider));
         Self(newer.iter().chain(kept).cloned().collect())
     }
