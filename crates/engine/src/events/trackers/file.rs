@@ -114,68 +114,78 @@ fn provider(text: &str, written: WrittenTracker) -> Result<TrackerProvider, BadT
 fn event(text: &str, written: Spanned<WrittenEvent>, template: &NameTemplate) -> Result<TrackerEvent, BadText> {
     let place = written.span();
     let WrittenEvent { id, name, version, does, fields } = written.into_inner();
-    let refuse = |place: &Range<usize>, what: &str| Err(BadText::at(text, place, what));
-    let is_named = name.is_some();
-    let key = match (id, name) {
-        (Some(id), None) => EventKey::Id(id),
-        (None, Some(name)) if (1..=MAX_TEXT).contains(&name.get_ref().len()) => EventKey::Name(name.into_inner()),
-        (None, Some(name)) => return refuse(&name.span(), "the name of an event is empty or too long"),
-        _ => return refuse(&place, "an event needs its id, or its name if it describes itself, not both"),
-    };
-    let needed: &[Role] = match does.get_ref().as_str() {
-        "allocate" => &[Role::Address, Role::Size],
-        "free" => &[Role::Address],
-        "reallocate" => &[Role::Old, Role::Address, Role::Size],
-        _ => return refuse(&does.span(), "does is allocate, free or reallocate"),
-    };
-    let does_what = match needed.len() {
-        1 => Does::Free,
-        2 => Does::Allocate,
-        _ => Does::Reallocate,
+    let key = key(text, &place, id, name)?;
+    let Some((does, needed)) = meaning(does.get_ref()) else {
+        return Err(BadText::at(text, &does.span(), "does is allocate, free or reallocate"));
     };
     let place = fields.span();
-    let words: Vec<&str> = fields.get_ref().split_whitespace().collect();
-    if words.len() > MOST_FIELDS {
-        return refuse(&place, "an event has at most 64 fields");
+    let refuse = |what: String| BadText::at(text, &place, what);
+    let uses = uses(fields.get_ref(), &key, needed, template).map_err(refuse)?;
+    if let Some(role) = needed.iter().find(|role| uses.iter().all(|field| field.role != Some(**role))) {
+        return Err(refuse(format!("the field {} is missing", role.name())));
     }
+    let event = TrackerEvent::new(key, version, does, uses, template.fields.len());
+    if does == Does::Allocate && !event.has_name() {
+        return Err(refuse("an allocation needs all fields of the tracker's name".to_owned()));
+    }
+    Ok(event)
+}
+
+fn key(text: &str, place: &Range<usize>, id: Option<u16>, name: Option<Spanned<String>>) -> Result<EventKey, BadText> {
+    match (id, name) {
+        (Some(id), None) => Ok(EventKey::Id(id)),
+        (None, Some(name)) if (1..=MAX_TEXT).contains(&name.get_ref().len()) => Ok(EventKey::Name(name.into_inner())),
+        (None, Some(name)) => Err(BadText::at(text, &name.span(), "the name of an event is empty or too long")),
+        _ => Err(BadText::at(text, place, "an event needs its id, or its name if it describes itself, not both")),
+    }
+}
+
+/// The effect of an event, and the fields that it needs.
+fn meaning(does: &str) -> Option<(Does, &'static [Role])> {
+    match does {
+        "allocate" => Some((Does::Allocate, &[Role::Address, Role::Size])),
+        "free" => Some((Does::Free, &[Role::Address])),
+        "reallocate" => Some((Does::Reallocate, &[Role::Old, Role::Address, Role::Size])),
+        _ => None,
+    }
+}
+
+/// The fields of an event, in their order; the error says what is wrong.
+fn uses(words: &str, key: &EventKey, needed: &[Role], template: &NameTemplate) -> Result<Vec<FieldUse>, String> {
     let mut uses: Vec<FieldUse> = Vec::new();
-    for word in words {
-        let (field, ty) = match word.split_once(':') {
-            Some((field, ty)) if !is_named => match FieldType::parse(ty) {
-                Some(ty) => (field, Some(ty)),
-                None => {
-                    let what = format!("{ty} is no type: u8 u16 u32 u64 ptr utf8z utf16z guid bytes(N)");
-                    return Err(BadText::at(text, &place, what));
-                }
-            },
-            None if is_named => (word, None),
-            Some(_) => {
-                return refuse(&place, "an event that describes itself has the types of its fields: give their names only");
-            }
-            None => return Err(BadText::at(text, &place, format!("the field {word} needs a type, like {word}:u64"))),
-        };
+    for word in words.split_whitespace() {
+        let (field, ty) = typed(word, matches!(key, EventKey::Name(_)))?;
         if !is_field_name(field) {
-            return Err(BadText::at(text, &place, format!("{field} is no name of a field")));
+            return Err(format!("{field} is no name of a field"));
         }
         let role = Role::named(field).filter(|role| needed.contains(role));
         let in_name = template.fields.iter().position(|known| known == field);
-        let bytes = matches!(ty, Some(FieldType::Bytes(_)));
-        if (role.is_some() && ty.is_some_and(|ty| !ty.is_number())) || (in_name.is_some() && bytes) {
-            return Err(BadText::at(text, &place, format!("{field} cannot be of this type")));
+        let is_passed_over = matches!(ty, Some(FieldType::Bytes(_)));
+        if (role.is_some() && ty.is_some_and(|ty| !ty.is_number())) || (in_name.is_some() && is_passed_over) {
+            return Err(format!("{field} cannot be of this type"));
         }
         if field != "_" && uses.iter().any(|other| other.field == field) {
-            return Err(BadText::at(text, &place, format!("{field} is there twice")));
+            return Err(format!("{field} is there twice"));
+        }
+        if uses.len() >= MOST_FIELDS {
+            return Err(format!("an event has at most {MOST_FIELDS} fields"));
         }
         uses.push(FieldUse { field: field.to_owned(), ty, role, in_name });
     }
-    for role in needed {
-        if uses.iter().all(|field| field.role != Some(*role)) {
-            return Err(BadText::at(text, &place, format!("the field {} is missing", role.name())));
+    Ok(uses)
+}
+
+/// The name of a field and its type, which self-describing events give themselves.
+fn typed(word: &str, describes_itself: bool) -> Result<(&str, Option<FieldType>), String> {
+    match word.split_once(':') {
+        Some(_) if describes_itself => {
+            Err("an event that describes itself has the types of its fields: give their names only".to_owned())
         }
+        Some((field, ty)) => match FieldType::parse(ty) {
+            Some(ty) => Ok((field, Some(ty))),
+            None => Err(format!("{ty} is no type: u8 u16 u32 u64 ptr utf8z utf16z guid bytes(N)")),
+        },
+        None if describes_itself => Ok((word, None)),
+        None => Err(format!("the field {word} needs a type, like {word}:u64")),
     }
-    let event = TrackerEvent::new(key, version, does_what, uses, template.fields.len());
-    if does_what == Does::Allocate && !event.has_name() {
-        return refuse(&place, "an allocation needs all fields of the tracker's name");
-    }
-    Ok(event)
 }
