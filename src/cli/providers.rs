@@ -24,14 +24,14 @@ pub(super) struct ProvidersAsked {
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct TrackersAsked {
     /// Read this file (TOML), which says what events of your own allocators mean, so that their blocks are trackers
-    #[arg(long = "trackers", value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    trackers: Option<PathBuf>,
 }
 
 impl TrackersAsked {
     /// The providers that are built in, and those of the file.
     pub(super) fn read(&self) -> Result<TrackerProviders, Failure> {
-        read_trackers(self.file.as_deref())
+        read_trackers(self.trackers.as_deref())
     }
 }
 

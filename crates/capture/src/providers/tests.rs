@@ -49,7 +49,7 @@ fn trackers_come_first_with_their_stacks() {
     let mimalloc = (class::MIMALLOC, 5, 0, vec![100, 101], true);
     assert_eq!(allocators(&all), [mimalloc.clone(), (class::PIX, 5, 7, vec![], true)]);
     let own = Allocator { provider: class::MULTI_MAIN, ids: vec![3] };
-    let more = Request { marks: vec![class::PIX], allocators: vec![own.clone(), own], ..all.clone() };
+    let more = Request { marks: vec![class::PIX], allocators: vec![own.clone(), own], ..all };
     assert_eq!(allocators(&more), [mimalloc, (class::PIX, 5, 15, vec![], true), (class::MULTI_MAIN, 5, 0, vec![3], true)]);
     assert_eq!(asked.len(), 6);
     assert!(wanted(&request()).is_empty());
