@@ -63,6 +63,12 @@ pub(super) struct RecordArgs {
     /// Wait to be told
     #[arg(long, hide = true, requires = "self_test_target")]
     wait: bool,
+
+    /// Measure first: record for a second, say how many events and bytes a minute of this recording would be and what
+    /// to leave out if it is much, and keep nothing
+    #[arg(long, conflicts_with_all = ["launch", "recover", "self_test", "self_test_target", "clean_up", "output"])]
+    estimate: bool,
+
     /// Stop sessions and put back TracingFlags of recordings that do not run any more
     #[arg(long, group = "what", conflicts_with_all = ["pid", "name", "launch", "recover", "self_test"])]
     clean_up: bool,
@@ -118,7 +124,7 @@ pub(super) struct RecordArgs {
     replace: Replace,
 
     /// Trace to write
-    #[arg(short, long, value_name = "OUT.etl", required_unless_present_any = ["clean_up", "self_test", "self_test_target"])]
+    #[arg(short, long, value_name = "OUT.etl", required_unless_present_any = ["clean_up", "estimate", "self_test", "self_test_target"])]
     output: Option<PathBuf>,
 }
 
@@ -188,6 +194,9 @@ pub(super) fn run(args: &RecordArgs) -> Result<(), Failure> {
     if args.self_test {
         return test_itself(args.output.as_deref().unwrap_or(Path::new("highwater-self-test")), args.replace.existing());
     }
+    if args.estimate {
+        return estimate(&args.request()?);
+    }
     match (&args.recover, &args.output) {
         (Some(folder), Some(out)) => recover_into(folder, out, args.replace.existing()),
         (None, Some(out)) if !args.clean_up => record(&args.request()?, out, args.replace.existing()),
@@ -231,7 +240,13 @@ fn test_itself(_folder: &Path, _existing: Existing) -> Result<(), Failure> {
 }
 
 #[cfg(windows)]
-use live::{run as record, run_clean_up as clean_up};
+use live::{estimate, run as record, run_clean_up as clean_up};
+
+#[cfg(not(windows))]
+fn estimate(request: &Request) -> Result<(), Failure> {
+    request.check().map_err(failure)?;
+    Err(failure(CaptureError::NotWindows))
+}
 
 #[cfg(not(windows))]
 fn record(request: &Request, out: &Path, existing: Existing) -> Result<(), Failure> {
@@ -279,6 +294,9 @@ mod tests {
         assert!(Cli::try_parse_from(["record", "-o", "out.etl", "--recover", "folder", "--clean-up"]).is_err());
         assert!(Cli::try_parse_from(["record", "--clean-up"]).is_ok(), "it writes no trace");
         assert!(Cli::try_parse_from(["record", "--recover", "folder"]).is_err());
+        assert!(Cli::try_parse_from(["record", "--pid", "10", "--estimate"]).is_ok(), "it writes no trace");
+        assert!(Cli::try_parse_from(["record", "--launch", "x", "--estimate"]).is_err());
+        assert!(Cli::try_parse_from(["record", "--pid", "10", "--estimate", "-o", "out.etl"]).is_err());
     }
 
     #[test]

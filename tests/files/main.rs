@@ -22,5 +22,6 @@ mod odd_files;
 mod stress;
 mod stretches;
 mod tracker_header;
+mod volume;
 #[cfg(windows)]
 mod windows_files;

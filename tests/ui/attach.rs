@@ -216,6 +216,28 @@ fn a_program_is_recorded_watched_and_is_a_trace_in_the_end() {
 }
 
 #[test]
+fn a_recording_is_measured_before_it_starts_and_nothing_of_that_is_kept() {
+    let mut case = Case::new();
+    case.pass(1.0);
+    case.click("Record\u{2026}");
+    wait_for(&mut case.window, "game.exe");
+    assert!(case.has("at 10,000 blocks a second"), "examples, as long as nothing was measured");
+    case.click("Estimate");
+    assert!(case.has("Recording a second to measure"));
+    wait_for(&mut case.window, "A minute of this recording");
+    assert!(case.has("heap allocations") && case.has("for call stacks") && !case.has("10,000 blocks"));
+    assert!(case.has("3 events were lost in that second"));
+    let left = std::fs::read_dir(case.folder.path().join("recordings")).unwrap().count();
+    assert_eq!((left, case.machine.asked.lock().unwrap().len()), (0, 1));
+    settle(&mut case.window);
+    case.click("of frees too");
+    assert!(case.has("10,000 blocks"), "another recording would be of another size");
+    settle(&mut case.window);
+    case.click("Start recording");
+    wait_for(&mut case.window, "Recording game.exe");
+}
+
+#[test]
 fn what_windows_refuses_is_said_in_a_sentence() {
     let mut case = Case::new();
     *case.machine.refusal.lock().unwrap() = Some(5);

@@ -4,6 +4,7 @@
 //! * [`Request`] says what to record, [`CaptureError`] why that fails.
 //! * [`Recording`] writes the *lanes*: growing `.etl` files in one folder. Consumers pass each event to a [`LaneWriter`].
 //! * [`Followed`] knows the processes whose page events are recorded.
+//! * [`volume::measure`] measures, before a recording, how much it would write.
 //! * [`Recorder`] is the window's interface to recording; [`control`] is the protocol if it is another process.
 //! * [`StopWhen`] is a condition that ends a recording, and [`MemorySample`] is the data that it checks.
 //! * [`properties`] builds the bytes for StartTraceW and related functions; [`providers`] lists the providers to enable.
@@ -40,6 +41,7 @@ mod status;
 mod stop_when;
 mod stream;
 mod unfinished;
+pub mod volume;
 #[cfg(windows)]
 pub mod windows;
 

@@ -231,7 +231,7 @@ impl LaneWriter {
 
 /// Whether an event belongs to the context: processes, threads, images, heaps and trackers, code and modules of the
 /// .NET runtime, descriptions of events, sampling intervals.
-fn names_something(id: EventId) -> bool {
+pub(super) fn names_something(id: EventId) -> bool {
     match id {
         EventId::Provider { provider: class::CUSTOM_HEAP, id } => return matches!(id, tracker::OPEN | tracker::CLOSE),
         // Methods, domain modules and modules, including start and end rundown; not the start of a method's compilation.

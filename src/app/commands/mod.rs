@@ -133,6 +133,8 @@ pub enum RecordCommand {
     /// Show or hide the dialog for recording.
     Show(bool),
     Change(Box<Form>),
+    /// Measure how much the recording that the dialog describes would write.
+    Estimate,
     /// Start the recording that the dialog describes.
     Start,
     Stop,

@@ -41,7 +41,8 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
         ways(&mut form, ui);
         ui.add_space(4.0);
         // Approximate height of everything around the list.
-        let height = (screen.height() - 374.0 - STOP_ROW * rows_of(&form)).clamp(90.0, 330.0);
+        let below = STOP_ROW * rows_of(&form) + VOLUME_ROW * further_lines(dialog);
+        let height = (screen.height() - 374.0 - below).clamp(90.0, 330.0);
         match form.way {
             Way::Running => programs(dialog, &mut form, height, commands, ui),
             Way::Launch => launch(&mut form, ui),
@@ -51,10 +52,9 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
         what(&mut form, ui);
         stops(&mut form, ui);
         ui.add_space(4.0);
-        ui.weak(volume(&form));
-        ui.weak(BUFFERS);
+        volume(dialog, &form, ui);
         ui.separator();
-        buttons(&form, commands, ui);
+        buttons(dialog, &form, commands, ui);
         if form != dialog.form {
             commands.push(RecordCommand::Change(Box::new(form)));
         }
@@ -336,8 +336,28 @@ const STACK: u64 = 280;
 /// The limit that `capture::properties::most_buffer_memory` sets.
 const BUFFERS: &str = "Windows buffers events in up to 2 GB of memory, or 1/8 of the machine's memory if that is less.";
 
-/// The amount of data to expect, in examples, since the program's rate of allocation is not known.
-fn volume(form: &Form) -> String {
+/// Height of a line about the amount of data in points, and number of these lines beyond the usual two.
+const VOLUME_ROW: f32 = 20.0;
+
+fn further_lines(dialog: &RecordDialog) -> f32 {
+    dialog.measured().and_then(|lines| lines.as_ref().ok()).map_or(0.0, |lines| lines.len().saturating_sub(2) as f32)
+}
+
+/// The amount of data to expect: as it was measured, else in examples.
+fn volume(dialog: &RecordDialog, form: &Form, ui: &mut Ui) {
+    match dialog.measured() {
+        _ if dialog.is_measuring() => drop(ui.weak("Recording a second to measure\u{2026}")),
+        Some(Ok(lines)) => lines.iter().for_each(|line| drop(ui.weak(line))),
+        Some(Err(reason)) => drop(ui.colored_label(ui.visuals().error_fg_color, reason)),
+        None => {
+            ui.weak(examples(form));
+            ui.weak(BUFFERS);
+        }
+    }
+}
+
+/// The amount of data to expect at two rates of allocation, since the program's rate is not known.
+fn examples(form: &Form) -> String {
     if !(form.what.heap || form.what.trackers) {
         return "Commit alone is little: some KB to MB a second.".to_owned();
     }
@@ -351,10 +371,17 @@ fn volume(form: &Form) -> String {
     )
 }
 
-fn buttons(form: &Form, commands: &mut Commands, ui: &mut Ui) {
+fn buttons(dialog: &RecordDialog, form: &Form, commands: &mut Commands, ui: &mut Ui) {
     let request = form.request();
+    let can_start = request.is_ok() && !dialog.is_measuring();
     ui.horizontal(|ui| {
-        commands.on_click(&ui.add_enabled(request.is_ok(), egui::Button::new("Start recording")), RecordCommand::Start);
+        commands.on_click(&ui.add_enabled(can_start, egui::Button::new("Start recording")), RecordCommand::Start);
+        let estimate = ui.add_enabled(can_start && form.way != Way::Launch, egui::Button::new("Estimate"));
+        let estimate = estimate.on_hover_text(
+            "Records a second of what the program does now, to tell how much a minute would be, and keeps nothing. Windows \
+             asks for the rights of an administrator for this, too",
+        );
+        commands.on_click(&estimate, RecordCommand::Estimate);
         commands.on_click(&ui.button("Cancel"), RecordCommand::Show(false));
         match request {
             Err(reason) => ui.add(egui::Label::new(RichText::new(reason.to_string()).weak()).wrap()),

@@ -2,6 +2,7 @@
 //! dialog is `panels::attach`.
 
 use std::cmp::Reverse;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,8 @@ use eframe::egui;
 use crate::app::base::background::Background;
 use crate::app::state::settings::RecordOptions;
 use crate::capture::providers::provider_of;
-use crate::capture::{CaptureError, Children, Measure, Program, Recorder, Request, StopWhen, Target};
+use crate::capture::volume::measure;
+use crate::capture::{Aftermath, Allocator, CaptureError, Children, Measure, Program, Recorder, Request, StopWhen, Target};
 
 /// How the user specifies the programs to record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,7 +125,12 @@ pub struct RecordDialog {
     pub problem: Option<String>,
     listing: Background<Listing>,
     listed: Option<Instant>,
+    measuring: Background<Measurement>,
+    measured: Option<Measurement>,
 }
+
+/// What was asked to be measured, and the measurement in lines of text or why there is none.
+type Measurement = (Request, Result<Vec<String>, String>);
 
 type Listing = Result<Vec<Program>, CaptureError>;
 
@@ -134,12 +141,21 @@ impl RecordDialog {
     /// Opens with the values filled in last.
     pub fn new(form: Form) -> Self {
         let form = Form { search: String::new(), pids: Vec::new(), ..form };
-        Self { form, programs: Vec::new(), problem: None, listing: Background::default(), listed: None }
+        Self {
+            form,
+            programs: Vec::new(),
+            problem: None,
+            listing: Background::default(),
+            listed: None,
+            measuring: Background::default(),
+            measured: None,
+        }
     }
 
     /// Keeps the list of programs up to date.
     pub fn refresh(&mut self, ctx: &egui::Context, recorder: &Arc<dyn Recorder>) {
         self.listing.done().into_iter().for_each(|listing| self.take(listing));
+        self.measured = self.measuring.done().pop().or(self.measured.take());
         if self.listing.is_at_work() {
             return;
         }
@@ -166,6 +182,40 @@ impl RecordDialog {
             }
             Err(reason) => self.problem = Some(reason.to_string()),
         }
+    }
+
+    /// Measures how much this request would write, with the user's allocators: a recording of a second in `folder`, which
+    /// is removed again.
+    pub fn measure(
+        &mut self,
+        ctx: &egui::Context,
+        recorder: &Arc<dyn Recorder>,
+        request: Request,
+        allocators: Vec<Allocator>,
+        folder: PathBuf,
+    ) {
+        let recorder = Arc::clone(recorder);
+        self.measured = None;
+        self.measuring.start(ctx, move || {
+            let whole = Request { allocators, ..request.clone() };
+            let lines = match measure(&whole, &folder, |request, folder| recorder.start(request, folder)) {
+                Ok((_, Aftermath::Failed(reason))) => Err(reason),
+                Ok((volume, _)) => Ok(volume.lines(&whole)),
+                Err(reason) => Err(reason.to_string()),
+            };
+            (request, lines)
+        });
+    }
+
+    /// Whether a measurement is in progress, which must end before a recording starts.
+    pub fn is_measuring(&self) -> bool {
+        self.measuring.is_at_work()
+    }
+
+    /// The measurement of the request that the form makes now, in lines of text, or why there is none.
+    pub fn measured(&self) -> Option<&Result<Vec<String>, String>> {
+        let (of, lines) = self.measured.as_ref()?;
+        self.form.request().is_ok_and(|request| request == *of).then_some(lines)
     }
 
     /// Whether the first list has not arrived yet.

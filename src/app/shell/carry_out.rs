@@ -129,6 +129,7 @@ impl HighwaterApp {
         match command {
             RecordCommand::Show(shown) => self.show_record_dialog(shown),
             RecordCommand::Change(form) => self.record_dialog.iter_mut().for_each(|attach| attach.form = *form.clone()),
+            RecordCommand::Estimate => self.estimate_recording(ctx),
             RecordCommand::Start => self.start_recording(ctx),
             RecordCommand::Stop => self.recording.iter().for_each(RecordJob::stop),
             RecordCommand::Save => self.save_recording(ctx),

@@ -38,19 +38,23 @@ impl HighwaterApp {
     pub(super) fn start_recording(&mut self, ctx: &egui::Context) {
         let (Some(dialog), Some(recorder)) = (&self.record_dialog, &self.recorder) else { return };
         let Ok(mut request) = dialog.form.request() else { return }; // the button is not enabled
-        let Some(recordings) = &self.recordings else {
-            self.errors.push(Failure::expected("there is no folder for recordings on this machine".to_owned()));
-            return;
-        };
-        request.allocators = Allocator::of_users(&self.mapping.now);
         let name = dialog.name();
-        let folder = free_folder(recordings, &name);
+        let Some(folder) = folder_of(self.recordings.as_deref(), &name, &mut self.errors) else { return };
+        request.allocators = Allocator::of_users(&self.mapping.now);
         let record_options = dialog.form.record_options();
         self.settings.mark_providers = with_recorded(&self.settings.mark_providers, dialog.form.mark_words());
         self.recording = Some(RecordJob::start(ctx.clone(), recorder.clone(), request, name, folder));
         self.settings.recording = record_options;
         self.save_settings();
         self.show_record_dialog(false);
+    }
+
+    /// Measures how much the recording would write.
+    pub(super) fn estimate_recording(&mut self, ctx: &egui::Context) {
+        let Some(folder) = folder_of(self.recordings.as_deref(), "estimate", &mut self.errors) else { return };
+        let (Some(dialog), Some(recorder)) = (&mut self.record_dialog, &self.recorder) else { return };
+        let Ok(request) = dialog.form.request() else { return }; // the button is not enabled
+        dialog.measure(ctx, recorder, request, Allocator::of_users(&self.mapping.now), folder);
     }
 
     pub(super) fn drain_recording(&mut self, ctx: &egui::Context) {
@@ -111,6 +115,15 @@ impl HighwaterApp {
             self.file_dialog.show(ctx, Purpose::Save(file.clone()));
         }
     }
+}
+
+/// A new folder for a recording; an error if this machine has no place for recordings.
+fn folder_of(recordings: Option<&Path>, name: &str, errors: &mut Vec<Failure>) -> Option<PathBuf> {
+    let folder = recordings.map(|recordings| free_folder(recordings, name));
+    if folder.is_none() {
+        errors.push(Failure::expected("there is no folder for recordings on this machine".to_owned()));
+    }
+    folder
 }
 
 /// A folder named after the recording and the time that does not exist yet.

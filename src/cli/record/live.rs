@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::making::{failure, in_place, told};
 use crate::capture::control::Progress;
+use crate::capture::volume::measure;
 use crate::capture::windows::{LocalRecording, clean_up};
-use crate::capture::{CaptureError, Request, Summary};
+use crate::capture::{Aftermath, CaptureError, Request, Running, Summary};
 use crate::cli::{Failure, output};
 use crate::format::{count, rough_bytes};
 use crate::paths::Existing;
@@ -22,6 +23,19 @@ pub(super) fn run(request: &Request, out: &Path, existing: Existing) -> Result<(
     let summary = in_place(out, existing, |to| record(request, &beside(out), to))?;
     output::message(&told(out, &summary));
     Ok(())
+}
+
+/// Measures how much a recording would write.
+pub(super) fn estimate(request: &Request) -> Result<(), Failure> {
+    request.check().map_err(failure)?;
+    let folder = std::env::temp_dir().join(format!("highwater-estimate-{}", std::process::id()));
+    let start =
+        |request: &Request, folder: &Path| LocalRecording::start(request, folder).map(|it| Box::new(it) as Box<dyn Running>);
+    let (volume, aftermath) = measure(request, &folder, start).map_err(failure)?;
+    if let Aftermath::Failed(reason) = aftermath {
+        output::message(&reason);
+    }
+    output::answer(&(volume.lines(request).join("\n") + "\n"))
 }
 
 /// Stops sessions and puts back settings of recordings that do not run any more.

@@ -11,6 +11,7 @@ mod selected;
 mod table;
 mod text;
 
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -44,6 +45,8 @@ pub struct Request {
     held: Arc<KeyedMap<Path, u32>>,
     /// The node whose details are wanted, if any.
     details: Option<Path>,
+    /// The rows, once they are made: [`View::answer`] and [`View::complete`] add different parts to the same ones.
+    tree: OnceCell<Arc<Tree>>,
 }
 
 /// State of the view.
@@ -83,6 +86,7 @@ impl View for Stacks {
             reading: document.reading,
             held: order.unwrap_or_default(),
             details,
+            tree: OnceCell::new(),
         })
     }
 
@@ -104,7 +108,10 @@ impl View for Stacks {
         let tree = request.tree(query)?;
         let peaks = peaks(&query.index, query.interval(), &tree, query.cancel)?;
         let (tree, peaks) = match request.sort {
-            Sort { column: Column::Peak, descending } => sort_by_peak(tree, &peaks, descending),
+            Sort { column: Column::Peak, descending } => {
+                let (tree, peaks) = sort_by_peak(Arc::unwrap_or_clone(tree), &peaks, descending);
+                (Arc::new(tree), peaks)
+            }
             _ => (tree, peaks),
         };
         let mut table = request.table(tree, peaks.into_iter().map(Some).collect(), query)?;
@@ -125,7 +132,10 @@ impl View for Stacks {
 }
 
 impl Request {
-    fn tree(&self, query: &mut QueryContext<'_>) -> Result<Tree, Cancelled> {
+    fn tree(&self, query: &mut QueryContext<'_>) -> Result<Arc<Tree>, Cancelled> {
+        if let Some(tree) = self.tree.get() {
+            return Ok(Arc::clone(tree));
+        }
         let request = TreeRequest {
             filter: Filter::all(),
             search: self.search.clone(),
@@ -139,10 +149,11 @@ impl Request {
             words: self.reading.words,
             held: Arc::clone(&self.held),
         };
-        tree(query.trace(), &*query.totals()?, &request, query.cancel)
+        let tree = Arc::new(tree(query.trace(), &*query.totals()?, &request, query.cancel)?);
+        Ok(Arc::clone(self.tree.get_or_init(|| tree)))
     }
 
-    fn table(&self, tree: Tree, peaks: Vec<Option<u64>>, query: &QueryContext<'_>) -> Result<Table, Cancelled> {
+    fn table(&self, tree: Arc<Tree>, peaks: Vec<Option<u64>>, query: &QueryContext<'_>) -> Result<Table, Cancelled> {
         let trace = Arc::clone(query.trace());
         let found = tree.first_found(&trace, &self.search, query.cancel)?;
         let wholes = self.wholes(&tree, &peaks, &trace);
@@ -150,7 +161,7 @@ impl Request {
             interval: query.interval(),
             trace,
             order: Arc::new(tree.order()),
-            tree: Arc::new(tree),
+            tree,
             peaks,
             wholes,
             frames: query.frame_count(),
