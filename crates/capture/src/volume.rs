@@ -57,7 +57,7 @@ pub enum Kind {
     Trackers,
     /// Frames, .NET, and marks of providers.
     Beside,
-    /// What the processors run.
+    /// Samples of the processors.
     Samples,
     /// All other events, such as starts of threads.
     Other,
@@ -107,9 +107,9 @@ pub struct Volume {
 /// A part that can be left out, and what a minute of the recording is without it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Saving {
-    /// What is left out, as it follows "without".
+    /// The part that is left out, as it follows "without".
     pub without: &'static str,
-    /// What is left.
+    /// A minute of the rest.
     pub left: Amount,
 }
 

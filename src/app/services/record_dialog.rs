@@ -129,7 +129,7 @@ pub struct RecordDialog {
     measured: Option<Measurement>,
 }
 
-/// What was asked to be measured, and the measurement in lines of text or why there is none.
+/// A request, and its measurement in lines of text or why there is none.
 type Measurement = (Request, Result<Vec<String>, String>);
 
 type Listing = Result<Vec<Program>, CaptureError>;
