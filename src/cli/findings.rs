@@ -180,10 +180,7 @@ fn describe(findings: &[Finding]) -> String {
     }
     let paragraph = |finding: &Finding| {
         let mut text = format!("{}.\n", plain(&finding.text));
-        let source = finding.source.as_ref().map_or_else(String::new, |line| format!("  {}", plain(&line.to_string())));
-        for (i, frame) in finding.stack.iter().rev().take(FRAMES).enumerate() {
-            text += &format!("    {}{}\n", plain(frame), if i == 0 { source.as_str() } else { "" });
-        }
+        finding.frames_with_source().take(FRAMES).for_each(|frame| text += &format!("    {}\n", plain(&frame)));
         if finding.stack.len() > FRAMES {
             text += &format!("    … and {} more frames\n", finding.stack.len() - FRAMES);
         }

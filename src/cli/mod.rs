@@ -24,6 +24,7 @@ mod measure;
 mod memory;
 mod output;
 mod outputs;
+mod page;
 mod problems;
 mod progress;
 mod providers;

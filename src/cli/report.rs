@@ -1,13 +1,18 @@
 //! `highwater report`: prints the numbers of the window's tables for one interval.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::activity;
 use super::asked::{Asked, GroupsAsked, IntervalInSeconds, Loaded, decides, needs_names, stopped};
+use super::outputs::{Replace, check_file_out, write_out};
+use super::page::Question;
 use super::text::{self, Align, Table};
 use super::{Failure, output, report_problems};
-use crate::export::{self, Exported};
+use crate::export::{self, Exported, html};
 use crate::format;
+use crate::load::Input;
 use crate::model::{Quality, Trace};
 use crate::query::{
     ActivityEntries, By, Cancel, Fold, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, SourceLine, losses,
@@ -34,9 +39,20 @@ pub(super) struct ReportArgs {
     /// By stack: the source file and line of each frame
     #[arg(long)]
     pub(super) sources: bool,
+
+    /// Write a page for a browser instead: the table, the graph and the findings, in one file that needs no other
+    #[arg(long, value_name = "OUT.html", conflicts_with = "json")]
+    html: Option<PathBuf>,
+
+    #[command(flatten)]
+    replace: Replace,
 }
 
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
+    if let Some(out) = &args.html {
+        args.asked.each.refuse()?;
+        check_file_out(out, args.replace.existing())?;
+    }
     args.asked.answer("report", |loaded| answer(args, loaded))
 }
 
@@ -50,7 +66,10 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
         sources: args.sources,
     };
     let never = Cancel::default();
-    let shows_names = needs_names(&request.filter, &args.groups.by) || (args.fold && args.groups.by.contains(&By::Module));
+    // The findings of a page have names.
+    let shows_names = args.html.is_some()
+        || needs_names(&request.filter, &args.groups.by)
+        || (args.fold && args.groups.by.contains(&By::Module));
     let (names, unnamed) = if shows_names { loaded.names_and_missing(&args.asked, &args.groups.by)? } else { Default::default() };
     let index = loaded.index()?;
     let doubts = loaded.doubts(&args.asked, &index, (&unnamed, decides(&request.filter, &args.groups.by, args.fold)))?;
@@ -62,6 +81,13 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
     }
     let request = ReportRequest { top: Some(request.top.unwrap_or(SHOWN)), ..request };
     let report = named_report(&index, &request, &names, &never).map_err(stopped)?;
+    if let Some(out) = &args.html {
+        let table = table(&args.groups.by, &report.groups, &FrameCounts::default());
+        let files = args.asked.files.inputs().iter().map(Input::name).collect();
+        let page =
+            Question { files, loaded, index: &index, names: &names, filter: &request.filter, doubts }.page(&report, table)?;
+        return write_out(out, args.replace.existing(), "the page", |file| html::write(&page, file));
+    }
     let mask = request.filter.named_mask(trace, &names, &never).map_err(stopped)?;
     let worst = (&mask, args.groups.top.unwrap_or(WORST));
     let besides = ActivityEntries::of(&index, loaded.interval, args.asked.process(), worst, &never).map_err(stopped)?;

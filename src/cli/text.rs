@@ -59,6 +59,9 @@ pub(super) struct Table {
     lines: Vec<(Vec<String>, Vec<String>)>,
 }
 
+/// The columns of a table, and the cells and notes of each line.
+pub(super) type TableParts = (Vec<(String, Align)>, Vec<(Vec<String>, Vec<String>)>);
+
 impl Table {
     pub(super) fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
         Self { columns: columns.into_iter().map(|(name, align)| (name.to_owned(), align)).collect(), lines: Vec::new() }
@@ -67,6 +70,11 @@ impl Table {
     pub(super) fn line(&mut self, cells: Vec<String>, notes: Vec<String>) {
         let plain = |texts: Vec<String>| texts.iter().map(|text| plain(text)).collect();
         self.lines.push((plain(cells), plain(notes)));
+    }
+
+    /// The columns, and the cells and notes of each line.
+    pub(super) fn parts(self) -> TableParts {
+        (self.columns, self.lines)
     }
 
     /// The table, its heading first unless all headings are empty.

@@ -5,6 +5,8 @@
 mod common;
 #[path = "../common/mapped.rs"]
 mod mapped;
+#[path = "../common/pages.rs"]
+mod pages;
 
 mod asking;
 mod check;
@@ -26,6 +28,7 @@ mod hostile_names;
 mod marks;
 mod mingw;
 mod outputs;
+mod page;
 mod record;
 mod recording;
 mod responsible;

@@ -8,6 +8,8 @@ mod common;
 mod driver;
 #[path = "../common/mapped.rs"]
 mod mapped;
+#[path = "../common/pages.rs"]
+mod pages;
 #[path = "../common/painter.rs"]
 mod painter;
 
@@ -32,6 +34,7 @@ mod layout;
 mod leftovers;
 mod names;
 mod offer;
+mod page;
 mod picture_export;
 mod pictures;
 mod player;

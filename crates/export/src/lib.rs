@@ -25,6 +25,7 @@ mod exported;
 mod firefox;
 mod folded;
 mod format;
+pub mod html;
 mod json;
 #[cfg(feature = "parquet")]
 pub mod lake;

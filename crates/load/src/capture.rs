@@ -9,7 +9,7 @@ use super::input::Input;
 use crate::archive::{Contents, Member, Progress};
 use crate::etl::{Expandable, TraceFile};
 use crate::events::{self, Copies, Merge, RawLoss};
-use crate::model::{Clock, Loss};
+use crate::model::{Clock, Loss, Machine};
 use crate::open_error::OpenError;
 use crate::problem::{ProblemKind, Problems};
 use crate::units::{Interval, Ticks};
@@ -146,6 +146,14 @@ impl Capture {
     /// Size of all files in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|f| f.bytes).sum()
+    }
+
+    /// The machine that recorded it.
+    pub fn machine(&self) -> Machine {
+        self.earliest().map_or_else(Machine::default, |file| {
+            let header = &file.header;
+            Machine { os: header.os, processors: header.processors, pointer_size: header.pointer_size }
+        })
     }
 
     /// The earliest file: its header event is the trace start.

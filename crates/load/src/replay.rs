@@ -64,6 +64,7 @@ impl About<'_> {
             problem_count: problems.total(),
             problems: problems.list(),
             copies: totals.copies.by_file(),
+            machine: capture.machine(),
             duplicate_events: totals.copies.total(),
             tracker_names: totals.tracker_names.clone(),
             losses: copied::losses(losses, &totals.copies),

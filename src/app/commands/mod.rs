@@ -124,6 +124,8 @@ pub enum Command {
     ShowPart(Part, bool),
     /// Take a picture of a part of the window, and let the user choose the file for it.
     TakePicture(PictureRequest),
+    /// Let the user choose the file for a page with what the window shows.
+    Share,
     Document(DocCommand),
 }
 

@@ -50,7 +50,7 @@ fn shortened(words: &str, most: usize) -> String {
     letters[..first].iter().chain(&['\u{2026}']).chain(&letters[last..]).collect()
 }
 
-fn words(document: &Document, chip: &Chip) -> String {
+pub fn words(document: &Document, chip: &Chip) -> String {
     let what = match &chip.what {
         Predicate::Under(path) => node(document, path),
         Predicate::Function(name) => name.to_string(),

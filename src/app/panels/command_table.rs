@@ -115,6 +115,7 @@ pub fn sections(context: &PanelContext<'_>) -> Vec<Section> {
     vec![
         section(Menu::File, "", open(context)),
         section(Menu::File, "Recent", recent(context)),
+        section(Menu::File, "", share(context)),
         section(Menu::File, "", default_programs()),
         section(Menu::None, "", load(context)),
         section(Menu::File, "Open traces", traces(context)),
@@ -167,6 +168,14 @@ fn recent(context: &PanelContext<'_>) -> Vec<Entry> {
     let open = |trace: &RecentTrace| Entry::new(trace.name(), Command::Open(trace.inputs()));
     let forget = Entry::new("Forget all", Command::ForgetRecent).when(!traces.is_empty(), "There are none yet");
     traces.iter().map(open).chain([forget]).collect()
+}
+
+fn share(context: &PanelContext<'_>) -> Vec<Entry> {
+    let entry = Entry::new("Share as a page\u{2026}", Command::Share)
+        .hint("One HTML file for a colleague: the graph, the findings and the tables in sight. It opens in any browser")
+        .also("report html export colleague")
+        .when(context.document.is_some(), NO_TRACE);
+    vec![entry]
 }
 
 fn default_programs() -> Vec<Entry> {

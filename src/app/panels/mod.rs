@@ -3,7 +3,7 @@
 
 mod accepted;
 mod apart;
-mod chips;
+pub mod chips;
 pub mod command_table;
 pub mod context;
 mod counters;

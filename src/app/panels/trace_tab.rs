@@ -41,6 +41,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
         ui.horizontal_top(|ui| {
             ui.vertical(|ui| {
                 files(document, ui);
+                recording(trace, ui);
                 quality(trace, ui);
                 if !has_room {
                     ui.add_space(8.0);
@@ -70,6 +71,18 @@ fn files(document: &Document, ui: &mut egui::Ui) {
         };
         ui.label(format!("{}: {what}", file.file));
     }
+    ui.add_space(8.0);
+}
+
+fn recording(trace: &Trace, ui: &mut egui::Ui) {
+    ui.strong("Recording");
+    egui::Grid::new("recording").num_columns(2).spacing([18.0, 3.0]).show(ui, |ui| {
+        for (name, value) in trace.about() {
+            ui.label(name);
+            ui.label(value);
+            ui.end_row();
+        }
+    });
     ui.add_space(8.0);
 }
 

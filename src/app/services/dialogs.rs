@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use eframe::egui;
 
 use super::picture::Picture;
+use super::shared_page::SharedPage;
 use crate::app::base::table::Export;
 use crate::symbols::ModuleKey;
 
@@ -28,6 +29,8 @@ pub enum Purpose {
     Export(Export),
     /// The file to save a picture to.
     Picture(Arc<Picture>),
+    /// The file to save a page for a browser to.
+    Page(Arc<SharedPage>),
     /// The PDB of a module.
     Pdb(ModuleKey),
     /// The file to save this trace to.
@@ -44,6 +47,7 @@ impl Purpose {
             Self::SaveRules => "Save the rules for stacks",
             Self::Export(_) => "Export the table",
             Self::Picture(_) => "Export the picture",
+            Self::Page(_) => "Share as a page",
             Self::Pdb(_) => "The program database of the module",
             Self::Save(_) => "Save the recorded trace",
         }
@@ -55,6 +59,7 @@ impl Purpose {
             Self::SaveRules => Some(("stack-rules".to_owned(), "toml")),
             Self::Export(Export { table_source, format }) => Some((table_source.title().to_lowercase(), format.extension())),
             Self::Picture(picture) => Some((picture.subject.name(), picture.format().extension())),
+            Self::Page(shared) => Some((page_name(&shared.page.title), "html")),
             Self::Save(file) => Some((file.file_stem().unwrap_or_default().to_string_lossy().into_owned(), "etl")),
             Self::Traces | Self::Compared | Self::Rules | Self::Pdb(_) => None,
         }
@@ -65,9 +70,15 @@ impl Purpose {
         match self {
             Self::Traces | Self::Compared => "Open",
             Self::Rules | Self::Pdb(_) => "Use",
-            Self::SaveRules | Self::Export(_) | Self::Picture(_) | Self::Save(_) => "Save",
+            Self::SaveRules | Self::Export(_) | Self::Picture(_) | Self::Page(_) | Self::Save(_) => "Save",
         }
     }
+}
+
+/// A file name for a page about a trace of this name.
+fn page_name(title: &str) -> String {
+    let stem = title.strip_suffix(".etl").unwrap_or(title);
+    stem.chars().map(|c| if c.is_alphanumeric() || " .-_".contains(c) { c } else { '_' }).collect()
 }
 
 /// A path that the user types instead of choosing it in a dialog.

@@ -13,5 +13,6 @@ pub mod record_dialog;
 pub mod recording;
 pub mod rule_book;
 pub mod saving;
+pub mod shared_page;
 pub mod source_files;
 pub mod tracker_mapping;

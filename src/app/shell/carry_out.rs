@@ -1,6 +1,7 @@
 //! Carries out each [`Command`]: the one place where the window's state changes because of the user.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use eframe::egui;
 
@@ -115,6 +116,10 @@ impl HighwaterApp {
                     .into_iter()
                     .for_each(|table_source| self.commands.push(Command::Export(Export { table_source, format })));
             }
+            Command::Share => {
+                let page = self.shared_page().map(Arc::new);
+                page.into_iter().for_each(|page| self.file_dialog.show(ctx, Purpose::Page(page)));
+            }
             Command::TakePicture(request) => picture::ask(ctx, request),
             Command::Document(command) => {
                 if let Some(workspace) = &mut self.front.workspace {
@@ -207,7 +212,7 @@ impl HighwaterApp {
                 let chosen = files.pop().map(|file| Command::ChangeModule(key, ModuleChange::Choose(file)));
                 chosen.into_iter().for_each(|command| self.carry_out(ctx, command));
             }
-            saved @ (Purpose::SaveRules | Purpose::Export(_) | Purpose::Picture(_) | Purpose::Save(_)) => {
+            saved @ (Purpose::SaveRules | Purpose::Export(_) | Purpose::Picture(_) | Purpose::Page(_) | Purpose::Save(_)) => {
                 if let Some(file) = files.pop() {
                     self.save_at(ctx, saved, file, typed);
                 }

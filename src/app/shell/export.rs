@@ -11,6 +11,7 @@ use crate::app::base::failure::Failure;
 use crate::app::base::table::{Export, Format, TableSource, write};
 use crate::app::services::picture::Picture;
 use crate::app::services::saving::{Done, save};
+use crate::app::services::shared_page::SharedPage;
 use crate::paths::Existing;
 
 impl HighwaterApp {
@@ -33,6 +34,11 @@ impl HighwaterApp {
     pub(super) fn save_picture(&mut self, ctx: &egui::Context, picture: &Arc<Picture>, file: PathBuf, existing: Existing) {
         let picture = Arc::clone(picture);
         self.save(ctx, file, existing, move |out| picture.write(out));
+    }
+
+    /// Writes a page to a file that the user named.
+    pub(super) fn save_page(&mut self, ctx: &egui::Context, page: Arc<SharedPage>, file: PathBuf, existing: Existing) {
+        self.save(ctx, file, existing, move |out| page.write(out));
     }
 
     fn save(

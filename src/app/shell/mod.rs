@@ -11,6 +11,7 @@ mod picture;
 mod providers;
 mod recording;
 mod saving;
+mod share;
 mod source_files;
 mod stack_rules;
 mod traces;

@@ -42,6 +42,7 @@ impl HighwaterApp {
         match purpose {
             Purpose::Export(export) => self.save_table(ctx, export, file, existing),
             Purpose::Picture(picture) => self.save_picture(ctx, &picture, file, existing),
+            Purpose::Page(page) => self.save_page(ctx, page, file, existing),
             Purpose::SaveRules => self.write_rules(ctx, file, existing),
             Purpose::Save(_) => self.recording.iter_mut().for_each(|job| job.move_to(file.clone(), existing)),
             Purpose::Traces | Purpose::Compared | Purpose::Rules | Purpose::Pdb(_) => {} // these files are read, not saved

@@ -31,7 +31,7 @@ use super::rows::Row;
 use super::scope::CutReason;
 use super::trace::Lineage;
 use super::world::World;
-use super::{Clock, Loss, RowId};
+use super::{Clock, Loss, Machine, RowId};
 use crate::events::{BlockEvent, CallStack, Event, EventCounts, FileCopies, Frames, Item, ProcessChange, Record};
 use crate::problem::Problem;
 use crate::units::{Pid, Ticks, Tid};
@@ -53,6 +53,8 @@ pub struct InputState {
     pub copies: Vec<FileCopies>,
     /// Number of records that are copies.
     pub duplicate_events: u64,
+    /// The machine that recorded it.
+    pub machine: Machine,
     /// Names of trackers by the handles that were made of them.
     pub tracker_names: BTreeMap<u64, Arc<str>>,
     /// Losses that the files' buffers show, by time.

@@ -9,8 +9,8 @@ use super::mapped::{MappedModule, ModuleMap};
 use super::pid_lives::PidLives;
 use super::silent_allocators::{SilentAllocator, silent_allocators};
 use super::{
-    Activity, Counter, Cut, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, RowId, Rows, Scope, Site, SiteId,
-    Stacks,
+    Activity, Counter, Cut, Heap, HeapId, Loss, Machine, Module, NodeId, Outline, Process, ProcessId, RowId, Rows, Scope, Site,
+    SiteId, Stacks,
 };
 use crate::events::{EventCounts, FileCopies};
 use crate::problem::Problem;
@@ -149,6 +149,8 @@ pub struct Trace {
     pub counts: EventCounts,
     /// Copies in each file, in the order of the files.
     pub copies: Vec<FileCopies>,
+    /// The machine that recorded it.
+    pub machine: Machine,
     /// Problems with the input; at most [`crate::problem::Problems::KEPT`].
     pub problems: Vec<Problem>,
     /// Whether all input has been read.

@@ -94,6 +94,7 @@ impl Builder {
             },
             counts: input.counts,
             copies: input.copies,
+            machine: input.machine,
             problems: input.problems,
             complete: input.complete,
             lineage: self.lineage,

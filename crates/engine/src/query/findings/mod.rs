@@ -76,6 +76,14 @@ pub struct Finding {
     pub doubts: Vec<String>,
 }
 
+impl Finding {
+    /// The frames of its place as text, innermost first, the first with its source line.
+    pub fn frames_with_source(&self) -> impl Iterator<Item = String> {
+        let mut source = self.source.as_ref().map(|line| format!("  {line}"));
+        self.stack.iter().rev().map(move |frame| format!("{frame}{}", source.take().unwrap_or_default()))
+    }
+}
+
 /// Largest number of findings returned.
 const MOST: usize = 100;
 

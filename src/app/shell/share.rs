@@ -1,0 +1,92 @@
+//! *Share as a page*: what the window shows, as one HTML file.
+
+use super::HighwaterApp;
+use crate::app::document::Document;
+use crate::app::panels::chips;
+use crate::app::panels::timeline::name_of;
+use crate::app::services::shared_page::SharedPage;
+use crate::app::state::graph::{GraphLine, LineOf};
+use crate::app::state::ids::ViewId;
+use crate::app::workspace::Workspace;
+use crate::export::html::{Entry, Lane, Page, command};
+use crate::format;
+use crate::load::Input;
+use crate::query::doubts;
+use crate::units::{Interval, Layer};
+
+impl HighwaterApp {
+    /// The contents of the window as a page; `None` without a trace.
+    pub(super) fn shared_page(&self) -> Option<SharedPage> {
+        self.front.workspace.as_ref().map(shared)
+    }
+}
+
+fn shared(workspace: &Workspace) -> SharedPage {
+    let Workspace { document, views } = workspace;
+    let trace = &document.trace;
+    let seconds = |interval: Interval| (trace.clock.seconds(interval.from), trace.clock.seconds(interval.to));
+    let findings = views.get(ViewId::Findings).map_or(&[][..], |view| view.findings(document));
+    let in_sight = document.views_in_sight();
+    let sights = in_sight.iter().filter_map(|&view| views.get(view));
+    let page = Page {
+        title: document.name(),
+        facts: facts(document),
+        doubts: doubts(trace, document.interval().to),
+        span: seconds(document.view()),
+        selected: document.selection().map(seconds),
+        lanes: lanes(document),
+        lanes_left_out: 0,
+        findings: Some(findings.iter().map(Entry::from).collect()),
+        tables: Vec::new(),
+        command: as_command(document),
+    };
+    SharedPage { page, tables: sights.filter_map(|view| view.table_source()).collect() }
+}
+
+fn facts(document: &Document) -> Vec<(String, String)> {
+    let trace = &document.trace;
+    let Interval { from, to } = document.interval();
+    let moment = |at| format::moment(at, trace.clock.seconds(at));
+    let mut facts: Vec<(String, String)> = trace.about().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    facts.push(("Interval".to_owned(), format!("{} to {}", moment(from), moment(to))));
+    let filters = document.filters().chips().iter().map(|chip| ("Filter".to_owned(), chips::words(document, chip)));
+    facts.extend(filters);
+    facts
+}
+
+/// The lines of the graph that are sizes. Of stacked lines, which are sums, only the highest is one.
+fn lanes(document: &Document) -> Vec<Lane> {
+    let Some(graph) = &document.answers.graph else { return Vec::new() };
+    let first = if graph.is_stacked() { graph.lines.len().saturating_sub(1) } else { 0 };
+    let lane = |line: &GraphLine| {
+        let layer = layer_of(document, &line.of)?;
+        let points = line.line.points.iter().map(|&(at, bytes)| (document.trace.clock.seconds(at), bytes));
+        let name = if graph.is_stacked() { "All types".to_owned() } else { name_of(document, &line.of) };
+        Some(Lane { name, layer, points: points.collect(), peak: line.line.peak })
+    };
+    graph.lines[first..].iter().filter_map(lane).collect()
+}
+
+fn layer_of(document: &Document, of: &LineOf) -> Option<Layer> {
+    match of {
+        LineOf::Layer(_, layer) | LineOf::Part(_, layer, _) | LineOf::OtherTypes(layer) => Some(*layer),
+        LineOf::Heap(heap) => document.trace.heaps.get(heap.0 as usize).map(|heap| heap.layer),
+        LineOf::Type(key) => Some(key.layer),
+        LineOf::Counter(_) | LineOf::Overlay(_) => None,
+    }
+}
+
+/// The command that prints the numbers of the interval; `None` with filters, not all of which a command has.
+fn as_command(document: &Document) -> Option<String> {
+    if !document.filters().is_all() {
+        return None;
+    }
+    let mut words = vec!["highwater".to_owned(), "report".to_owned()];
+    words.extend(document.inputs.iter().map(Input::name));
+    if let Some(Interval { from, to }) = document.selection() {
+        for (option, at) in [("--from", from), ("--to", to)] {
+            words.extend([option.to_owned(), format!("{:.9}", document.trace.clock.seconds(at))]);
+        }
+    }
+    Some(command(words))
+}

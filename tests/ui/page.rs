@@ -1,0 +1,51 @@
+//! *Share as a page*: one file with what the window shows.
+
+use std::path::Path;
+
+use eframe::egui::{Key, Modifiers};
+use egui_kittest::kittest::Queryable;
+
+use crate::driver::{Window, demo, drag_on, give, press, settle, wait_for};
+use crate::pages::{Element, elements};
+
+/// Gives the command and types the path for which it asks: here is no dialog.
+fn share(window: &mut Window, file: &Path) -> Vec<Element> {
+    give(window, "share as a page");
+    wait_for(window, "Path");
+    window.get_by_label("Path").type_text(file.to_str().unwrap());
+    settle(window);
+    press(window, Modifiers::NONE, Key::Enter);
+    // A name without an ending gets that of a page.
+    elements(&std::fs::read_to_string(file.with_extension("html")).unwrap())
+}
+
+fn texts<'a>(all: &'a [Element], name: &'a str, within: &'a str) -> impl Iterator<Item = &'a str> {
+    all.iter().filter(move |element| element.name == name && element.is_in(within)).map(|element| element.text.as_str())
+}
+
+#[test]
+#[cfg_attr(any(windows, target_os = "macos"), ignore = "the system shows its dialog")]
+fn a_page_shows_the_graph_the_findings_and_the_table_in_sight() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = demo();
+    give(&mut window, "tabs: stacks");
+    let all = share(&mut window, &folder.path().join("whole"));
+    assert_eq!(texts(&all, "h1", "header").next(), Some("Demo trace"));
+    assert!(all.iter().any(|element| element.name == "path" && element.attribute("class") == Some("commit")));
+    assert!(texts(&all, "text", "graph").any(|text| text.contains("PhysicsHeap \u{b7} peak ")));
+    assert!(texts(&all, "p", "findings").any(|text| text.contains("not freed at exit")));
+    assert!(texts(&all, "th", "table").any(|text| text == "Impacting Size"));
+    assert!(texts(&all, "span", "tbody").any(|text| text.starts_with("MemoryTestApp.exe")));
+    assert!(all.iter().all(|element| element.attribute("class") != Some("selected")));
+    assert_eq!(texts(&all, "pre", "footer").next(), Some("highwater report demo:"));
+
+    drag_on(&mut window, "Outstanding size over time", 0.3, 0.6);
+    let (_, from, to) = crate::driver::interval(&window);
+    let all = share(&mut window, &folder.path().join("part.html"));
+    let selected = all.iter().find(|element| element.attribute("class") == Some("selected")).unwrap();
+    let left: f32 = selected.attribute("x").unwrap().parse().unwrap();
+    assert!((left / 1000.0 - from / 36.06).abs() < 0.01, "{left} {from}");
+    let command = texts(&all, "pre", "footer").next().unwrap();
+    let edges: Vec<f32> = command.split(' ').filter_map(|word| word.parse().ok()).collect();
+    assert!((edges[0] - from).abs() < 0.01 && (edges[1] - to).abs() < 0.01, "{command}");
+}
