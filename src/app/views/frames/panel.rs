@@ -54,7 +54,7 @@ impl Pane for Frames {
             return;
         };
         if listed.lines.is_empty() {
-            context.nothing(ui, "No frame ends in this self.");
+            context.nothing(ui, "No frame ends in this view.");
             return;
         }
         let shown = context.document.shown_frame();

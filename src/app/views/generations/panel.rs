@@ -61,7 +61,7 @@ impl Pane for Generations {
 
     fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
         self.layer.show(context, ui);
-        let hint = "Set marks that cut the self into eight generations of the same length";
+        let hint = "Set marks that cut the view into eight generations of the same length";
         context.commands.on_click(&ui.button("Cut evenly").on_hover_text(hint), DocCommand::MarkEvenly(PARTS));
         let (edges, are_all) = edges(context.document, context.document.interval());
         if !edges.is_empty() {

@@ -43,7 +43,7 @@ impl Pane for Marks {
             return;
         };
         if listed.places.is_empty() {
-            context.nothing(ui, "No mark was written in this self.");
+            context.nothing(ui, "No mark was written in this view.");
             return;
         }
         let Self { search, sort, selected, .. } = self;
@@ -55,7 +55,7 @@ impl Pane for Marks {
         let document = context.document;
         let (edges, are_all) = edges(document, document.view());
         let hint = match are_all {
-            true => "Let the marks in the self cut it into generations: what each stretch left behind",
+            true => "Let the marks in the view cut it into generations: what each stretch left behind",
             false => "There are more than 100 marks in the view: zoom in, so that generations can be told apart",
         };
         let button = egui::Button::new("As edges of generations");
