@@ -8,13 +8,17 @@ use egui_kittest::kittest::Queryable;
 use crate::driver::{Window, demo, drag_on, give, press, settle, wait_for};
 use crate::pages::{Element, elements};
 
-/// Gives the command and types the path for which it asks: here is no dialog.
-fn share(window: &mut Window, file: &Path) -> Vec<Element> {
-    give(window, "share as a page");
+/// Gives a command and types the path for which it asks: here is no dialog.
+fn save(window: &mut Window, command: &str, file: &Path) {
+    give(window, command);
     wait_for(window, "Path");
     window.get_by_label("Path").type_text(file.to_str().unwrap());
     settle(window);
     press(window, Modifiers::NONE, Key::Enter);
+}
+
+fn share(window: &mut Window, file: &Path) -> Vec<Element> {
+    save(window, "share as a page", file);
     // A name without an ending gets that of a page.
     elements(&std::fs::read_to_string(file.with_extension("html")).unwrap())
 }
@@ -48,4 +52,22 @@ fn a_page_shows_the_graph_the_findings_and_the_table_in_sight() {
     let command = texts(&all, "pre", "footer").next().unwrap();
     let edges: Vec<f32> = command.split(' ').filter_map(|word| word.parse().ok()).collect();
     assert!((edges[0] - from).abs() < 0.01 && (edges[1] - to).abs() < 0.01, "{command}");
+}
+
+#[test]
+#[cfg_attr(any(windows, target_os = "macos"), ignore = "the system shows its dialog")]
+fn the_findings_are_a_table_that_can_be_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = demo();
+    give(&mut window, "tabs: findings");
+    let file = folder.path().join("findings.json");
+    save(&mut window, "table: export as json", &file);
+    let written: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let told = crate::common::json(["findings", "demo:", "--json"]);
+    let keys = |lines: &serde_json::Value| -> Vec<_> {
+        let lines = lines.as_array().unwrap().iter();
+        lines.map(|line| (line["kind"].clone(), line["layer"].clone(), line["bytes"].clone(), line["count"].clone())).collect()
+    };
+    assert_eq!(keys(&written), keys(&told["findings"]));
+    assert!(!written.as_array().unwrap().is_empty());
 }

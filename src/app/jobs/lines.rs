@@ -31,7 +31,7 @@ pub(super) struct Lines<'a> {
 type Drawn<K> = Result<Vec<(K, Series)>, Cancelled>;
 
 /// Lines that are drawn in one pass: no site belongs to two of them.
-type TableSource = (Vec<LineOf>, SeriesOf);
+type Batch = (Vec<LineOf>, SeriesOf);
 
 /// The groupings of sites that the lines of a query need.
 #[derive(Default)]
@@ -69,7 +69,7 @@ impl Lines<'_> {
             _ => {}
         }
         let mut lines = Vec::new();
-        for (names, of) in self.sheets(query) {
+        for (names, of) in self.batches(query) {
             lines.extend(names.into_iter().zip(self.draw(&of)?));
         }
         if shows_lanes(query) {
@@ -87,12 +87,12 @@ impl Lines<'_> {
         if query.split != Split::Sources {
             return Ok(None);
         }
-        let sheets = self.sheets(query);
-        if !sheets.iter().any(|(_, of)| self.index.is_slow(self.sums.interval, of)) {
+        let batches = self.batches(query);
+        if !batches.iter().any(|(_, of)| self.index.is_slow(self.sums.interval, of)) {
             return Ok(None);
         }
         let mut lines = Vec::new();
-        for (names, of) in sheets {
+        for (names, of) in batches {
             let Some(coarse) = coarse_series(self.index, self.sums, &of, self.bins, self.cancel)? else { return Ok(None) };
             lines.extend(names.into_iter().zip(coarse));
         }
@@ -100,32 +100,32 @@ impl Lines<'_> {
     }
 
     /// The lines of sources, in groups that are drawn together.
-    fn sheets(&self, query: &Query) -> Vec<TableSource> {
+    fn batches(&self, query: &Query) -> Vec<Batch> {
         if !shows_lanes(query) {
-            return vec![self.sheet_of_heaps(&query.heaps)];
+            return vec![self.batch_of_heaps(&query.heaps)];
         }
         let heaps: Vec<HeapId> = query.lanes.iter().flat_map(|lane| &lane.heaps).copied().collect();
         // Lines of single heaps are known from all blocks; lines of several heaps are computed once.
         let (single, several): (Vec<&Lane>, Vec<&Lane>) = query.lanes.iter().partition(|lane| lane.only.is_some());
-        let table_source = |lanes: Vec<&Lane>| self.sheet_of_layers(&lanes.into_iter().map(|lane| lane.of).collect::<Vec<_>>());
-        let sheets = [table_source(single), table_source(several), self.sheet_of_heaps(&heaps)];
-        sheets.into_iter().filter(|(lines, _)| !lines.is_empty()).collect()
+        let batch = |lanes: Vec<&Lane>| self.batch_of_layers(&lanes.into_iter().map(|lane| lane.of).collect::<Vec<_>>());
+        let batches = [batch(single), batch(several), self.batch_of_heaps(&heaps)];
+        batches.into_iter().filter(|(lines, _)| !lines.is_empty()).collect()
     }
 
-    fn sheet_of_heaps(&self, heaps: &[HeapId]) -> TableSource {
+    fn batch_of_heaps(&self, heaps: &[HeapId]) -> Batch {
         let trace = self.index.trace();
         let mut line_of = vec![None; trace.heaps.len()];
         heaps.iter().enumerate().for_each(|(i, heap)| line_of[heap.0 as usize] = Some(i as u32));
-        self.table_source(heaps.iter().map(|&heap| LineOf::of_heap(trace, heap)).collect(), &line_of)
+        self.batch(heaps.iter().map(|&heap| LineOf::of_heap(trace, heap)).collect(), &line_of)
     }
 
-    fn sheet_of_layers(&self, layers: &[LayerOf]) -> TableSource {
+    fn batch_of_layers(&self, layers: &[LayerOf]) -> Batch {
         let line = |of: &crate::model::Heap| layers.iter().position(|&layer| layer == (of.process, of.layer));
         let line_of: Vec<Option<u32>> = self.index.trace().heaps.iter().map(|heap| line(heap).map(|i| i as u32)).collect();
-        self.table_source(layers.iter().map(|&(process, layer)| LineOf::Layer(process, layer)).collect(), &line_of)
+        self.batch(layers.iter().map(|&(process, layer)| LineOf::Layer(process, layer)).collect(), &line_of)
     }
 
-    fn table_source(&self, lines: Vec<LineOf>, line_of_heap: &[Option<u32>]) -> TableSource {
+    fn batch(&self, lines: Vec<LineOf>, line_of_heap: &[Option<u32>]) -> Batch {
         let trace = self.index.trace();
         let line = |site: SiteId| line_of_heap[trace.site(site).heap.0 as usize].filter(|_| self.mask.classes(site) != 0);
         let of = SeriesOf::new(trace, lines.len(), line);

@@ -26,8 +26,9 @@ fn shared(workspace: &Workspace) -> SharedPage {
     let trace = &document.trace;
     let seconds = |interval: Interval| (trace.clock.seconds(interval.from), trace.clock.seconds(interval.to));
     let findings = views.get(ViewId::Findings).map_or(&[][..], |view| view.findings(document));
-    let in_sight = document.views_in_sight();
-    let sights = in_sight.iter().filter_map(|&view| views.get(view));
+    // The findings have a part of their own.
+    let in_sight = document.views_in_sight().into_iter().filter(|view| *view != ViewId::Findings);
+    let sights = in_sight.filter_map(|view| views.get(view));
     let page = Page {
         title: document.name(),
         facts: facts(document),

@@ -37,9 +37,9 @@ pub struct Drawing {
 impl Drawing {
     /// Writes the whole drawing.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut table_source = TableSource { out, left: MOST_BYTES, clips: KeyedMap::default(), clip: None };
+        let mut writer = SvgWriter { out, left: MOST_BYTES, clips: KeyedMap::default(), clip: None };
         let (min, size) = (self.rect.min, self.rect.size());
-        table_source.put(format_args!(
+        writer.put(format_args!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"{x} {y} {w} {h}\" \
              xml:space=\"preserve\" style=\"white-space:pre\">\n",
             x = Num(min.x),
@@ -47,21 +47,21 @@ impl Drawing {
             w = Num(size.x),
             h = Num(size.y)
         ))?;
-        table_source.rect(&RectShape::filled(self.rect, 0, self.ground))?;
+        writer.rect(&RectShape::filled(self.rect, 0, self.ground))?;
         for ClippedShape { clip_rect, shape, .. } in &self.shapes {
             let clip = clip_rect.intersect(self.rect);
             if clip.is_positive() && *shape != Shape::Noop {
-                table_source.clip_to((clip != self.rect).then_some(clip))?;
-                table_source.shape(shape)?;
+                writer.clip_to((clip != self.rect).then_some(clip))?;
+                writer.shape(shape)?;
             }
         }
-        table_source.clip_to(None)?;
-        table_source.put(format_args!("</svg>\n"))
+        writer.clip_to(None)?;
+        writer.put(format_args!("</svg>\n"))
     }
 }
 
 /// A file that is being written.
-struct TableSource<'a> {
+struct SvgWriter<'a> {
     out: &'a mut dyn Write,
     /// Bytes that it may still take.
     left: usize,
@@ -71,7 +71,7 @@ struct TableSource<'a> {
     clip: Option<Rect>,
 }
 
-impl TableSource<'_> {
+impl SvgWriter<'_> {
     fn put(&mut self, text: fmt::Arguments<'_>) -> io::Result<()> {
         let text = text.to_string();
         let too_much = || io::Error::other(format!("it would be larger than {} MB", MOST_BYTES >> 20));

@@ -6,18 +6,20 @@
 //! beside those of the filtered rows, so that they appear at once when the filters are cleared.
 
 mod panel;
+mod table;
 
 use std::sync::Arc;
 
 use super::view::View;
 use crate::app::document::Document;
 use crate::app::jobs::QueryContext;
-use crate::app::state::filters::Scope;
+use crate::app::state::filters::{Filters, Scope};
 use crate::app::state::ids::ViewId;
 use crate::limits::{Accepted, Baseline};
 use crate::model::Trace;
 use crate::query::{Cancelled, Finding, findings};
 use crate::symbols::Names;
+use table::Reported;
 
 /// The inputs of the answer.
 #[derive(Clone)]
@@ -45,11 +47,14 @@ pub struct Found {
     ranks: Vec<usize>,
     /// Accepted findings: the rank of each, and the entry that accepts it.
     accepted: Vec<(usize, Finding, Accepted)>,
+    /// The reported findings, for copies and exports.
+    table: Arc<Reported>,
 }
 
 impl Found {
     fn new(of: Request, list: Vec<Finding>) -> Self {
-        Self { of, ranks: (0..list.len()).collect(), list, accepted: Vec::new() }
+        let table = Arc::new(Reported::of(&of.trace, &list));
+        Self { of, ranks: (0..list.len()).collect(), list, accepted: Vec::new(), table }
     }
 
     /// Separates accepted findings from those that are reported.
@@ -66,6 +71,7 @@ impl Found {
                 }
             }
         }
+        self.table = Arc::new(Reported::of(&self.of.trace, &self.list));
     }
 }
 
@@ -78,6 +84,8 @@ pub struct Findings {
     filtered: Option<Found>,
     /// The findings that are not reported.
     accepted: Arc<Baseline>,
+    /// The filters of the window.
+    filters: Filters,
     /// Whether the cards are hidden.
     is_hidden: bool,
 }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use eframe::egui::{self, Color32, CornerRadius, FontId, RichText, Sense, Ui, Visuals, vec2};
 
 use super::Findings;
+use crate::app::base::table::TableSource;
 use crate::app::base::theme;
 use crate::app::commands::{Command, DocCommand};
 use crate::app::document::Document;
 use crate::app::services::accepted::AcceptChange;
+use crate::app::state::filters::Filters;
 use crate::app::state::ids::{Tab, ViewId};
 use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::source_lines;
@@ -54,6 +56,16 @@ impl Pane for Findings {
         self.found.as_ref().map_or(&[], |found| &found.list)
     }
 
+    fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        let found = if self.filters.is_all() { &self.found } else { &self.filtered };
+        let found = found.as_ref().filter(|found| found.of.scope.filters == self.filters)?;
+        Some(Arc::clone(&found.table) as Arc<dyn TableSource>)
+    }
+
+    fn filtered(&mut self, filters: &Filters) {
+        self.filters = filters.clone();
+    }
+
     /// Draws the best findings, side by side; without room for that, the first one in a line.
     fn strip(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui, is_roomy: bool) {
         if self.is_hidden {
@@ -88,6 +100,7 @@ impl Pane for Findings {
                     if ui.button(ACCEPT).on_hover_text(ACCEPT_HINT).clicked() {
                         accept(finding, context);
                     }
+                    copy(finding, context, ui);
                 });
                 if shows {
                     go_to(finding, context);
@@ -196,6 +209,19 @@ fn accept(finding: &Finding, context: &mut ViewContext<'_>) {
     context.commands.push(Command::OfferToAccept(Some(Box::new(accepted))));
 }
 
+/// Adds the menu entry that copies a finding.
+fn copy(finding: &Finding, context: &mut ViewContext<'_>, ui: &mut Ui) {
+    let button = ui.button("Copy").on_hover_text("The sentence and the stack as text");
+    context.commands.on_click(&button, Command::Copy(as_text(finding)));
+}
+
+/// A finding as text: the sentence, the frames from the innermost outwards, the doubts.
+fn as_text(finding: &Finding) -> String {
+    let frames = finding.frames_with_source().map(|frame| format!("    {frame}"));
+    let doubts = finding.doubts.iter().map(|doubt| format!("    But: {doubt}."));
+    std::iter::once(format!("{}.", finding.text)).chain(frames).chain(doubts).collect::<Vec<_>>().join("\n")
+}
+
 /// Draws the tooltip of a finding.
 fn details(ui: &mut Ui, finding: &Finding) {
     ui.strong(&finding.text);
@@ -245,7 +271,9 @@ fn line(context: &mut ViewContext<'_>, ui: &mut Ui, finding: &Finding) {
             accept(finding, context);
         }
         let text = egui::Label::new(RichText::new(&finding.text).strong()).truncate();
-        source_lines::on_click(ui.add(text.sense(Sense::click())), finding.source.as_ref(), context.commands);
+        let text = ui.add(text.sense(Sense::click()));
+        text.context_menu(|ui| copy(finding, context, ui));
+        source_lines::on_click(text, finding.source.as_ref(), context.commands);
     });
     ui.indent("finding", |ui| {
         let way: Vec<&str> = finding.stack.iter().rev().take(FRAMES).map(String::as_str).collect();
