@@ -25,12 +25,13 @@ use crate::app::state::ids::{Reading, Tab, ViewId};
 use crate::app::state::inputs::short_name;
 use crate::app::state::lanes::Lanes;
 use crate::app::state::line_colors::LineColors;
+use crate::app::state::overlay::Overlay;
 use crate::app::state::overlays::Overlays;
 use crate::app::state::provider_choice::ProviderChoice;
 use crate::app::state::source_list::{SourceChoice, SourceList};
 use crate::load::Input;
 use crate::model::Trace;
-use crate::query::{Fold, Path, UnmatchedGroup};
+use crate::query::{Fold, Path};
 use crate::stack_rules::StackRules;
 use crate::units::{Interval, Ticks};
 use crate::{paths, symbols};
@@ -280,7 +281,6 @@ impl Document {
                 drop_aside(answers.left.replace((filters, lines)));
                 self.choose_lines(); // the largest heaps after filtering are only known now
             }
-            Part::Unmatched(groups, all) => answers.unmatched = Some((groups, all)),
             Part::Graph(split, lines) => {
                 answers.graph = Some(Graph::new(self.trace.clock, split, lines));
                 self.choose_colors();
@@ -297,11 +297,6 @@ impl Document {
             Part::Failed(_) => answers.failed = true,
             Part::Pins { interval, by_heap } => answers.pins = Some((interval, by_heap)),
         }
-    }
-
-    /// Unmatched frees by place, and the number of places, once they are known.
-    pub fn unmatched(&self) -> Option<(&[UnmatchedGroup], usize)> {
-        self.answers.unmatched.as_ref().map(|(groups, all)| (groups.as_slice(), *all))
     }
 
     /// Marks the state as changed, so that a new query is sent.
@@ -347,6 +342,18 @@ impl Document {
         let view = |tab: &Tab| if let Tab::View(view) = *tab { Some(view) } else { None };
         let others = self.in_sight.iter().filter(|tab| **tab != self.tab).filter_map(view);
         view(&self.tab).into_iter().chain(others).collect()
+    }
+
+    /// Whether there is anything to show in a tab. Those about what few traces have are hidden where there is nothing,
+    /// until the user asks for them by name.
+    pub fn has_any(&self, tab: Tab) -> bool {
+        match tab {
+            Tab::View(ViewId::Frames) => Overlay::Frames.is_in(&self.trace),
+            Tab::View(ViewId::Marks) => Overlay::Marks.is_in(&self.trace),
+            Tab::View(ViewId::Processors) => Overlay::Processors.is_in(&self.trace),
+            Tab::View(ViewId::FreedBefore) => self.trace.quality.unmatched_frees > 0,
+            _ => true,
+        }
     }
 
     /// Takes note that other tabs are visible now, `tab` being the active one.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use clap::builder::ArgPredicate;
 use serde::Serialize;
 
 use super::choices::Choices;
@@ -86,7 +87,8 @@ const REVERSED: &str = "--from is later than --to; swap them";
 #[derive(Args, Debug)]
 pub(super) struct GroupsAsked {
     /// Group by these keys; rows are always split by layer
-    #[arg(long, value_name = "KEYS", value_parser = one_key(), value_delimiter = ',', default_value = "process,heap")]
+    #[arg(long, value_name = "KEYS", value_parser = one_key(), value_delimiter = ',', default_value = "process,heap",
+        default_value_if("unmatched", ArgPredicate::IsPresent, "process,heap,stack"))]
     pub(super) by: Vec<By>,
 
     /// Only the first N groups
@@ -179,6 +181,11 @@ impl Asked {
     /// The requested process, by name or id.
     pub(super) fn process(&self) -> Option<&str> {
         self.choices.process.as_deref()
+    }
+
+    /// The symbol path, if one is given.
+    pub(super) fn symbols(&self) -> Option<&str> {
+        self.symbols.as_deref()
     }
 
     /// The filter by process, layer, heap and sites.
@@ -387,6 +394,11 @@ impl Loaded {
             doubts.extend(unnamed.doubts(index, self.interval, &mask, decides, &Cancel::default()).map_err(stopped)?);
         }
         Ok(doubts)
+    }
+
+    /// Names with the rules for stacks.
+    pub(super) fn with_rules(&self, names: &Names) -> Names {
+        names.with_rules(Arc::clone(&self.rules))
     }
 
     /// The symbol names for the samples of the requested process and, with `memory`, for the requested rows.

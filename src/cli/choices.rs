@@ -72,16 +72,21 @@ impl Choices {
 
     /// The first given option other than `--process` and `--layer`.
     pub(super) fn beyond_places(&self) -> Option<&'static str> {
+        let heap = self.heap.as_ref().map(|_| "--heap");
+        let frames = [("--frame", !self.frame.is_empty()), ("--not-frame", !self.not_frame.is_empty())];
+        let frame = frames.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name);
+        heap.or_else(|| self.about_blocks()).or(frame)
+    }
+
+    /// The first given option that chooses blocks by what only a block has.
+    pub(super) fn about_blocks(&self) -> Option<&'static str> {
         let given = [
-            ("--heap", self.heap.is_some()),
             ("--allocated", !self.allocated.is_empty()),
             ("--freed", !self.freed.is_empty()),
             ("--size", !self.size.is_empty()),
             ("--lifetime", !self.lifetime.is_empty()),
             ("--thread", !self.thread.is_empty()),
             ("--type", !self.types.is_empty()),
-            ("--frame", !self.frame.is_empty()),
-            ("--not-frame", !self.not_frame.is_empty()),
         ];
         given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
     }

@@ -33,6 +33,7 @@ mod record;
 mod report;
 mod symbols;
 mod text;
+mod unmatched;
 mod wildcards;
 mod words;
 

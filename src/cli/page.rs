@@ -147,7 +147,7 @@ mod tests {
     fn the_command_of_a_page_repeats_its_question() {
         let words = ["/usr/bin/highwater", "report", "my game.etl", "--html", "out.html", "--by", "process,stack", "--replace"];
         let text = command(words.iter().map(|word| (*word).to_owned()));
-        assert_eq!(text, "highwater report 'my game.etl' --by process,stack");
+        assert_eq!(text, "highwater report 'my game.etl' --by 'process,stack'");
         let words = ["highwater", "report", "--html=a.html", "it's.etl", "--from", "mark:a b"];
         assert_eq!(command(words.iter().map(|word| (*word).to_owned())), r"highwater report 'it'\''s.etl' --from 'mark:a b'");
     }

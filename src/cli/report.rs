@@ -9,7 +9,7 @@ use super::asked::{Asked, GroupsAsked, IntervalInSeconds, Loaded, decides, needs
 use super::outputs::{Replace, check_file_out, write_out};
 use super::page::Question;
 use super::text::{self, Align, Table};
-use super::{Failure, output, report_problems};
+use super::{Failure, output, report_problems, unmatched};
 use crate::export::{self, Exported, html};
 use crate::format;
 use crate::load::Input;
@@ -40,6 +40,11 @@ pub(super) struct ReportArgs {
     #[arg(long)]
     pub(super) sources: bool,
 
+    /// The frees that found no allocation, by who freed: of what was allocated before the trace, or lost [default of
+    /// --by: process,heap,stack]
+    #[arg(long, conflicts_with_all = ["html", "sources"])]
+    unmatched: bool,
+
     /// Write a page for a browser instead: the table, the graph and the findings, in one file that needs no other
     #[arg(long, value_name = "OUT.html", conflicts_with = "json")]
     html: Option<PathBuf>,
@@ -52,6 +57,10 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     if let Some(out) = &args.html {
         args.asked.each.refuse()?;
         check_file_out(out, args.replace.existing())?;
+    }
+    if args.unmatched {
+        unmatched::check(args).map_err(Failure::BadArguments)?;
+        return args.asked.answer("report", |loaded| unmatched::answer(args, loaded));
     }
     args.asked.answer("report", |loaded| answer(args, loaded))
 }

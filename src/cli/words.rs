@@ -19,7 +19,8 @@ pub(super) fn one_key() -> impl TypedValueParser<Value = By> {
     one_of(&By::ALL, key_word)
 }
 
-fn key_word(key: By) -> &'static str {
+/// The word for a key of groups.
+pub(super) fn key_word(key: By) -> &'static str {
     match key {
         By::Process => "process",
         By::Heap => "heap",

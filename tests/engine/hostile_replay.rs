@@ -15,8 +15,8 @@ use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{Module, NodeId, Processes, Trace};
 use highwater::problem::Problems;
 use highwater::query::{
-    By, Cancel, Fold, Functions, FunctionsRequest, Index, IndexOptions, Mask, ReportFilter, ReportRequest, findings, functions,
-    totals, unmatched_groups,
+    By, Cancel, Fold, Functions, FunctionsRequest, Index, IndexOptions, Mask, ReportFilter, ReportRequest, UnmatchedRequest,
+    findings, functions, totals, unmatched,
 };
 use highwater::symbols::Names;
 use highwater::units::{Interval, Ticks};
@@ -104,7 +104,10 @@ fn answers(capture: &Capture) -> Vec<(String, Vec<u8>)> {
     all.push(("functions".to_owned(), serde_json::to_vec(&groups).unwrap()));
     let found = findings(&index, interval, &Mask::all(&trace), &names, &never).unwrap();
     all.push(("findings".to_owned(), format!("{found:?}").into()));
-    all.push(("unmatched".to_owned(), format!("{:?}", unmatched_groups(&trace, 1_000)).into()));
+    all.push((
+        "unmatched".to_owned(),
+        format!("{:?}", unmatched(&trace, &names, &unmatched_request(interval), &never).unwrap()).into(),
+    ));
     all.push(("counters".to_owned(), format!("{:?}", trace.counters).into()));
     all.push(("sites".to_owned(), format!("{:?}", trace.sites).into()));
     let (trace_start, processes) = (capture.trace_start(), &Processes::All);
@@ -174,4 +177,9 @@ fn pages_that_are_committed_once_more_are_counted_once() {
     assert_eq!(bytes, 0x1000 * 2 * count as u64);
     let trace = loaded(tables::decommits_over(count));
     assert_eq!((trace.rows.len(), trace.quality.unmatched_frees), (0, 0));
+}
+
+fn unmatched_request(interval: Interval) -> UnmatchedRequest {
+    let (by, filter) = (vec![By::Process, By::Heap, By::Stack], ReportFilter::default());
+    UnmatchedRequest { interval, by, filter, under: Vec::new(), fold: Fold::Nothing }
 }

@@ -70,6 +70,21 @@ pub struct Tracker {
     closed: bool,
 }
 
+/// A free of what was not alive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnmatchedFree {
+    pub time: i64,
+    /// Process whose memory it was; nobody's if no event tells.
+    pub pid: u32,
+    pub layer: Layer,
+    handle: u64,
+    place: Option<Place>,
+    /// Of pages how many bytes.
+    pub size: Option<u64>,
+    /// Innermost first.
+    pub stack: Vec<u64>,
+}
+
 /// All rows so far and what is needed to go on.
 #[derive(Clone, Debug, Default)]
 pub struct Replay {
@@ -78,7 +93,7 @@ pub struct Replay {
     pub rows: Vec<Row>,
     /// Address ranges set aside: life, first byte, end.
     reserved: Vec<(usize, u64, u64)>,
-    pub unmatched_frees: u64,
+    pub unmatched_frees: Vec<UnmatchedFree>,
     pub superseded: u64,
     pub inferred_frees: u64,
 }
@@ -313,8 +328,23 @@ impl Replay {
     fn free(&mut self, step: &Step, layer: Layer, handle: u64, address: u64) {
         match self.block(step.pid, layer, handle, address) {
             Some(row) => self.end_row(row, step),
-            None => self.unmatched_frees += 1,
+            None => self.unmatched(step, (step.pid, layer, handle), None),
         }
+    }
+
+    fn unmatched(&mut self, step: &Step, (pid, layer, handle): (u32, Layer, u64), size: Option<u64>) {
+        let place = self.current(pid).filter(|_| layer == Layer::Tracker).and_then(|life| self.place(life, layer, handle));
+        let stack = step.stack.clone();
+        self.unmatched_frees.push(UnmatchedFree { time: step.time, pid, layer, handle, place, size, stack });
+    }
+
+    /// Its heap as reports name it.
+    pub fn heap_of(&self, free: &UnmatchedFree) -> Option<String> {
+        let name = match free.place {
+            Some(Place::Tracker(tracker)) => self.trackers[tracker].name.clone(),
+            _ => None,
+        };
+        (free.layer != Layer::Commit).then(|| name.unwrap_or_else(|| format!("{:#x}", free.handle)))
     }
 
     /// A free that tells nobody's process: that of the one running process with a block there.
@@ -331,7 +361,7 @@ impl Replay {
                 self.rows[row].death = Some(step.time);
                 self.inferred_frees += 1;
             }
-            _ => self.unmatched_frees += 1,
+            _ => self.unmatched(step, (UNKNOWN, Layer::Heap, handle), None),
         }
     }
 
@@ -454,7 +484,9 @@ impl Replay {
         }
         let Some(life) = self.current(range.owner.0) else {
             let has_ended = self.latest(range.owner.0).is_some();
-            self.unmatched_frees += u64::from(!has_ended);
+            if !has_ended {
+                self.unmatched(step, (range.owner.0, Layer::Commit, 0), Some(range.size));
+            }
             return;
         };
         let from = range.base;
@@ -477,7 +509,7 @@ impl Replay {
             }
         }
         if !known && !ended_any {
-            self.unmatched_frees += 1;
+            self.unmatched(step, (range.owner.0, Layer::Commit, 0), Some(range.size));
         }
     }
 

@@ -34,3 +34,4 @@ mod recording;
 mod responsible;
 mod symbols;
 mod trackers;
+mod unmatched;

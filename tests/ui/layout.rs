@@ -88,7 +88,28 @@ fn keys_and_search_go_to_the_part_that_was_pressed() {
     assert!(stacks == "beta" && freed.contains("gamma"), "and by a key the next one: {stacks}, {freed}");
     window.key_press_modifiers(Modifiers::COMMAND, Key::PageDown);
     settle(&mut window);
+    assert!(window.query_all_by_label_contains("Freed here, allocated before").next().is_some(), "the next tab: Freed before");
+    window.key_press_modifiers(Modifiers::COMMAND, Key::PageDown);
+    settle(&mut window);
     assert!(window.query_all_by_label_contains(" frames \u{b7} mean").next().is_some(), "the next tab: Frames");
+}
+
+#[test]
+fn tabs_about_what_the_trace_does_not_have_are_hidden_until_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("heap.etl");
+    let options = highwater_dev::synth::Options { events: 2000, ..Default::default() };
+    highwater_dev::synth::generate(&options, std::fs::File::create(&path).unwrap()).unwrap();
+    let mut window = crate::driver::window_of(vec![highwater::load::Input::File(path)]);
+    let has = |window: &Window, tab: &str| crate::driver::has(window, tab);
+    assert!(has(&window, "Functions") && has(&window, "Compare"));
+    for tab in ["Frames", "Marks", "Processors"] {
+        assert!(!has(&window, tab), "{tab}");
+        give(&mut window, &format!("tabs: {tab}"));
+        assert!(has(&window, tab), "{tab} says what is missing");
+        give(&mut window, "tabs: stacks");
+        assert!(!has(&window, tab), "{tab}");
+    }
 }
 
 #[test]

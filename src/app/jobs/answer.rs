@@ -18,11 +18,7 @@ use crate::model::{HeapId, SiteId};
 use crate::panics;
 use crate::query::{
     Cancel, Cancelled, Filter, Key, Path, SeriesOf, by_heap, counter_series, layer_of, line_of_rows, series, spans,
-    unmatched_groups,
 };
-
-/// Maximum number of places of unmatched frees that are listed.
-const UNMATCHED_GROUPS: usize = 32;
 
 /// Bins of the small lines.
 const OVERVIEW_BINS: usize = 240;
@@ -127,8 +123,6 @@ fn pictures(query: &Query, context: &mut QueryContext<'_>, tell: &dyn Fn(Part)) 
         None => {
             let all = Arc::new(overview(context, true)?);
             tell(Part::Overview(Arc::clone(&all)));
-            let (groups, count) = unmatched_groups(trace, UNMATCHED_GROUPS);
-            tell(Part::Unmatched(groups, count));
             Arc::clone(context.cache.overview.insert(all))
         }
     };

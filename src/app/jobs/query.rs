@@ -11,7 +11,7 @@ use crate::app::state::lanes::Lane;
 use crate::app::state::overlays::{OverlayAnswer, OverlayRequest};
 use crate::model::{BuilderId, CounterId, HeapId, Trace};
 use crate::panics::Caught;
-use crate::query::{ByClass, Fold, Path, Series, UnmatchedGroup};
+use crate::query::{ByClass, Fold, Path, Series};
 use crate::symbols::Names;
 use crate::units::Interval;
 
@@ -64,8 +64,6 @@ pub enum Part {
     Overview(Arc<Overview>),
     /// Small lines of all heaps and layers, of the rows that these filters leave.
     Left(Filters, Arc<Overview>),
-    /// Unmatched frees by place, and the number of places.
-    Unmatched(Vec<UnmatchedGroup>, usize),
     /// The graph's lines.
     Graph(Split, Vec<(LineOf, Series)>),
     /// Lines of the query's counters.

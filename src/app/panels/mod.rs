@@ -34,7 +34,6 @@ pub mod trace_tab;
 mod traces;
 mod trackers;
 mod typed_path;
-mod unmatched;
 mod walk;
 
 use eframe::egui;

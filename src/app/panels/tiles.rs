@@ -30,7 +30,13 @@ const MARGIN: f32 = 6.0;
 /// Draws all parts.
 pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     context.layout.fit(ui.available_width());
+    let in_sight = context.layout.in_sight();
     let mut tree = context.layout.take_tree();
+    if let Some(document) = context.document {
+        let shown = |tab: Tab| document.has_any(tab) || tab == document.tab || in_sight.contains(&tab);
+        let tabs = Tab::all().filter_map(|tab| Some((tree.tiles.find_pane(&Part::Tab(tab))?, shown(tab))));
+        tabs.collect::<Vec<_>>().into_iter().for_each(|(id, is_shown)| tree.set_visible(id, is_shown));
+    }
     let bare = [Part::Sources, Part::Graph].map(|part| tree.tiles.find_pane(&part));
     let reveal = context.layout.reveal.take();
     let mut parts = Parts { context, bare, pressed: None, reveal };

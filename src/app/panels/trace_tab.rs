@@ -3,7 +3,7 @@
 use eframe::egui;
 
 use super::context::PanelContext;
-use super::{providers, unmatched};
+use super::providers;
 use crate::app::document::Document;
 use crate::app::widgets::losses;
 use crate::format;
@@ -33,7 +33,6 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
             ui.add_space(8.0);
         }
         losses::list(document, ui);
-        unmatched::list(document, ui);
         providers::show(context, ui);
         let Some(document) = context.document else { return };
         let trace = &document.trace;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::filters::Filters;
 use super::graph::{Graph, GraphLine};
 use crate::model::{HeapId, ProcessId};
-use crate::query::{ByClass, Series, UnmatchedGroup};
+use crate::query::{ByClass, Series};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer};
 
@@ -18,7 +18,6 @@ pub struct Answers {
     pub overview: Arc<Overview>,
     /// Of the rows that the filters leave, with those filters.
     pub left: Option<(Filters, Arc<Overview>)>,
-    pub unmatched: Option<(Vec<UnmatchedGroup>, usize)>,
     pub graph: Option<Graph>,
     /// Whether the worker panicked over the latest query; the window shows why.
     pub failed: bool,

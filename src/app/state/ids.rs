@@ -41,6 +41,7 @@ views! {
     Types, "Types", "classes objects";
     Allocations, "Allocations", "blocks list addresses rows";
     FreedBy, "Freed by", "who freed free deallocated";
+    FreedBefore, "Freed before", "unmatched frees late attach earlier allocated before";
     Frames, "Frames", "fps frame times stutter hitch";
     Marks, "Marks", "events regions";
     Generations, "Generations", "leak what stays snapshots heap diff";

@@ -9,6 +9,7 @@ mod compare;
 mod findings;
 mod flame;
 mod frames;
+mod freed_before;
 mod functions;
 mod generations;
 mod histograms;

@@ -8,6 +8,7 @@ use super::compare::Compare;
 use super::findings::Findings;
 use super::flame::Flame;
 use super::frames::Frames;
+use super::freed_before::FreedBefore;
 use super::functions::{FreedBy, FunctionTrees};
 use super::generations::Generations;
 use super::histograms::Histograms;
@@ -84,6 +85,7 @@ impl Default for Views {
             Box::<Types>::default(),
             Box::<Rows>::default(),
             Box::<FreedBy>::default(),
+            Box::<FreedBefore>::default(),
             Box::<Frames>::default(),
             Box::<Marks>::default(),
             Box::<Generations>::default(),

@@ -90,6 +90,8 @@ pub struct UnmatchedFree {
     pub heap: Option<HeapId>,
     /// Address of the block.
     pub address: u64,
+    /// Bytes of the pages; `None` for a block, whose size is not known.
+    pub size: Option<u64>,
     /// Call stack, [`NodeId::ROOT`] if none was recorded.
     pub stack: NodeId,
 }
@@ -97,7 +99,7 @@ pub struct UnmatchedFree {
 impl Default for UnmatchedFree {
     fn default() -> Self {
         let (time, layer, stack) = (Ticks::default(), Layer::Heap, NodeId::ROOT);
-        Self { time, pid: Pid::NONE, layer, handle: 0, heap: None, address: 0, stack }
+        Self { time, pid: Pid::NONE, layer, handle: 0, heap: None, address: 0, size: None, stack }
     }
 }
 

@@ -121,7 +121,13 @@ fn started_in_the_middle(trace: &Trace, mask: &Mask) -> Option<String> {
         1 => format!("{} and 1 more process", names.join(", ")),
         n => format!("{} and {n} more processes", names.join(", ")),
     };
-    Some(format!("{names} ran before the trace began: blocks allocated before that are not known"))
+    let freed = trace.unmatched.iter().filter_map(|free| trace.process_of_free(free));
+    let freed = match freed.filter(|process| processes.contains(process)).count() as u64 {
+        0 => String::new(),
+        1 => " (1 of them was freed: report --unmatched)".to_owned(),
+        count => format!(" ({} of them were freed: report --unmatched)", format::count(count)),
+    };
+    Some(format!("{names} ran before the trace began: blocks allocated before that are not known{freed}"))
 }
 
 /// Formats seconds with about three digits.

@@ -16,7 +16,7 @@ use crate::model::{SiteId, Trace};
 use crate::names::Names;
 use crate::nearest::no_such;
 use crate::pattern::Pattern;
-use crate::units::Tid;
+use crate::units::{Layer, Tid};
 
 impl ReportFilter {
     /// Checks whether the process and the heap exist, in this order.
@@ -26,7 +26,10 @@ impl ReportFilter {
 
     fn check_heap(&self, trace: &Trace) -> Result<(), String> {
         let Some(wanted) = &self.heap else { return Ok(()) };
-        let keys: BTreeSet<String> = trace.heaps.iter().filter_map(|heap| heap.key()).collect();
+        // Heaps that only frees tell of, too.
+        let freed = trace.unmatched.iter().filter(|free| free.heap.is_none() && free.layer != Layer::Commit);
+        let freed = freed.map(|free| format!("{:#x}", free.handle));
+        let keys: BTreeSet<String> = trace.heaps.iter().filter_map(|heap| heap.key()).chain(freed).collect();
         let lower = wanted.to_lowercase();
         match keys.iter().any(|key| key.to_lowercase() == lower) {
             true => Ok(()),
@@ -73,7 +76,8 @@ fn with<'a>(mut all: BTreeSet<&'a str>, one: &'a str) -> BTreeSet<&'a str> {
 
 /// Checks whether there is a process with this name or id.
 pub fn check_process(trace: &Trace, wanted: &str) -> Result<(), String> {
-    if trace.processes.iter().any(|process| process.is_called(wanted)) {
+    let has_freed = || trace.unmatched.iter().any(|free| wanted.parse() == Ok(free.pid.0));
+    if trace.processes.iter().any(|process| process.is_called(wanted)) || has_freed() {
         return Ok(());
     }
     if wanted.bytes().all(|byte| byte.is_ascii_digit()) {

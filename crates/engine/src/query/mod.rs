@@ -137,5 +137,5 @@ pub use tree::{
     upper_peaks,
 };
 pub use types::{TypeGroup, TypeKey, Types};
-pub use unmatched::{UnmatchedGroup, unmatched_groups};
+pub use unmatched::{UNMATCHED_KEYS, UnmatchedGroup, UnmatchedRequest, unmatched, unmatched_sites};
 pub use unnamed::{Decides, Unnamed, UnnamedModule};

@@ -32,6 +32,12 @@ impl SiteChoice {
         self.types.is_empty() && self.frames.is_empty() && self.not_frames.is_empty()
     }
 
+    /// Returns whether frames that are known as text match; types are not looked at.
+    pub(super) fn fits(&self, frames: &[String]) -> bool {
+        let has = |text: &String| frames.iter().any(|frame| frame.to_lowercase().contains(&text.to_lowercase()));
+        self.frames.iter().all(has) && !self.not_frames.iter().any(has)
+    }
+
     /// Removes the sites that do not match from a mask.
     pub fn narrow(&self, mask: &mut Mask, trace: &Trace, names: &Names, cancel: &Cancel) -> Result<(), Cancelled> {
         for pattern in self.types.iter().map(|text| Pattern::new(text)) {

@@ -48,7 +48,7 @@ pub(super) fn steps(context: &PanelContext<'_>) -> Vec<Entry> {
 
 pub(super) fn tabs(context: &PanelContext<'_>) -> Vec<Entry> {
     let Some(document) = context.document else { return Vec::new() };
-    let tabs: Vec<Tab> = Tab::all().collect();
+    let shown: Vec<Tab> = Tab::all().filter(|&tab| document.has_any(tab) || tab == document.tab).collect();
     let show = |tab| Command::Document(DocCommand::ShowTab(tab));
     let beside = |tabs: &[Tab], by: isize| {
         let at = tabs.iter().position(|tab| *tab == document.tab).unwrap_or(0) as isize;
@@ -57,15 +57,18 @@ pub(super) fn tabs(context: &PanelContext<'_>) -> Vec<Entry> {
     };
     let in_sight = document.in_sight();
     let others = [
-        Entry::new("Next tab", show(beside(&tabs, 1))).keys(keys::NEXT_TAB),
-        Entry::new("Previous tab", show(beside(&tabs, -1))).keys(keys::PREVIOUS_TAB),
+        Entry::new("Next tab", show(beside(&shown, 1))).keys(keys::NEXT_TAB),
+        Entry::new("Previous tab", show(beside(&shown, -1))).keys(keys::PREVIOUS_TAB),
         Entry::new("Next part in sight", show(beside(in_sight, 1)))
             .keys(keys::NEXT_PART)
             .hint("Search and keys go to the next of the parts that can be seen")
             .when(in_sight.len() > 1, "Only one has a tab"),
     ];
-    let entry = |&tab: &Tab| Entry::new(tab.title(), show(tab)).choice(document.tab == tab).also(tab.questions());
-    tabs.iter().map(entry).chain(others).collect()
+    let entry = |tab: Tab| {
+        let hint = if document.has_any(tab) { "" } else { "The trace has nothing of the kind; the tab says what to record" };
+        Entry::new(tab.title(), show(tab)).choice(document.tab == tab).also(tab.questions()).hint(hint)
+    };
+    Tab::all().map(entry).chain(others).collect()
 }
 
 /// The largest findings, each with a command that goes there.

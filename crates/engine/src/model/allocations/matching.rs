@@ -116,13 +116,19 @@ impl Matcher {
     }
 
     /// Sets the stacks of frees that ended nothing, as far as these are kept; after
-    /// [`Matcher::settle`].
-    pub(in crate::model) fn tell_unmatched(&self, stacks: &[(DeathSlot, StackRef)]) {
+    /// [`Matcher::settle`]. Cost: a step for each of them and for each that is kept since the first, a shard.
+    pub(in crate::model) fn tell_unmatched(&self, mut stacks: Vec<(DeathSlot, StackRef)>) {
+        stacks.sort_by_key(|(slot, _)| *slot);
+        let Some((first, _)) = stacks.first() else { return };
         for cell in &self.cells {
             let kept = &mut cell.lock().mismatches.kept;
-            for (slot, stack) in stacks {
-                if let Ok(at) = kept.binary_search_by_key(slot, |free| free.slot) {
-                    kept[at].stack = *stack;
+            let since = kept.partition_point(|free| free.slot < *first);
+            let mut stack = stacks.iter().peekable();
+            for free in &mut kept[since..] {
+                while stack.next_if(|(slot, _)| *slot < free.slot).is_some() {}
+                // Of two stacks of one free the later one is longer.
+                while let Some((_, told)) = stack.next_if(|(slot, _)| *slot == free.slot) {
+                    free.stack = *told;
                 }
             }
         }

@@ -48,13 +48,15 @@ pub(super) enum EndedRow {
     /// The row in this slot of the order of deaths, if there is one: known when the matching gets to
     /// it.
     In(DeathSlot),
+    /// None: a free in a heap of which nothing is known, or of unknown pages, by its number among those.
+    Unmatched(u32),
 }
 
 impl EndedRow {
     /// Gives the row its new number; `false` if it has none.
     pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) -> bool {
         match self {
-            Self::In(_) => true,
+            Self::In(_) | Self::Unmatched(_) => true,
             Self::Known(row) => number(*row).map(|new| *row = new).is_some(),
         }
     }
@@ -190,6 +192,7 @@ impl AllocationTable {
         match row {
             EndedRow::Known(row) => Some(row),
             EndedRow::In(slot) => self.matcher.ended_at(slot),
+            EndedRow::Unmatched(_) => None,
         }
     }
 
@@ -200,13 +203,20 @@ impl AllocationTable {
         if let Some(heap) = owners.claim(world, matcher, free.heap, free.address) {
             matcher.free(from.time, heap, free.address);
         } else if is_read {
-            self.free_unknown(from, (free.layer, free.heap, free.address), StackRef::NONE);
+            self.free_unknown(from, (free.layer, free.heap, free.address), None);
         }
     }
 
-    /// Notes a free of something unknown: layer, heap and address.
-    pub(super) fn free_unknown(&mut self, from: Origin, block: (Layer, u64, u64), stack: StackRef) {
-        self.unmatched.add(from, block, stack);
+    /// Notes a free of something unknown: layer, heap and address, and for pages their bytes. Returns what a stack can
+    /// be given to, if the free is kept with its details.
+    pub(super) fn free_unknown(&mut self, from: Origin, block: (Layer, u64, u64), size: Option<u64>) -> Option<Ended> {
+        let number = self.unmatched.add(from, block, size)?;
+        Some(Ended { heap: HeapId::UNKNOWN, row: EndedRow::Unmatched(number) })
+    }
+
+    /// Sets the stack of a free of something unknown.
+    pub(super) fn set_unmatched_stack(&mut self, number: u32, stack: StackRef) {
+        self.unmatched.set_stack(number, stack);
     }
 
     /// Frees that matched nothing, by time, as far as they are kept.
@@ -252,8 +262,8 @@ impl AllocationTable {
         rows.publish(horizon, by_death)
     }
 
-    /// Bytes of the tables of the owners of blocks, and of the latest blocks of threads.
+    /// Bytes of the tables of the owners of blocks, of the latest blocks of threads, and of frees in unknown heaps.
     pub(super) fn owners_bytes(&self) -> u64 {
-        self.owners.bytes() + self.latest.bytes() + self.shared.bytes()
+        self.owners.bytes() + self.latest.bytes() + self.shared.bytes() + self.unmatched.bytes()
     }
 }

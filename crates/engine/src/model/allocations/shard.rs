@@ -15,7 +15,7 @@ use crate::model::{HeapId, RowId};
 use crate::units::Ticks;
 
 /// Most unmatched frees that each shard keeps with their stacks; all are counted.
-const MAX_KEPT: usize = 1 << 14;
+pub(super) const MAX_KEPT: usize = 1 << 16;
 
 /// A change of the block at an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

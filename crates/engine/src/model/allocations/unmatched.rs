@@ -1,8 +1,8 @@
 //! Frees of blocks that were not alive, and their stacks: helpful when a trace began too late or lost
 //! events.
 //!
-//! All are counted. Details are kept of at most [`MOST`] in heaps of which nothing is known, and of as
-//! many for each shard of the matching.
+//! All are counted. Details are kept of at most [`MOST`] in heaps of which nothing is known, and of some for each shard
+//! of the matching ([`MAX_KEPT`](super::shard::MAX_KEPT)).
 
 use super::shard::Unmatched;
 use crate::model::origin::Origin;
@@ -12,7 +12,7 @@ use crate::model::world::World;
 use crate::units::Layer;
 
 /// Most frees that are kept with their details.
-const MOST: usize = 1 << 14;
+const MOST: usize = 1 << 18;
 
 /// Unmatched frees that are not those of the matching.
 #[derive(Debug, Default)]
@@ -23,13 +23,23 @@ pub(super) struct UnmatchedFrees {
 }
 
 impl UnmatchedFrees {
-    /// Adds a free in a heap of which nothing is known.
-    pub(super) fn add(&mut self, from: Origin, (layer, handle, address): (Layer, u64, u64), stack: StackRef) {
+    /// Adds a free in a heap of which nothing is known; returns its number if it is kept.
+    pub(super) fn add(&mut self, from: Origin, (layer, handle, address): (Layer, u64, u64), size: Option<u64>) -> Option<u32> {
         self.count += 1;
-        if self.kept.len() < MOST {
-            let free = UnmatchedFree { time: from.time, pid: from.pid, layer, handle, address, ..UnmatchedFree::default() };
-            self.kept.push((free, stack));
-        }
+        let number = Some(self.kept.len()).filter(|&number| number < MOST)?;
+        let free = UnmatchedFree { time: from.time, pid: from.pid, layer, handle, address, size, ..UnmatchedFree::default() };
+        self.kept.push((free, StackRef::NONE));
+        Some(number as u32)
+    }
+
+    /// Sets the stack of a free that is kept.
+    pub(super) fn set_stack(&mut self, number: u32, stack: StackRef) {
+        self.kept[number as usize].1 = stack;
+    }
+
+    /// Bytes of the details.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.kept.len() * size_of::<(UnmatchedFree, StackRef)>()) as u64
     }
 
     /// All stacks.

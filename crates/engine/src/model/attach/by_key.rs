@@ -83,6 +83,10 @@ impl Attach {
         time: i64,
         at: impl FnOnce() -> Ticks,
     ) {
+        if let KeyOwner::Freed(EndedRow::Unmatched(number)) = owner {
+            let (stack, _) = self.stacks.key_and_sites(key, time);
+            return rooms.allocations.set_unmatched_stack(number, stack);
+        }
         let user = match owner {
             KeyOwner::Began(_) => SiteUser::allocating(heap),
             KeyOwner::Freed(_) => SiteUser::freeing(heap),

@@ -28,6 +28,9 @@ impl Attach {
             return;
         }
         let Ended { heap, row } = ended;
+        if let EndedRow::Unmatched(number) = row {
+            return rooms.allocations.set_unmatched_stack(number, stack);
+        }
         let owner = rooms.world.heap(heap);
         // Another process can free pages.
         let caller = if owner.layer == Layer::Commit { rooms.world.processes.find(pid) } else { None };
@@ -42,6 +45,7 @@ impl Attach {
         self.frees.any = true;
         match row {
             EndedRow::Known(row) => rooms.allocations.rows.set_freed_at(row, site),
+            EndedRow::Unmatched(_) => {} // it has a stack, and no site
             EndedRow::In(slot) => {
                 self.frees.log.push((slot, site));
                 if self.frees.log.len() >= LOG {
@@ -63,7 +67,7 @@ impl Attach {
                 None => unmatched.push((slot, sites.key(site).stack)),
             }
         }
-        allocations.matcher.tell_unmatched(&unmatched);
+        allocations.matcher.tell_unmatched(unmatched);
     }
 
     /// Replaces slots, which are about to be released, by rows in all that waits for a stack, if the

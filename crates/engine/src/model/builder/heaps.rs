@@ -1,7 +1,7 @@
 //! The begin and end of blocks in heaps and trackers.
 
 use super::{Builder, Origin};
-use crate::events::{BlockEvent, CallStack, StackPart, shared_handle};
+use crate::events::{BlockEvent, CallStack, shared_handle};
 use crate::model::HeapId;
 use crate::model::allocations::Ended;
 use crate::model::attach::Begun;
@@ -16,7 +16,7 @@ impl Builder {
 
     #[inline(always)]
     pub(super) fn free(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) {
-        if let Some(freed) = self.end_block(from, layer, handle, address, stack) {
+        if let Some(freed) = self.end_block(from, layer, handle, address) {
             self.freed_by(from, freed, stack);
         }
     }
@@ -47,13 +47,11 @@ impl Builder {
         attach.began(&mut rooms, from, Begun { heap, row, freed }, stack);
     }
 
-    /// Ends a block, without noting its stack. `None` in a heap of which nothing is known.
+    /// Ends a block, without noting its stack. `None` in a heap of which nothing is known, if no details are kept.
     #[inline(always)]
-    fn end_block(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) -> Option<Ended> {
+    fn end_block(&mut self, from: Origin, layer: Layer, handle: u64, address: u64) -> Option<Ended> {
         let Some(heap) = self.heap_of_block(from, layer, handle, address) else {
-            let stack = self.attach.stacks.reference(StackPart::User, stack);
-            self.allocations.free_unknown(from, (layer, handle, address), stack);
-            return None;
+            return self.allocations.free_unknown(from, (layer, handle, address), None);
         };
         if let Some(provider) = shared_handle(layer, handle) {
             self.allocations.shared.ends(self.world.heap(heap).process, provider, address, heap);
@@ -92,7 +90,7 @@ impl Builder {
         let told = shared_handle(layer, handle).and_then(|_| self.heap_of_block(from, layer, handle, old));
         let handle = told.map_or(handle, |heap| self.world.heap(heap).handle);
         // Both blocks have one stack. Address 0 is no block: then this is an allocation.
-        let freed = if old == 0 { None } else { self.end_block(from, layer, handle, old, stack) };
+        let freed = if old == 0 { None } else { self.end_block(from, layer, handle, old) };
         let waits = if stack == CallStack::Nothing { freed } else { None };
         if let (Some(freed), None) = (freed, waits) {
             self.freed_by(from, freed, stack);

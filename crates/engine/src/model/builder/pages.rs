@@ -74,7 +74,8 @@ impl Builder {
         let Some(owner) = self.world.processes.find(range.owner) else {
             // The end of a process freed all that it had.
             if !self.world.processes.has_been(range.owner) {
-                self.free_unknown_pages(from, range);
+                let freed = self.free_unknown_pages(from, range);
+                self.await_stack(from, Waiting::new(0..0, true).freeing(freed.into_iter().collect()));
             }
             return;
         };
@@ -86,22 +87,25 @@ impl Builder {
             end = pages.reservation_end(range.base).unwrap_or(end);
         }
         let cuts = pages.decommit(range.base, end);
+        let mut unknown = None;
         let known = if releases { pages.release(range.base, end) } else { pages.is_reserved(range.base, end) };
         if releases && range.flags & PLACEHOLDERS != 0 {
             pages.reserve(range.base, end);
         } else if cuts.is_empty() && !known {
-            self.free_unknown_pages(from, range);
+            unknown = self.free_unknown_pages(from, range);
         }
         let ended = |cut: &TouchedRange| Ended { heap: self.world.commit_heap(owner), row: EndedRow::Known(cut.row) };
-        let freed: Vec<Ended> = cuts.iter().map(ended).collect();
+        let freed: Vec<Ended> = cuts.iter().map(ended).chain(unknown).collect();
         for cut in cuts {
             self.cut_range(owner, cut, from.time);
         }
         self.await_stack(from, Waiting::new(0..0, true).freeing(freed));
     }
 
-    fn free_unknown_pages(&mut self, from: Origin, range: &PageRange) {
-        self.allocations.free_unknown(Origin { pid: range.owner, ..from }, (Layer::Commit, 0, range.base), StackRef::NONE);
+    /// Notes a free of pages of which no commit and no reservation was seen.
+    fn free_unknown_pages(&mut self, from: Origin, range: &PageRange) -> Option<Ended> {
+        let (place, size) = ((Layer::Commit, 0, range.base), range.size.min(u64::MAX - range.base));
+        self.allocations.free_unknown(Origin { pid: range.owner, ..from }, place, Some(size))
     }
 
     fn await_stack(&mut self, from: Origin, waiting: Waiting) {

@@ -13,6 +13,11 @@ use crate::units::Layer;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct HeapId(pub u32);
 
+impl HeapId {
+    /// The heap of a free in a heap of which nothing is known; never in a published trace.
+    pub(in crate::model) const UNKNOWN: Self = Self(u32::MAX);
+}
+
 /// One heap of one process life. A handle that comes back after its heap was
 /// destroyed is the same heap to users; a tracker that comes back under another
 /// name is another.

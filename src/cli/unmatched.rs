@@ -1,0 +1,108 @@
+//! `report --unmatched`: frees of what was allocated before the trace, or whose allocation was lost, by who freed.
+
+use serde::Serialize;
+
+use super::asked::{IntervalInSeconds, Loaded, stopped};
+use super::report::ReportArgs;
+use super::text::{self, Align, Table};
+use super::words::key_word;
+use super::{Failure, report_problems, symbols};
+use crate::format;
+use crate::model::Trace;
+use crate::query::{By, Cancel, Fold, UNMATCHED_KEYS, UnmatchedGroup, UnmatchedRequest, doubts, unmatched, unmatched_sites};
+
+/// The JSON answer; its field names are the machine interface.
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema: &'static str,
+    groups: &'a [UnmatchedGroup],
+    doubts: &'a [String],
+}
+
+/// Groups in the text output unless `--top` is given.
+const SHOWN: usize = 40;
+
+/// Checks the arguments as far as that is possible without reading the files.
+pub(super) fn check(args: &ReportArgs) -> Result<(), String> {
+    if let Some(key) = args.groups.by.iter().find(|key| !UNMATCHED_KEYS.contains(key)) {
+        let keys: Vec<&str> = UNMATCHED_KEYS.into_iter().map(key_word).collect();
+        return Err(format!("--by {}: no free tells that; with --unmatched there are {}", key_word(*key), keys.join(", ")));
+    }
+    match args.asked.choices.about_blocks() {
+        Some(option) => Err(format!("{option} is about blocks, of which --unmatched knows none; leave it out")),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
+    let trace = &loaded.trace;
+    let request = UnmatchedRequest {
+        interval: loaded.interval,
+        by: args.groups.by.clone(),
+        filter: args.asked.filter(),
+        under: Vec::new(),
+        fold: Fold::allocator(args.fold),
+    };
+    let sites = unmatched_sites(trace);
+    let names = loaded.with_rules(&symbols::names_of_sites(trace, args.asked.symbols(), sites.iter()));
+    let mut groups = unmatched(trace, &names, &request, &Cancel::default()).map_err(stopped)?;
+    let mut doubts = doubts(trace, loaded.interval.to);
+    doubts.extend(not_kept(trace));
+    report_problems(&trace.problems);
+    if args.json {
+        groups.truncate(args.groups.top.unwrap_or(usize::MAX));
+        return loaded.told.json(&Answer { schema: "highwater.unmatched/1", groups: &groups, doubts: &doubts });
+    }
+    loaded.told.text(&describe(args, loaded, &groups, &doubts))
+}
+
+/// The doubt about frees of which the trace keeps only the number.
+fn not_kept(trace: &Trace) -> Option<String> {
+    let rest = trace.quality.unmatched_frees.saturating_sub(trace.unmatched.len() as u64);
+    (rest > 0).then(|| format!("Of {} only the number is known: there are too many", text::plural(rest, "further free")))
+}
+
+fn describe(args: &ReportArgs, loaded: &Loaded, groups: &[UnmatchedGroup], doubts: &[String]) -> String {
+    let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&loaded.trace.clock, loaded.interval);
+    let mut text = format!("{} to {}\n\n", text::seconds(from_s), text::seconds(to_s));
+    let frees: u64 = groups.iter().map(|group| group.count).sum();
+    text += &match frees {
+        0 => "Nothing was freed here that was allocated before.\n".to_owned(),
+        frees => format!("{} of what was allocated before, or whose allocation was lost\n\n", text::plural(frees, "free")),
+    };
+    let shown = &groups[..groups.len().min(args.groups.top.unwrap_or(SHOWN))];
+    if !shown.is_empty() {
+        text += &table(&args.groups.by, shown).text();
+    }
+    text += &text::more(groups.len() - shown.len(), &format!(" groups; --top {} shows them", groups.len()));
+    text.push('\n');
+    doubts.iter().for_each(|doubt| text += &format!("The numbers may be off: {doubt}.\n"));
+    text
+}
+
+fn table(by: &[By], groups: &[UnmatchedGroup]) -> Table {
+    type Cell = fn(&UnmatchedGroup) -> Option<&String>;
+    let keys: [(&str, &[By], Cell); 5] = [
+        ("Heap", &[By::Heap], |group| group.heap.as_ref()),
+        ("Responsible caller", &[By::Responsible, By::Stack], |group| group.responsible.as_ref()),
+        ("Responsible module", &[By::ResponsibleModule], |group| group.responsible_module.as_ref()),
+        ("Function", &[By::Function], |group| group.function.as_ref()),
+        ("Module", &[By::Module], |group| group.module.as_ref()),
+    ];
+    let keys: Vec<(&str, Cell)> =
+        keys.iter().filter(|(_, of, _)| of.iter().any(|key| by.contains(key))).map(|(name, _, cell)| (*name, *cell)).collect();
+    let process = by.contains(&By::Process).then_some("Process");
+    let columns = process.into_iter().chain(["Layer"]).chain(keys.iter().map(|(name, _)| *name));
+    let columns = columns.map(|name| (name, Align::Left)).chain([("Frees", Align::Right), ("Bytes", Align::Right)]);
+    let mut table = Table::new(columns);
+    let names = text::process_names(groups.iter().map(|group| (group.process.as_deref(), group.pid, group.process_start_s)));
+    for (group, name) in groups.iter().zip(names) {
+        let name = process.map(|_| name);
+        let cells = name.into_iter().chain([group.layer.to_owned()]);
+        let cells = cells.chain(keys.iter().map(|(_, cell)| cell(group).cloned().unwrap_or_default()));
+        let size = group.size.map_or_else(String::new, format::bytes);
+        let frames = group.stack.iter().flatten().rev().cloned().collect();
+        table.line(cells.chain([format::count(group.count), size]).collect(), frames);
+    }
+    table
+}
