@@ -344,14 +344,14 @@ impl Document {
         view(&self.tab).into_iter().chain(others).collect()
     }
 
-    /// Whether there is anything to show in a tab. Those about what few traces have are hidden where there is nothing,
-    /// until the user asks for them by name.
-    pub fn has_any(&self, tab: Tab) -> bool {
+    /// Whether a tab has its place among the others. Tabs about what the trace does not have are hidden until the user
+    /// asks for them, and so is the one that the line of quality leads to.
+    pub fn offers(&self, tab: Tab) -> bool {
         match tab {
             Tab::View(ViewId::Frames) => Overlay::Frames.is_in(&self.trace),
             Tab::View(ViewId::Marks) => Overlay::Marks.is_in(&self.trace),
             Tab::View(ViewId::Processors) => Overlay::Processors.is_in(&self.trace),
-            Tab::View(ViewId::FreedBefore) => self.trace.quality.unmatched_frees > 0,
+            Tab::View(ViewId::FreedBefore) => false,
             _ => true,
         }
     }

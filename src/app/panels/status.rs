@@ -6,7 +6,7 @@ use super::context::PanelContext;
 use super::player;
 use crate::app::commands::{DocCommand, LoadCommand};
 use crate::app::document::Document;
-use crate::app::state::ids::Tab;
+use crate::app::state::ids::{Tab, ViewId};
 use crate::app::state::source_list::LayerSum;
 use crate::app::widgets::losses;
 use crate::format;
@@ -26,7 +26,10 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
             ui.label("What the trace holds and what is wrong with it");
             doubts(&document.trace, document.trace.span.to).into_iter().for_each(|doubt| _ = ui.label(doubt));
         };
-        context.commands.on_click(&ui.add(line).on_hover_ui(all_doubts), DocCommand::ShowTab(Tab::Trace));
+        let lost = quality.events_lost + quality.buffers_lost + quality.superseded_allocations + quality.inferred_frees;
+        let only_frees = quality.unmatched_frees > 0 && lost == 0 && !doubtful;
+        let tab = if only_frees { Tab::View(ViewId::FreedBefore) } else { Tab::Trace };
+        context.commands.on_click(&ui.add(line).on_hover_ui(all_doubts), DocCommand::ShowTab(tab));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             let selected = context.active_view().and_then(|view| view.says());
             ui.add(egui::Label::new(selected.unwrap_or_else(|| layers(document))).truncate());

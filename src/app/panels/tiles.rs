@@ -33,7 +33,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let in_sight = context.layout.in_sight();
     let mut tree = context.layout.take_tree();
     if let Some(document) = context.document {
-        let shown = |tab: Tab| document.has_any(tab) || tab == document.tab || in_sight.contains(&tab);
+        let shown = |tab: Tab| document.offers(tab) || tab == document.tab || in_sight.contains(&tab);
         let tabs = Tab::all().filter_map(|tab| Some((tree.tiles.find_pane(&Part::Tab(tab))?, shown(tab))));
         tabs.collect::<Vec<_>>().into_iter().for_each(|(id, is_shown)| tree.set_visible(id, is_shown));
     }

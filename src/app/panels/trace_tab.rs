@@ -4,7 +4,9 @@ use eframe::egui;
 
 use super::context::PanelContext;
 use super::providers;
+use crate::app::commands::DocCommand;
 use crate::app::document::Document;
+use crate::app::state::ids::{Tab, ViewId};
 use crate::app::widgets::losses;
 use crate::format;
 use crate::model::Trace;
@@ -42,6 +44,10 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
                 files(document, ui);
                 recording(trace, ui);
                 quality(trace, ui);
+                if trace.quality.unmatched_frees > 0 {
+                    let link = ui.link("Who freed what was allocated before");
+                    context.commands.on_click(&link, DocCommand::ShowTab(Tab::View(ViewId::FreedBefore)));
+                }
                 if !has_room {
                     ui.add_space(8.0);
                     memory(trace, ui);

@@ -5,7 +5,7 @@ use super::{Entry, NO_TRACE};
 use crate::app::commands::keys::{self};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::state::graph::LineOf;
-use crate::app::state::ids::{Stop, Tab};
+use crate::app::state::ids::{Stop, Tab, ViewId};
 use crate::app::state::overlay::Overlay;
 use crate::query::{Finding, FindingKind, headlines};
 
@@ -48,7 +48,7 @@ pub(super) fn steps(context: &PanelContext<'_>) -> Vec<Entry> {
 
 pub(super) fn tabs(context: &PanelContext<'_>) -> Vec<Entry> {
     let Some(document) = context.document else { return Vec::new() };
-    let shown: Vec<Tab> = Tab::all().filter(|&tab| document.has_any(tab) || tab == document.tab).collect();
+    let shown: Vec<Tab> = Tab::all().filter(|&tab| document.offers(tab) || tab == document.tab).collect();
     let show = |tab| Command::Document(DocCommand::ShowTab(tab));
     let beside = |tabs: &[Tab], by: isize| {
         let at = tabs.iter().position(|tab| *tab == document.tab).unwrap_or(0) as isize;
@@ -65,7 +65,11 @@ pub(super) fn tabs(context: &PanelContext<'_>) -> Vec<Entry> {
             .when(in_sight.len() > 1, "Only one has a tab"),
     ];
     let entry = |tab: Tab| {
-        let hint = if document.has_any(tab) { "" } else { "The trace has nothing of the kind; the tab says what to record" };
+        let hint = match tab {
+            Tab::View(ViewId::FreedBefore) => "Frees of what was allocated before the recording, by who freed",
+            _ if document.offers(tab) => "",
+            _ => "The trace has nothing of the kind; the tab says what to record",
+        };
         Entry::new(tab.title(), show(tab)).choice(document.tab == tab).also(tab.questions()).hint(hint)
     };
     Tab::all().map(entry).chain(others).collect()
