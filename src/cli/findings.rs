@@ -107,7 +107,7 @@ fn answer(args: &FindingsArgs, loaded: &Loaded) -> Result<(), Failure> {
     }
     let at_exit = at_exit(&index, loaded, &mask, &names)?;
     let held = known.map_or_else(String::new, |known| held_back(held, &known));
-    loaded.told.text(&(at_exit + &describe(&found) + &held + &describe_doubts(&found, &doubts) + &describe_silent(trace)))
+    loaded.told.text(&(at_exit + &describe(&found) + &held + &describe_doubts(&found, &doubts) + &describe_silent(trace, &names)))
 }
 
 /// Describes the effect of a baseline, in sentences.

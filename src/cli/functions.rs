@@ -72,7 +72,7 @@ fn answer(args: &FunctionsArgs, loaded: &Loaded) -> Result<(), Failure> {
     }
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, loaded.interval);
     let interval = format!("{} to {}\n\n", text::seconds(from_s), text::seconds(to_s));
-    loaded.told.text(&(interval + &describe(&groups, count) + &describe_quality(trace, loaded.interval, &doubts)))
+    loaded.told.text(&(interval + &describe(&groups, count) + &describe_quality((trace, &names), loaded.interval, &doubts)))
 }
 
 /// The functions as text.

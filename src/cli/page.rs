@@ -5,7 +5,9 @@ use super::asked::{IntervalInSeconds, Loaded, stopped};
 use super::text::{self, Align, Table};
 use crate::export::html::{self, Cell, Column, Entry, Lane, Line, Page};
 use crate::model::{ProcessId, Trace};
-use crate::query::{Cancel, Index, Mask, Report, ReportFilter, SeriesOf, findings, layer_label, series, totals};
+use crate::query::{
+    Cancel, Index, Mask, Report, ReportFilter, SeriesOf, findings, layer_label, series, silent_allocators, totals,
+};
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
 use crate::units::Layer;
@@ -42,7 +44,8 @@ impl Question<'_> {
         lanes.truncate(LANES);
         let mut found = findings(self.index, self.loaded.interval, &mask, self.names, &never).map_err(stopped)?;
         found.truncate(FINDINGS);
-        let silent = trace.silent_allocators().iter().map(|silent| silent.sentence(trace));
+        let silent = silent_allocators(trace, self.names);
+        let silent = silent.iter().map(|silent| silent.sentence(trace));
         Ok(Page {
             title: self.files.join(" + "),
             facts: self.facts(trace),

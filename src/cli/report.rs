@@ -16,8 +16,9 @@ use crate::load::Input;
 use crate::model::{Quality, Trace};
 use crate::query::{
     ActivityEntries, By, Cancel, Fold, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, SourceLine, losses,
-    named_report,
+    named_report, silent_allocators,
 };
+use crate::symbols::Names;
 use crate::units::Interval;
 
 #[derive(Args, Debug)]
@@ -100,7 +101,7 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
     let mask = request.filter.named_mask(trace, &names, &never).map_err(stopped)?;
     let worst = (&mask, args.groups.top.unwrap_or(WORST));
     let besides = ActivityEntries::of(&index, loaded.interval, args.asked.process(), worst, &never).map_err(stopped)?;
-    loaded.told.text(&(describe(args, trace, &report, &besides) + &describe_quality(trace, report.interval, &doubts)))
+    loaded.told.text(&(describe(args, trace, &report, &besides) + &describe_quality((trace, &names), report.interval, &doubts)))
 }
 
 /// Frames per swap chain and layer in the text output unless `--top` is given.
@@ -249,12 +250,12 @@ fn were(events: u64) -> String {
 }
 
 /// Names the allocators of which no blocks are seen.
-pub(super) fn describe_silent(trace: &Trace) -> String {
-    trace.silent_allocators().iter().map(|silent| format!("{}.\n", silent.sentence(trace))).collect()
+pub(super) fn describe_silent(trace: &Trace, names: &Names) -> String {
+    silent_allocators(trace, names).iter().map(|silent| format!("{}.\n", silent.sentence(trace))).collect()
 }
 
 /// Describes what is uncertain about the numbers of an interval.
-pub(super) fn describe_quality(trace: &Trace, interval: Interval, doubts: &[String]) -> String {
+pub(super) fn describe_quality((trace, names): (&Trace, &Names), interval: Interval, doubts: &[String]) -> String {
     let Quality {
         events_lost,
         buffers_lost,
@@ -296,5 +297,5 @@ pub(super) fn describe_quality(trace: &Trace, interval: Interval, doubts: &[Stri
     for doubt in doubts.iter().filter(|doubt| losses.as_ref() != Some(doubt)) {
         text += &format!("The numbers may be off: {doubt}.\n");
     }
-    text + &describe_silent(trace)
+    text + &describe_silent(trace, names)
 }

@@ -51,7 +51,7 @@ pub use outline::Outline;
 pub use row_list::RowList;
 pub use rows::{CHUNK, Chunk, Row, Rows};
 pub use scope::{Cut, CutReason, Processes, Scope, WhenFull};
-pub use silent_allocators::SilentAllocator;
+pub use silent_allocators::{MOST_SILENT, SilentAllocator};
 pub use site::Site;
 pub use stack::Stacks;
 pub use trace::{BuilderId, Clock, Quality, Trace, UnmatchedFree};

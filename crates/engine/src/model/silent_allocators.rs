@@ -1,5 +1,5 @@
 //! Allocators that a program uses and that report none of their blocks: of those only pages are seen, so heaps look empty.
-//! Known by the modules that a process has loaded.
+//! Known by the modules that a process has loaded, and where it is linked into the program, by the names of functions.
 //!
 //! Cost: a pass over the modules of processes whose memory was recorded, once for a trace.
 
@@ -8,7 +8,7 @@ use crate::format::plain;
 use crate::units::Layer;
 
 /// Most that are told.
-const MOST: usize = 4;
+pub const MOST_SILENT: usize = 4;
 
 /// An allocator of a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,52 +17,79 @@ pub struct SilentAllocator {
     pub process: ProcessId,
     /// Name of the allocator.
     pub name: &'static str,
-    /// File name of the module that shows it.
-    pub module: String,
+    /// The evidence: a module's file name, or a function.
+    pub evidence: String,
     /// How to make its blocks visible, as the end of a sentence.
     pub recipe: &'static str,
 }
 
 impl SilentAllocator {
+    /// The allocator that a function of a process belongs to, if it is one of the known ones.
+    pub fn of_function(process: ProcessId, module: &str, function: &str) -> Option<Self> {
+        let fits = |beginning: &&str| function.starts_with(beginning);
+        let (name, .., recipe) = *KNOWN.iter().find(|(_, _, functions, _)| functions.iter().any(fits))?;
+        Some(Self { process, name, evidence: plain(&format!("{module}!{function}")), recipe })
+    }
+
     /// The whole sentence, without a full stop.
     pub fn sentence(&self, trace: &Trace) -> String {
-        let Self { process, name, module, recipe } = self;
+        let Self { process, name, evidence, recipe } = self;
         let process = trace.process_name(*process);
-        format!("{process} uses {name} ({module}), which reports no blocks here, so that only its pages are seen: {recipe}")
+        format!("{process} uses {name} ({evidence}), which reports no blocks here, so that only its pages are seen: {recipe}")
     }
 }
 
 const WRAP: &str = "record it through tracker/highwater.h (guide: My game has its own allocator)";
 
-/// Allocators by the beginning, or with `*` in front the end, of a module's file name without its extension.
-const KNOWN: [(&str, &[&str], &str); 7] = [
-    ("mimalloc", &["mimalloc", "libmimalloc"], "build it with MI_TRACK_ETW=ON"),
-    ("jemalloc", &["jemalloc", "libjemalloc"], WRAP),
-    ("rpmalloc", &["rpmalloc", "librpmalloc"], WRAP),
-    ("tcmalloc", &["tcmalloc", "libtcmalloc"], WRAP),
-    ("snmalloc", &["snmalloc", "libsnmalloc"], WRAP),
-    ("tbbmalloc", &["tbbmalloc"], WRAP),
+/// Name, modules, functions, recipe.
+type Known = (&'static str, &'static [&'static str], &'static [&'static str], &'static str);
+
+/// Allocators by the beginning, or with `*` in front the end, of a module's file name without its extension, and by the
+/// beginning of a function's name.
+const KNOWN: [Known; 7] = [
+    (
+        "mimalloc",
+        &["mimalloc", "libmimalloc"],
+        &["mi_malloc", "mi_calloc", "mi_realloc", "mi_new", "mi_heap_", "_mi_"],
+        "build it with MI_TRACK_ETW=ON",
+    ),
+    (
+        "jemalloc",
+        &["jemalloc", "libjemalloc"],
+        &["je_malloc", "je_calloc", "je_realloc", "je_arena_", "je_large_", "je_extent_", "je_pages_"],
+        WRAP,
+    ),
+    ("rpmalloc", &["rpmalloc", "librpmalloc"], &["rpmalloc", "rpcalloc", "rprealloc", "rpaligned_"], WRAP),
+    ("tcmalloc", &["tcmalloc", "libtcmalloc"], &["tc_malloc", "tc_new", "tcmalloc::"], WRAP),
+    ("snmalloc", &["snmalloc", "libsnmalloc"], &["sn_malloc", "snmalloc::"], WRAP),
+    ("tbbmalloc", &["tbbmalloc"], &["scalable_malloc", "scalable_realloc", "rml::internal::"], WRAP),
     (
         "Unreal's allocator",
         &["unrealeditor-core", "ue4editor-core", "*-win64-shipping", "*-win64-test", "*-win64-debuggame"],
+        &["FMemory::", "FMallocBinned", "FMallocAnsi::", "FMallocMimalloc::"],
         "start it with -ansimalloc (not in shipping builds), or wrap FMalloc (guide: My game has its own allocator)",
     ),
 ];
 
 /// Allocators of processes with recorded memory that report no blocks; of processes with trackers none.
 pub(super) fn silent_allocators(trace: &Trace) -> Vec<SilentAllocator> {
-    let has = |process: ProcessId, is_meant: &dyn Fn(Layer) -> bool| {
-        trace.heaps.iter().any(|heap| heap.process == process && is_meant(heap.layer))
-    };
-    let has_memory = |process| trace.heaps.is_empty() || has(process, &|_| true);
     let found = (0..).map(ProcessId).zip(&trace.processes).filter_map(|(id, process)| {
-        if !has_memory(id) || has(id, &|layer| layer == Layer::Tracker) {
+        if !trace.lacks_trackers(id) {
             return None;
         }
         let (name, module, recipe) = of_process(process)?;
-        Some(SilentAllocator { process: id, name, module: plain(&module), recipe })
+        Some(SilentAllocator { process: id, name, evidence: plain(&module), recipe })
     });
-    found.take(MOST).collect()
+    found.take(MOST_SILENT).collect()
+}
+
+impl Trace {
+    /// Whether memory of a process was recorded, and no tracker of it: an allocator of its own would be silent.
+    pub fn lacks_trackers(&self, process: ProcessId) -> bool {
+        let mut layers = self.heaps.iter().filter(|heap| heap.process == process).map(|heap| heap.layer).peekable();
+        let has_memory = self.heaps.is_empty() || layers.peek().is_some();
+        has_memory && layers.all(|layer| layer != Layer::Tracker)
+    }
 }
 
 fn of_process(process: &Process) -> Option<(&'static str, String, &'static str)> {
@@ -73,7 +100,7 @@ fn of_process(process: &Process) -> Option<(&'static str, String, &'static str)>
             Some(end) => stem.ends_with(end),
             None => stem.starts_with(pattern),
         };
-        let (name, _, recipe) = KNOWN.iter().find(|(_, patterns, _)| patterns.iter().any(fits))?;
+        let (name, .., recipe) = KNOWN.iter().find(|(_, patterns, ..)| patterns.iter().any(fits))?;
         Some((*name, file.to_owned(), *recipe))
     })
 }

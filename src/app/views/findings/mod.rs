@@ -17,7 +17,7 @@ use crate::app::state::filters::{Filters, Scope};
 use crate::app::state::ids::ViewId;
 use crate::limits::{Accepted, Baseline};
 use crate::model::Trace;
-use crate::query::{Cancelled, Finding, findings};
+use crate::query::{Cancelled, Finding, findings, silent_allocators};
 use crate::symbols::Names;
 use table::Reported;
 
@@ -49,12 +49,16 @@ pub struct Found {
     accepted: Vec<(usize, Finding, Accepted)>,
     /// The reported findings, for copies and exports.
     table: Arc<Reported>,
+    /// Sentences about allocators of which no blocks are seen.
+    silent: Vec<String>,
 }
 
 impl Found {
     fn new(of: Request, list: Vec<Finding>) -> Self {
         let table = Arc::new(Reported::of(&of.trace, &list));
-        Self { of, ranks: (0..list.len()).collect(), list, accepted: Vec::new(), table }
+        let silent = silent_allocators(&of.trace, &of.names);
+        let silent = silent.iter().map(|silent| format!("{}.", silent.sentence(&of.trace))).collect();
+        Self { of, ranks: (0..list.len()).collect(), list, accepted: Vec::new(), table, silent }
     }
 
     /// Separates accepted findings from those that are reported.

@@ -131,14 +131,13 @@ impl Pane for Findings {
                 true => "Nothing stands out: no growth, no steps, no spikes.",
                 false => "Nothing stands out in what is filtered: no growth, no steps, no spikes.",
             };
-            context.nothing(ui, text);
+            let all: Vec<&str> = std::iter::once(text).chain(found.silent.iter().map(String::as_str)).collect();
+            context.nothing(ui, &all.join("\n"));
             return;
         }
         let mut is_hidden = self.is_hidden;
         egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-            for silent in document.trace.silent_allocators() {
-                ui.label(format!("{}.", silent.sentence(&document.trace)));
-            }
+            found.silent.iter().for_each(|silent| drop(ui.label(silent)));
             if is_hidden && ui.button("Show the cards above all tabs").clicked() {
                 is_hidden = false;
             }
