@@ -100,7 +100,7 @@ fn gather(capture: &Capture, trackers: &TrackerProviders) -> Result<Info, Failur
             ..file_info(capture, file, &totals)
         });
     }
-    let provider = |ProviderSeen { guid, name, events }| Provider { guid: guid.to_string(), name, events };
+    let provider = |ProviderSeen { guid, name, events, .. }| Provider { guid: guid.to_string(), name, events };
     let is_short = |problem: &&Problem| matches!(problem.kind, ProblemKind::MissingBuffers | ProblemKind::TruncatedBuffer);
     for problem in trace.problems.iter().filter(is_short) {
         files.iter_mut().filter(|file| file.path == problem.file).for_each(|file| file.is_short = true);

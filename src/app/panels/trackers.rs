@@ -7,7 +7,7 @@ use crate::app::base::theme;
 use crate::app::commands::Command;
 use crate::app::services::providers::Providers;
 use crate::app::services::tracker_mapping::TrackerMapping;
-use crate::events::ProviderSeen;
+use crate::events::{EventKind, ProviderSeen};
 use crate::format;
 
 /// Width of the text in points.
@@ -16,6 +16,8 @@ const TEXT: f32 = 460.0;
 const LIST: f32 = 260.0;
 /// Lines of the text that are shown.
 const LINES: usize = 18;
+/// Number of ids that are listed below a provider; all are in its tooltip.
+const MOST_KINDS: usize = 6;
 /// Number of providers that are listed.
 const MOST: usize = 200;
 
@@ -96,6 +98,13 @@ fn providers(context: &mut PanelContext<'_>, ui: &mut Ui) {
     }
 }
 
+/// An id of events, with their number and the size of their payload, from which their fields can be guessed.
+fn kind(kind: &EventKind) -> String {
+    let EventKind { id, events, payload: (least, most) } = *kind;
+    let size = if least == most { format!("{least} bytes") } else { format!("{least} to {most} bytes") };
+    format!("{id}: {} \u{d7} {size}", format::count(events))
+}
+
 fn provider(mapping: &mut TrackerMapping, seen: &ProviderSeen, ui: &mut Ui) {
     let guid = seen.guid.to_string();
     let name = seen.name.as_deref().unwrap_or(&guid).to_owned();
@@ -105,8 +114,13 @@ fn provider(mapping: &mut TrackerMapping, seen: &ProviderSeen, ui: &mut Ui) {
         add.widget_info(|| WidgetInfo::labeled(egui::Role::Button, !is_known, format!("Map {name}")));
         let add = add.on_hover_text("Append the beginning of a mapping for it to the text");
         if add.on_disabled_hover_text("Its events are blocks of trackers").clicked() {
-            mapping.add_skeleton(seen.guid, seen.name.as_deref());
+            mapping.add_skeleton(seen);
         }
         ui.add(egui::Label::new(&name).truncate()).on_hover_text(format!("{{{guid}}}, {} events", format::count(seen.events)));
     });
+    if !seen.kinds.is_empty() {
+        let kinds: Vec<String> = seen.kinds.iter().map(kind).collect();
+        let line = RichText::new(kinds.iter().take(MOST_KINDS).cloned().collect::<Vec<_>>().join(", ")).weak().size(11.5);
+        ui.add(egui::Label::new(line).truncate()).on_hover_text(kinds.join("\n"));
+    }
 }

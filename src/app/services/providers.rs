@@ -101,7 +101,7 @@ mod tests {
     use crate::etl::Guid;
 
     fn seen(n: u8, name: Option<&str>) -> ProviderSeen {
-        ProviderSeen { guid: Guid::from_bytes([n; 16]), name: name.map(str::to_owned), events: 1 }
+        ProviderSeen { guid: Guid::from_bytes([n; 16]), name: name.map(str::to_owned), events: 1, kinds: Vec::new() }
     }
 
     fn words(all: &[&str]) -> Vec<String> {

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use eframe::egui;
 
 use crate::app::base::background::Background;
-use crate::etl::Guid;
-use crate::events::TrackerProviders;
+use crate::events::{ProviderSeen, TrackerProviders};
 use crate::paths;
 use crate::toml_file::text_of;
 
@@ -78,16 +77,23 @@ impl TrackerMapping {
         self.problem.is_none()
     }
 
-    /// Appends the beginning of a mapping for a provider to the draft.
-    pub fn add_skeleton(&mut self, provider: Guid, name: Option<&str>) {
+    /// Appends the beginning of a mapping for a provider to the draft, with the ids of its most frequent events.
+    pub fn add_skeleton(&mut self, seen: &ProviderSeen) {
+        let ProviderSeen { guid: provider, name, kinds, .. } = seen;
+        let mut frequent = kinds.clone();
+        frequent.sort_by_key(|kind| std::cmp::Reverse(kind.events));
+        frequent.truncate(2);
+        frequent.sort_by_key(|kind| (std::cmp::Reverse(kind.payload.1), kind.id)); // an allocation tells more
+        let id = |at: usize| frequent.get(at).map_or(at as u16 + 1, |kind| kind.id);
+        let (allocates, frees) = (id(0), id(1));
         if !self.draft.is_empty() && !self.draft.ends_with('\n') {
             self.draft.push('\n');
         }
-        let comment = name.map_or_else(String::new, |name| format!("# {name}\n"));
+        let comment = name.as_deref().map_or_else(String::new, |name| format!("# {name}\n"));
         self.draft.push_str(&format!(
             "\n{comment}[[tracker]]\nprovider = \"{provider}\"\nname = \"Pool {{pool}}\"\n\n\
-             [[tracker.event]]\nid = 1\ndoes = \"allocate\"\nfields = \"pool:u32 address:ptr size:u64\"\n\n\
-             [[tracker.event]]\nid = 2\ndoes = \"free\"\nfields = \"pool:u32 address:ptr\"\n"
+             [[tracker.event]]\nid = {allocates}\ndoes = \"allocate\"\nfields = \"pool:u32 address:ptr size:u64\"\n\n\
+             [[tracker.event]]\nid = {frees}\ndoes = \"free\"\nfields = \"pool:u32 address:ptr\"\n"
         ));
     }
 
@@ -104,6 +110,8 @@ impl TrackerMapping {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::etl::Guid;
+    use crate::events::EventKind;
 
     #[test]
     fn a_skeleton_can_be_used_and_is_kept() {
@@ -112,7 +120,11 @@ mod tests {
         let ctx = egui::Context::default();
         let mut mapping = TrackerMapping::load(Some(file.clone()));
         assert!(mapping.trouble().is_none() && mapping.now == TrackerProviders::default());
-        mapping.add_skeleton(Guid::from_bytes([7; 16]), Some("My game"));
+        let kind = |id, size| EventKind { id, events: 5, payload: (size, size) };
+        let kinds = vec![kind(7, 12), kind(9, 20), EventKind { events: 1, ..kind(11, 99) }];
+        let (guid, name) = (Guid::from_bytes([7; 16]), Some("My game".to_owned()));
+        mapping.add_skeleton(&ProviderSeen { guid, name, events: 11, kinds });
+        assert!(mapping.draft.contains("id = 9\ndoes = \"allocate\"") && mapping.draft.contains("id = 7\ndoes = \"free\""));
         assert!(mapping.use_draft(&ctx), "{:?}", mapping.problem);
         assert_eq!(mapping.now.list().len(), TrackerProviders::default().list().len() + 1);
         while mapping.is_at_work() {

@@ -62,7 +62,7 @@ pub use lifetimes::{LifetimeChange, ProcessEvent, ProcessLifetimes, Sign};
 pub use losses::{Lost, LostWhat, RawLoss, losses};
 pub use machine::machine_name;
 pub use merge::{CallStack, Copies, FileCopies, Gather, Merge, OwedStack, OwedStacks, Place, Slice, Tick, Totals};
-pub use provider_census::{ProviderCensus, ProviderSeen, providers};
+pub use provider_census::{EventKind, ProviderCensus, ProviderSeen, providers};
 pub use provider_names::{guid_of_name, known_guid};
 pub use raw_queue::{RawItem, RawMet, RawQueue, RawReading, RawRun};
 pub use repeated::{AtOnce, repeated};

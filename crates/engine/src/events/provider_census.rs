@@ -8,6 +8,8 @@
 //! Cost: a pass over the headers of all events, and a hash operation for each that is not the kernel's.
 //! Bounded: [`MOST`] providers a file; events of others are counted together.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 
 use super::activity;
@@ -20,6 +22,8 @@ use crate::tables::KeyedMap;
 
 /// Most providers of one file that are counted separately.
 const MOST: usize = 4096;
+/// Most ids of one provider that are counted separately.
+const MOST_KINDS: usize = 64;
 /// Characters of a name that are kept.
 const MOST_OF_NAME: usize = 256;
 /// Buffers that one worker takes at a time.
@@ -34,6 +38,26 @@ pub struct ProviderSeen {
     pub name: Option<String>,
     /// Number of its events.
     pub events: u64,
+    /// Its events by id, in the order of the ids; not all if there are very many.
+    pub kinds: Vec<EventKind>,
+}
+
+/// Events of one provider with one id.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EventKind {
+    /// The id; self-describing events often have 0.
+    pub id: u16,
+    /// Number of the events.
+    pub events: u64,
+    /// Sizes of the smallest and of the largest payload, in bytes.
+    pub payload: (usize, usize),
+}
+
+impl EventKind {
+    fn add(&mut self, other: &Self) {
+        self.events += other.events;
+        self.payload = (self.payload.0.min(other.payload.0), self.payload.1.max(other.payload.1));
+    }
 }
 
 /// Numbers of events by provider.
@@ -47,6 +71,15 @@ pub struct ProviderCensus {
 struct Seen {
     events: u64,
     name: Option<Box<str>>,
+    kinds: BTreeMap<u16, EventKind>,
+}
+
+impl Seen {
+    fn count(&mut self, kind: EventKind) {
+        if self.kinds.len() < MOST_KINDS || self.kinds.contains_key(&kind.id) {
+            self.kinds.entry(kind.id).and_modify(|known| known.add(&kind)).or_insert(kind);
+        }
+    }
 }
 
 /// The providers of a file.
@@ -93,7 +126,13 @@ impl ProviderCensus {
             EventId::Class { .. } | EventId::Hook(_) | EventId::Opaque => return,
         };
         match self.of(guid) {
-            Some(seen) => seen.events += 1,
+            Some(seen) => {
+                seen.events += 1;
+                if let EventId::Provider { id, .. } = event.id {
+                    let size = event.payload.len();
+                    seen.count(EventKind { id, events: 1, payload: (size, size) });
+                }
+            }
             None => self.left_out += 1,
         }
         self.name(guid, || name_of(event));
@@ -119,9 +158,12 @@ impl ProviderCensus {
     pub fn plus(mut self, later: Self) -> Self {
         let mut all: Vec<(Guid, Seen)> = later.seen.into_iter().collect();
         all.sort_unstable_by_key(|(guid, _)| *guid); // which are left out depends on nothing else
-        for (guid, Seen { events, name }) in all {
+        for (guid, Seen { events, name, kinds }) in all {
             match self.of(guid) {
-                Some(seen) => seen.events += events,
+                Some(seen) => {
+                    seen.events += events;
+                    kinds.into_values().for_each(|kind| seen.count(kind));
+                }
                 None => self.left_out += events,
             }
             self.name(guid, || name);
@@ -136,6 +178,7 @@ impl ProviderCensus {
             guid,
             name: seen.name.as_deref().or_else(|| known_name(guid)).map(str::to_owned),
             events: seen.events,
+            kinds: seen.kinds.values().copied().collect(),
         };
         let mut list: Vec<ProviderSeen> = self.seen.iter().map(seen).filter(|seen| seen.events > 0).collect();
         list.sort_by_key(|seen| (std::cmp::Reverse(seen.events), seen.guid));
@@ -241,12 +284,29 @@ mod tests {
     }
 
     #[test]
+    fn events_are_told_by_id_with_the_size_of_their_payload() {
+        let mut census = ProviderCensus::default();
+        for (id, payload) in [(101, &b"12345678"[..]), (100, b"1234"), (101, b"12345678"), (100, b"123456")] {
+            census.count(&event(OWN, id, payload));
+        }
+        let kind = |id, events, payload| EventKind { id, events, payload };
+        let twice = census.clone().plus(census.clone());
+        assert_eq!(census.list()[0].kinds, [kind(100, 2, (4, 6)), kind(101, 2, (8, 8))]);
+        assert_eq!(twice.list()[0].kinds, [kind(100, 4, (4, 6)), kind(101, 4, (8, 8))]);
+        (0..MOST_KINDS as u16 * 2).for_each(|id| census.count(&event(OWN, id, b"")));
+        assert_eq!((census.list()[0].kinds.len(), census.list()[0].events), (MOST_KINDS, 4 + 2 * MOST_KINDS as u64));
+    }
+
+    #[test]
     fn more_providers_than_are_told_apart_are_counted_together() {
         let mut census = ProviderCensus::default();
         let guid = |n: u64| Guid::from_bytes(u128::from(n).to_le_bytes());
         (0..MOST as u64 + 10).chain([3]).for_each(|n| census.count(&event(guid(n), 1, b"")));
         assert_eq!((census.list().len(), census.left_out()), (MOST, 10));
-        assert_eq!(census.list()[0], ProviderSeen { guid: guid(3), name: None, events: 2 });
+        assert_eq!(
+            census.list()[0],
+            ProviderSeen { guid: guid(3), name: None, events: 2, kinds: vec![EventKind { id: 1, events: 2, payload: (0, 0) }] }
+        );
     }
 
     #[test]

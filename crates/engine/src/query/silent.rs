@@ -91,7 +91,10 @@ mod tests {
         let of_heap = trace(Layer::Heap);
         let told_of = |function| told(&of_heap, function);
         let [sentence] = &told_of("mi_heap_malloc_zero")[..] else { panic!("one is told") };
-        assert!(sentence.contains("uses mimalloc (game.exe!mi_heap_malloc_zero)") && sentence.contains("MI_TRACK_ETW"), "{sentence}");
+        assert!(
+            sentence.contains("uses mimalloc (game.exe!mi_heap_malloc_zero)") && sentence.contains("MI_TRACK_ETW"),
+            "{sentence}"
+        );
         assert_eq!(told_of("mi_score"), [""; 0], "a function of the game");
         assert!(told_of("FMallocBinned2::Malloc")[0].contains("Unreal's allocator"));
         assert_eq!(told(&trace(Layer::Tracker), "mi_heap_malloc_zero"), [""; 0], "its blocks are seen");
