@@ -86,8 +86,8 @@ pub(super) struct RecordArgs {
     #[arg(long, value_name = "FILE")]
     trackers: Option<Option<PathBuf>>,
 
-    /// Record the frames that the programs show, beside their memory: Direct3D's presents, and the marks of frames that
-    /// UIforETW's library writes
+    /// Record the frames that the programs show, beside their memory: Direct3D's presents, on Windows 11 those of Vulkan
+    /// and OpenGL too, and the marks of frames that UIforETW's library writes
     #[arg(long)]
     frames: bool,
 

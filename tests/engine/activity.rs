@@ -12,7 +12,7 @@ use highwater::events::{
 };
 use highwater::export::cut::{Request, cut};
 use highwater::load::{Capture, Input, Processes, Unwatched, load};
-use highwater::model::{Builder, Clock, InputState, IntervalOrigin, ProcessId, Trace};
+use highwater::model::{Builder, Clock, InputState, IntervalOrigin, OtherWindows, PresentLane, ProcessId, Trace};
 use highwater::problem::Problems;
 use highwater::query::{
     By, Cancel, Fold, FrameRequest, FrameSums, Index, Mask, ReportFilter, ReportRequest, frame_sums, main_frames,
@@ -168,6 +168,56 @@ fn frames_are_calls_of_the_program_that_showed_something() {
     ];
     assert_eq!(lanes, expected);
     assert_eq!(main_frames(&trace, None), Some(0));
+}
+
+#[test]
+fn presents_of_the_graphics_kernel_are_frames_of_one_window_where_no_interface_reports_its_own() {
+    let mut story = Story::new();
+    let of = |pid| (Pid(pid), Tid(pid + 1));
+    let taken = |window| ActivityEvent::Present(Present::Taken { window });
+    let start = |api| ActivityEvent::Present(Present::Start { api, swap_chain: 1, is_test: false });
+    for (time, pid, event) in [
+        // A game with an overlay and a dialog.
+        (10, 4, taken(0x70)),
+        (11, 4, taken(0x71)),
+        (20, 4, taken(0x71)),
+        (21, 4, taken(0x72)),
+        (30, 4, taken(0x71)),
+        (31, 4, taken(0x70)),
+        // One whose frames DXGI reports only later, and one that has always had them.
+        (40, 5, taken(0x80)),
+        (45, 5, start(PresentApi::Dxgi)),
+        (46, 5, taken(0x80)),
+        (50, 6, start(PresentApi::D3d9)),
+        (51, 6, taken(0x90)),
+        // Equally many: the first.
+        (60, 7, taken(0xA0)),
+        (61, 7, taken(0xA1)),
+    ] {
+        let (pid, tid) = of(pid);
+        story.tell(time, pid, tid, Event::Activity(Box::new(event)));
+    }
+    let trace = story.end(100);
+    let pid = |lane: &PresentLane| trace.process(lane.process).pid.0;
+    let lanes = trace.activity.presents.iter();
+    let lanes: Vec<_> = lanes.map(|lane| (pid(lane), lane.api, lane.swap_chain, times(lane.times.iter()))).collect();
+    let kernel = PresentApi::DxgKrnl;
+    let expected = [
+        (4, kernel, 0x70, vec![]),
+        (4, kernel, 0x71, vec![11, 20, 30]),
+        (4, kernel, 0x72, vec![]),
+        (5, kernel, 0x80, vec![]),
+        (5, PresentApi::Dxgi, 1, vec![45]),
+        (6, PresentApi::D3d9, 1, vec![50]),
+        (7, kernel, 0xA0, vec![60]),
+        (7, kernel, 0xA1, vec![]),
+    ];
+    assert_eq!(lanes, expected);
+    let others = |lane: usize| trace.activity.presents[lane].others;
+    assert_eq!(others(1), OtherWindows { windows: 2, presents: 3 });
+    assert_eq!(others(6), OtherWindows { windows: 1, presents: 1 });
+    assert!([0, 2, 3, 4, 5, 7].into_iter().all(|lane| others(lane) == OtherWindows::default()));
+    assert_eq!(main_frames(&trace, None), Some(1));
 }
 
 fn times<'a>(all: impl Iterator<Item = &'a Ticks>) -> Vec<i64> {

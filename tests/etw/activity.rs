@@ -48,7 +48,7 @@ fn look_twice(running: &mut LocalRecording) {
 }
 
 #[test]
-fn frames_are_asked_of_direct3d_by_the_ids_of_presents_and_of_ui_for_etw() {
+fn frames_are_asked_of_direct3d_and_the_graphics_kernel_by_the_ids_of_presents_and_of_ui_for_etw() {
     let scene = Scene::silent();
     let mut running = scene.start(&Request { trackers: false, frames: true, ..request() }).unwrap();
     assert_eq!(running.poll().warning, None);
@@ -56,6 +56,7 @@ fn frames_are_asked_of_direct3d_by_the_ids_of_presents_and_of_ui_for_etw() {
         on(class::DXGI, 4, KEYWORD_PRESENTS, &[of_this(), (FILTER_EVENTS, halves(&[1, 4, 42, 43, 55, 56]))]),
         on(class::D3D9, 4, KEYWORD_PRESENTS, &[of_this(), (FILTER_EVENTS, halves(&[1, 2, 1, 2]))]),
         on(class::MULTI_FRAME_RATE, 4, 0, &[of_this()]),
+        on(class::DXG_KRNL, 4, KEYWORD_KERNEL_PRESENTS, &[(FILTER_EVENTS, halves(&[1, 1, 184]))]),
     ];
     assert_eq!(asked(&scene), expected);
     drop(running);
@@ -68,14 +69,14 @@ fn frames_are_asked_of_direct3d_by_the_ids_of_presents_and_of_ui_for_etw() {
         let mut running = scene.start(&Request { trackers: false, frames: true, ..request }).unwrap();
         assert_eq!(running.poll().warning, None);
         let named = |provider: &Provider| provider.filters.iter().any(|(kind, _)| *kind == FILTER_PIDS);
-        assert!(asked(&scene).len() == 3 && !asked(&scene).iter().any(named));
+        assert!(asked(&scene).len() == 4 && !asked(&scene).iter().any(named));
     }
 }
 
 #[test]
 fn what_cannot_be_switched_on_is_told_once_and_the_rest_is_recorded() {
     let scene = Scene::silent();
-    scene.etw.with(|etw| etw.refused_providers = vec![class::DXGI, class::D3D9]);
+    scene.etw.with(|etw| etw.refused_providers = vec![class::DXGI, class::D3D9, class::DXG_KRNL]);
     let mut running = scene.start(&Request { frames: true, ..request() }).unwrap();
     let told = running.poll().warning.unwrap();
     assert!(told.contains("frames are not recorded") && told.matches("frames").count() == 1 && told.contains("120"), "{told}");

@@ -129,6 +129,8 @@ as_published! {
     TRACE_HEAPS: u32 = 1, "TracingFlags 1 (HeapTracingEnabled)", "PerfView's ETWKernelControl.cs";
     /// Direct3D: presents.
     KEYWORD_PRESENTS: u64 = 2, "Keyword::Events 0x2", "PresentMon's Microsoft_Windows_DXGI.h";
+    /// The graphics kernel: presents.
+    KEYWORD_KERNEL_PRESENTS: u64 = 0x800_0000, "Keyword::Present 0x8000000", "PresentMon's Microsoft_Windows_DxgKrnl.h";
     /// .NET runtime: code that is compiled or was.
     KEYWORD_METHODS: u64 = 0x30, "JITKeyword 0x00000010 | NGenKeyword 0x00000020", "Microsoft's page of CLR ETW keywords";
     /// The runtime's rundown: at the start, ...

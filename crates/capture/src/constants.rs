@@ -157,6 +157,8 @@ as_published! {
     FILTER_IN: u16 = 1, "FilterIn TRUE (1)", "Microsoft's page of EVENT_FILTER_EVENT_ID";
     /// Microsoft-Windows-DXGI and -D3D9: keyword of presents.
     KEYWORD_PRESENTS: u64 = 2, "Keyword::Events 0x2", "PresentMon's Microsoft_Windows_DXGI.h and Microsoft_Windows_D3D9.h";
+    /// Microsoft-Windows-DxgKrnl: keyword of presents, which Windows 11 has.
+    KEYWORD_KERNEL_PRESENTS: u64 = 0x800_0000, "Keyword::Present 0x8000000", "PresentMon's Microsoft_Windows_DxgKrnl.h";
     /// PIX: values of counters.
     KEYWORD_PIX_COUNTERS: u64 = 1, "keyword 0x1", "PIXETW.man in microsoft/PixEvents";
     /// PIX: allocations.
@@ -173,6 +175,8 @@ as_published! {
     DXGI_PLANES_START: u16 = 55, "PresentMultiplaneOverlay_Start 0x0037", "PresentMon's Microsoft_Windows_DXGI.h";
     /// Microsoft-Windows-DXGI: a present of several planes ends.
     DXGI_PLANES_STOP: u16 = 56, "PresentMultiplaneOverlay_Stop 0x0038", "PresentMon's Microsoft_Windows_DXGI.h";
+    /// Microsoft-Windows-DxgKrnl: a present, at its end.
+    KERNEL_PRESENT: u16 = 184, "Present_Info 0x00b8", "PresentMon's Microsoft_Windows_DxgKrnl.h";
     /// Microsoft-Windows-D3D9: a present starts.
     D3D9_PRESENT_START: u16 = 1, "Present_Start 0x0001", "PresentMon's Microsoft_Windows_D3D9.h";
     /// Microsoft-Windows-D3D9: a present ends.

@@ -1,8 +1,8 @@
 //! The user-mode providers of a recording: custom heap trackers, frames, the .NET runtime, and providers whose events
 //! become marks. Pure: nothing here calls the system.
 //!
-//! Sources: keywords and ids of Microsoft-Windows-DXGI and -D3D9 from PresentMon (`Microsoft_Windows_DXGI.h`,
-//! `Microsoft_Windows_D3D9.h`); of PIX from its manifest (`PIXETW.man` in microsoft/PixEvents); those of the .NET runtime from its manifest; the rundown from the runtime's source
+//! Sources: keywords and ids of Microsoft-Windows-DXGI, -D3D9 and -DxgKrnl from PresentMon (`Microsoft_Windows_DXGI.h`,
+//! `Microsoft_Windows_D3D9.h`, `Microsoft_Windows_DxgKrnl.h`); of PIX from its manifest (`PIXETW.man` in microsoft/PixEvents); those of the .NET runtime from its manifest; the rundown from the runtime's source
 //! (`eventtrace.cpp`): when a rundown provider is enabled, or enabled again, it reports all code at once, as a start or
 //! an end rundown depending on its keywords. Filters: Microsoft's page of EVENT_FILTER_DESCRIPTOR.
 
@@ -33,6 +33,14 @@ pub struct Wanted {
     pub stacks: bool,
     /// Only events with these ids; empty for all.
     pub ids: Vec<u16>,
+}
+
+impl Wanted {
+    /// Whether Windows may be asked only for the events of some processes. Trackers matter most, so they are enabled in
+    /// the plainest way; a driver writes in whatever process it runs, and process filters are made for programs.
+    pub fn is_of_processes(&self) -> bool {
+        self.purpose != Purpose::Trackers && self.provider != class::DXG_KRNL
+    }
 }
 
 /// The purpose of a provider.
@@ -80,6 +88,10 @@ pub fn wanted(request: &Request) -> Vec<Wanted> {
         all.push(presents(class::DXGI, &[DXGI_PRESENT_START, DXGI_PRESENT_STOP, DXGI_PLANES_START, DXGI_PLANES_STOP]));
         all.push(presents(class::D3D9, &[D3D9_PRESENT_START, D3D9_PRESENT_STOP]));
         all.push(of(class::MULTI_FRAME_RATE, Purpose::Frames));
+        // Only the keyword of presents: the other one of this event (Base, the only one before Windows 11) is that of
+        // each packet for the graphics card.
+        let taken = of(class::DXG_KRNL, Purpose::Frames);
+        all.push(Wanted { keywords: KEYWORD_KERNEL_PRESENTS, ids: vec![KERNEL_PRESENT], ..taken });
     }
     if request.managed {
         // The JIT keyword is also needed for stacks: without it the runtime does not register how to unwind its code.

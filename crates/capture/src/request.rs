@@ -185,7 +185,8 @@ const MAX_MARKS: usize = 16;
 /// Maximum number of providers of allocators beside those that are built in.
 const MAX_ALLOCATORS: usize = 64;
 /// Providers that cannot be recorded for marks: with all their events they would write heap dumps and worse.
-const NOT_FOR_MARKS: [Guid; 6] = [class::CUSTOM_HEAP, class::MIMALLOC, class::CLR, class::CLR_RUNDOWN, class::DXGI, class::D3D9];
+const NOT_FOR_MARKS: [Guid; 7] =
+    [class::CUSTOM_HEAP, class::MIMALLOC, class::CLR, class::CLR_RUNDOWN, class::DXGI, class::D3D9, class::DXG_KRNL];
 
 #[cfg(test)]
 mod tests {

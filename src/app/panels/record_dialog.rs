@@ -215,8 +215,9 @@ fn what(form: &mut Form, ui: &mut Ui) {
 fn record_options(form: &mut Form, ui: &mut Ui) {
     const WORDS: f32 = 200.0;
     ui.horizontal(|ui| {
-        ui.checkbox(&mut form.what.frames, "Frames")
-            .on_hover_text("The frames that the program shows: Direct3D, and the marks of UIforETW");
+        ui.checkbox(&mut form.what.frames, "Frames").on_hover_text(
+            "The frames that the program shows: Direct3D, on Windows 11 Vulkan and OpenGL too, and the marks of UIforETW",
+        );
         ui.checkbox(&mut form.what.managed, ".NET")
             .on_hover_text("Names of the code that the .NET runtime compiles, and when it collects garbage");
         ui.checkbox(&mut form.what.samples, "Processor samples").on_hover_text(

@@ -115,7 +115,12 @@ fn chain_line(chain: &ChainEntry) -> String {
     let process = plain(&process_cell(Some(&chain.process), Some(chain.pid)));
     let frames = text::plural(chain.frames as u64, "frame");
     let [mean, longest] = [chain.mean_s, chain.max_s].map(text::seconds);
-    format!("{process}, {}: {frames}, {mean} on average, the longest {longest}", chain.label)
+    let mut line = format!("{process}, {}: {frames}, {mean} on average, the longest {longest}", chain.label);
+    if chain.other_presents > 0 {
+        let presents = text::plural(chain.other_presents, "present");
+        line += &format!("; {presents} of {} are no frames", text::plural(chain.other_windows, "other window"));
+    }
+    line
 }
 
 fn describe_chain(ChainFrames { chain, layers }: &ChainFrames) -> String {

@@ -92,6 +92,7 @@ fn said_by(provider: Guid) -> (u8, u64) {
     match provider {
         // Direct3D says that its events are of no level; the highest bit is of a channel.
         class::DXGI | class::D3D9 => (0, 1 << 63 | KEYWORD_PRESENTS),
+        class::DXG_KRNL => (0, 1 << 62 | 1 | KEYWORD_KERNEL_PRESENTS),
         class::CLR | class::CLR_RUNDOWN => (LEVEL_INFORMATION, KEYWORD_METHODS),
         class::CUSTOM_HEAP => (LEVEL_INFORMATION, KEYWORD_CUSTOM_HEAP),
         _ => (LEVEL_INFORMATION, 0),

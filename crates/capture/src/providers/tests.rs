@@ -11,7 +11,8 @@ fn frames_are_asked_of_those_who_show_them_and_only_their_presents() {
     let dxgi = (class::DXGI, 4, 2, &[42, 43, 55, 56][..]);
     let d3d9 = (class::D3D9, 4, 2, &[1, 2][..]);
     let told: Vec<_> = asked.iter().map(|wanted| (wanted.provider, wanted.level, wanted.keywords, &*wanted.ids)).collect();
-    assert_eq!(told, [dxgi, d3d9, (class::MULTI_FRAME_RATE, 4, 0, &[][..])]);
+    let kernel = (class::DXG_KRNL, 4, 0x800_0000, &[184][..]);
+    assert_eq!(told, [dxgi, d3d9, (class::MULTI_FRAME_RATE, 4, 0, &[][..]), kernel]);
     assert!(asked.iter().all(|wanted| !wanted.stacks), "every frame would have one");
 }
 
@@ -31,8 +32,8 @@ fn the_runtime_is_asked_for_code_and_collections_and_what_it_has_twice() {
 fn marks_are_all_that_a_provider_tells_each_once() {
     let marks = vec![class::MULTI_MAIN, class::MULTI_FRAME_RATE, class::MULTI_MAIN];
     let asked = wanted(&Request { frames: true, marks, ..request() });
-    assert_eq!(asked.len(), 4, "frames, and what is not among them");
-    let last = &asked[3];
+    assert_eq!(asked.len(), 5, "frames, and what is not among them");
+    let last = &asked[4];
     assert_eq!((last.provider, last.level, last.keywords, last.ids.len()), (class::MULTI_MAIN, 5, 0, 0));
 }
 
@@ -51,7 +52,7 @@ fn trackers_come_first_with_their_stacks() {
     let own = Allocator { provider: class::MULTI_MAIN, ids: vec![3] };
     let more = Request { marks: vec![class::PIX], allocators: vec![own.clone(), own], ..all };
     assert_eq!(allocators(&more), [mimalloc, (class::PIX, 5, 15, vec![], true), (class::MULTI_MAIN, 5, 0, vec![3], true)]);
-    assert_eq!(asked.len(), 6);
+    assert_eq!(asked.len(), 7);
     assert!(wanted(&request()).is_empty());
 }
 

@@ -216,8 +216,7 @@ fn switch_on_each(session: &Session, wanted: &[Wanted], pids: &[u32]) -> Result<
     let mut refused: Vec<(Purpose, Refusal)> = Vec::new();
     let mut is_any_on = false;
     for one in wanted {
-        // Trackers matter most, so they are enabled in the plainest way: without a process filter.
-        let of = if one.purpose == Purpose::Trackers { &[][..] } else { pids };
+        let of = if one.is_of_processes() { pids } else { &[][..] };
         match session.enable_provider(one, of) {
             Ok(()) => is_any_on = true,
             Err(refusal) if refused.iter().all(|(purpose, _)| *purpose != one.purpose) => refused.push((one.purpose, refusal)),

@@ -11,12 +11,13 @@ use super::hooks::class;
 use crate::etl::Guid;
 
 /// Well-known providers.
-const KNOWN: [(Guid, &str); 12] = [
+const KNOWN: [(Guid, &str); 13] = [
     (class::CUSTOM_HEAP, "VSHeapTracker"),
     (class::MIMALLOC, "microsoft-windows-mimalloc"),
     (class::PIX, "Microsoft-Graphics-Tools-PixMarkers"),
     (class::DXGI, "Microsoft-Windows-DXGI"),
     (class::D3D9, "Microsoft-Windows-D3D9"),
+    (class::DXG_KRNL, "Microsoft-Windows-DxgKrnl"),
     (class::CLR, "Microsoft-Windows-DotNETRuntime"),
     (class::CLR_RUNDOWN, "Microsoft-Windows-DotNETRuntimeRundown"),
     (class::HEAP_SNAPSHOT, "Microsoft-Windows-Heap-Snapshot"),

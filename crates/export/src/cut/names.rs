@@ -107,7 +107,9 @@ impl Names {
             ActivityEvent::Managed(
                 ManagedEvent::CollectionStart(_) | ManagedEvent::CollectionEnd(_) | ManagedEvent::Heaps(_),
             )
-            | ActivityEvent::Present(Present::Start { .. } | Present::Marked | Present::Stop { .. })
+            | ActivityEvent::Present(
+                Present::Start { .. } | Present::Marked | Present::Taken { window: _ } | Present::Stop { .. },
+            )
             | ActivityEvent::SampleInterval(SampleInterval { source: _, interval: _ }) => {}
         }
         true

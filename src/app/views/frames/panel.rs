@@ -43,8 +43,9 @@ impl Pane for Frames {
         if !Overlay::Frames.is_in(&context.document.trace) && context.document.is_settled() {
             ui.centered_and_justified(|ui| {
                 ui.label(
-                    "The trace has no frames. They come from the presents of DXGI and Direct3D 9: record with --frames, or switch on \
-                     the providers Microsoft-Windows-DXGI and Microsoft-Windows-D3D9.",
+                    "The trace has no frames. They come from the presents of DXGI and Direct3D 9, or of the graphics kernel for other \
+                     games: record with --frames, or switch on the providers Microsoft-Windows-DXGI, Microsoft-Windows-D3D9 and \
+                     Microsoft-Windows-DxgKrnl.",
                 )
             });
             return;

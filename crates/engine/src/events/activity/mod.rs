@@ -94,6 +94,7 @@ pub(super) fn provider(raw: &RawEvent<'_>, named: &MarkProviders) -> Option<[Opt
         EventId::Provider { provider: class::D3D9, id } => {
             presents::present(PresentApi::D3d9, id, raw)?.map(ActivityEvent::Present)
         }
+        EventId::Provider { provider: class::DXG_KRNL, id } => presents::taken(id, raw)?.map(ActivityEvent::Present),
         EventId::Provider { provider: provider @ (class::CLR | class::CLR_RUNDOWN), id } => {
             managed::event(provider == class::CLR_RUNDOWN, id, raw)?.map(ActivityEvent::Managed)
         }

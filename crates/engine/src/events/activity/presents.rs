@@ -1,8 +1,13 @@
-//! Frames that a game presents through DXGI (Direct3D 10 to 12) or Direct3D 9.
+//! Frames that a game presents through DXGI (Direct3D 10 to 12), Direct3D 9, or neither (Vulkan, OpenGL).
 //!
 //! A frame lies between two presents of one swap chain. The moment of a present is the start of the
 //! call, which is where a program's own loop turns around. Ids, fields and flags: PresentMon's tables
 //! of both providers.
+//!
+//! What neither of them reports still reaches the graphics kernel, whose event Present (184) is written in
+//! the thread that presents, at the end of the kernel's call (PresentMon's consumer). Its versions 0 and 1
+//! differ behind the window (manifests in repnz/etw-providers-docs and jdu2600/Windows10EtwEvents), so
+//! nothing behind it is read: whether such a call failed is not known.
 
 use crate::etl::{RawEvent, address_at, u32_at};
 
@@ -13,6 +18,8 @@ pub enum PresentApi {
     Dxgi,
     /// Direct3D 9.
     D3d9,
+    /// One that reports nothing itself (Vulkan, OpenGL): the graphics kernel does.
+    DxgKrnl,
     /// None: the program marks its frames through UIforETW's provider.
     Marks,
 }
@@ -31,6 +38,11 @@ pub enum Present {
     },
     /// The program marks the end of a frame.
     Marked,
+    /// The graphics kernel has taken a frame, from whatever interface.
+    Taken {
+        /// Handle of the window; that of the context where there is no window.
+        window: u64,
+    },
     /// The latest call of this thread ends.
     Stop {
         /// Its interface.
@@ -44,6 +56,22 @@ pub enum Present {
 pub(super) fn mark(id: u16) -> Option<Present> {
     const RENDER_FRAME_MARK: u16 = 200;
     (id == RENDER_FRAME_MARK).then_some(Present::Marked)
+}
+
+/// Reads a present of the graphics kernel; `Some(None)` for its other events. `None` if it is too short.
+pub(super) fn taken(id: u16, raw: &RawEvent<'_>) -> Option<Option<Present>> {
+    const PRESENT: u16 = 184;
+    /// Length of the shortest version: four numbers and three words.
+    const NUMBERS: usize = 4;
+    const WORDS: usize = 3;
+    if id != PRESENT {
+        return Some(None);
+    }
+    if raw.payload.len() < 4 * NUMBERS + WORDS * raw.pointer.bytes() {
+        return None;
+    }
+    let (context, window) = (u32_at(raw.payload, 0)?, address_at(raw.payload, 4, raw.pointer)?);
+    Some(Some(Present::Taken { window: if window == 0 { context.into() } else { window } }))
 }
 
 /// Event ids of both providers. A call for several planes has ids of its own.
@@ -72,4 +100,43 @@ pub(super) fn present(api: PresentApi, id: u16, raw: &RawEvent<'_>) -> Option<Op
     let swap_chain = address_at(raw.payload, 0, raw.pointer)?;
     let flags = u32_at(raw.payload, raw.pointer.bytes())?;
     Some(Some(Present::Start { api, swap_chain, is_test: api == PresentApi::Dxgi && flags & TEST != 0 }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::etl::{EventId, Extended, HeaderKind};
+    use crate::units::{Pid, PointerSize, Tid};
+
+    fn raw(pointer: PointerSize, version: u16, payload: &[u8]) -> RawEvent<'_> {
+        RawEvent {
+            kind: HeaderKind::Event,
+            pointer,
+            time: 7,
+            pid: Pid(1),
+            tid: Tid(2),
+            id: EventId::Opaque,
+            version,
+            extended: Extended::default(),
+            payload,
+            offset: 0,
+        }
+    }
+
+    #[test]
+    fn presents_of_the_graphics_kernel_have_a_window_or_a_context_in_either_version() {
+        for (pointer, p) in [(PointerSize::Eight, 8), (PointerSize::Four, 4)] {
+            for (version, numbers) in [(0, 3), (1, 4)] {
+                let of = |context: u32, window: u64| {
+                    let head = [&context.to_le_bytes()[..], &window.to_le_bytes()[..p]].concat();
+                    [head, vec![0xFF; 4 * numbers + 2 * p]].concat()
+                };
+                let read = |payload: &[u8]| taken(184, &raw(pointer, version, payload));
+                assert_eq!(read(&of(0x4000_1240, 0x2_04B0)), Some(Some(Present::Taken { window: 0x2_04B0 })));
+                assert_eq!(read(&of(0x4000_1240, 0)), Some(Some(Present::Taken { window: 0x4000_1240 })));
+            }
+            assert_eq!(taken(184, &raw(pointer, 1, &vec![0; 16 + 3 * p - 1])), None, "too short");
+            assert_eq!(taken(178, &raw(pointer, 1, &[])), Some(None), "another event");
+        }
+    }
 }

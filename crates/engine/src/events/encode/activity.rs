@@ -134,6 +134,11 @@ fn present(out: &mut Payload, present: Present) -> (Guid, Numbers) {
             out.u32(0).u32(0);
             (class::MULTI_FRAME_RATE, (200, 0, 10))
         }
+        Present::Taken { window } => {
+            // Context; source, interval, flags and status; the two allocations.
+            out.u32(0).word(window).zeros(16).word(0).word(0);
+            (class::DXG_KRNL, (184, 1, 0))
+        }
     }
 }
 

@@ -395,6 +395,7 @@ fn activities() -> Vec<Event> {
         ActivityEvent::Present(start(PresentApi::Dxgi, false)),
         ActivityEvent::Present(start(PresentApi::Dxgi, true)),
         ActivityEvent::Present(start(PresentApi::D3d9, false)),
+        ActivityEvent::Present(Present::Taken { window: 0x2_04B0 }),
         ActivityEvent::Present(Present::Stop { api: PresentApi::Dxgi, has_failed: true }),
         ActivityEvent::Present(Present::Stop { api: PresentApi::D3d9, has_failed: false }),
         ActivityEvent::Present(Present::Marked),

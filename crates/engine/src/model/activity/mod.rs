@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub use chunked::Chunked;
 pub use managed::{ManagedCode, Method};
 pub use marks::{Mark, MarkProvider, Marks};
-pub use presents::PresentLane;
+pub use presents::{OtherWindows, PresentLane};
 pub use samples::{IntervalOrigin, Sample, Samples};
 pub(super) use samples::{NO_HEAP, NOBODY, SampleTable};
 

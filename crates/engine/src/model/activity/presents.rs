@@ -5,12 +5,17 @@
 //! whose end is missing, or that found its window covered, is kept: the program's loop went on all the
 //! same.
 //!
-//! Memory: 8 bytes a frame, [`MAX_FRAMES`] at most. Cost: a hash operation or two a call.
+//! The graphics kernel reports the presents of every interface. They count only in processes without calls
+//! of DXGI or Direct3D 9, and there only those of one window, the one with most: what else such a process
+//! shows (overlays, tools) cannot be told from frames. The others are counted ([`PresentLane::others`]).
+//!
+//! Memory: 8 bytes a frame, [`MAX_FRAMES`] at most. Cost: a hash operation or two a call; a pass over the
+//! swap chains per publication, and per new swap chain of DXGI or Direct3D 9.
 
 use super::Chunked;
 use crate::events::{Present, PresentApi};
 use crate::model::ProcessId;
-use crate::tables::KeyedMap;
+use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Interval, Ticks, Tid};
 
 /// Most frames.
@@ -29,10 +34,21 @@ pub struct PresentLane {
     pub process: ProcessId,
     /// Its interface.
     pub api: PresentApi,
-    /// Address of the swap chain in its process.
+    /// Address of the swap chain in its process; of the graphics kernel's presents the window's handle.
     pub swap_chain: u64,
     /// Times of the presents, in order.
     pub times: Chunked<Ticks>,
+    /// Other windows of the process, whose presents the graphics kernel reported and that are no frames.
+    pub others: OtherWindows,
+}
+
+/// Windows whose presents are counted and are no frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OtherWindows {
+    /// Number of windows.
+    pub windows: u32,
+    /// Number of presents.
+    pub presents: u64,
 }
 
 impl PresentLane {
@@ -65,12 +81,19 @@ struct Call {
     at: Ticks,
 }
 
+/// Whether the graphics kernel reported the presents of a swap chain.
+fn is_taken(lane: &PresentLane) -> bool {
+    lane.api == PresentApi::DxgKrnl
+}
+
 /// Collects frames.
 #[derive(Debug, Default)]
 pub(super) struct PresentTable {
     lanes: Vec<PresentLane>,
     index: KeyedMap<(ProcessId, PresentApi, u64), u32>,
     calls: KeyedMap<(ProcessId, Tid), Vec<Call>>,
+    /// Processes with calls of DXGI or Direct3D 9.
+    direct: KeyedSet<ProcessId>,
     frames: usize,
     refused: u64,
 }
@@ -81,6 +104,13 @@ impl PresentTable {
             Present::Start { api, swap_chain, is_test } => self.start(thread, (api, swap_chain), is_test, (at, frequency)),
             Present::Marked => {
                 if let Some(lane) = self.lane(thread.0, (PresentApi::Marks, 0)) {
+                    self.push(lane, at);
+                }
+            }
+            Present::Taken { window } => {
+                if !self.direct.contains(&thread.0)
+                    && let Some(lane) = self.lane(thread.0, (PresentApi::DxgKrnl, window))
+                {
                     self.push(lane, at);
                 }
             }
@@ -96,6 +126,9 @@ impl PresentTable {
             calls.clear(); // the end of one was lost
         }
         let is_frame = calls.is_empty() && !is_test;
+        if is_frame && self.direct.insert(thread.0) {
+            self.forget_taken(thread.0);
+        }
         let lane = if is_frame { self.lane(thread.0, chain) } else { None };
         let lane = lane.filter(|&lane| self.push(lane, at));
         let (api, swap_chain) = chain;
@@ -127,7 +160,7 @@ impl PresentTable {
             return None;
         }
         let lane = self.lanes.len() as u32;
-        self.lanes.push(PresentLane { process, api, swap_chain, times: Chunked::default() });
+        self.lanes.push(PresentLane { process, api, swap_chain, times: Chunked::default(), others: OtherWindows::default() });
         self.index.insert(key, lane);
         Some(lane)
     }
@@ -145,12 +178,37 @@ impl PresentTable {
         true
     }
 
+    /// Drops the graphics kernel's presents of a process: its own interface reports them, too.
+    fn forget_taken(&mut self, process: ProcessId) {
+        for lane in self.lanes.iter_mut().filter(|lane| is_taken(lane) && lane.process == process) {
+            self.frames -= std::mem::take(&mut lane.times).len();
+        }
+    }
+
+    /// All swap chains so far. Windows that are not the main one of their process stay, without frames, so
+    /// that the numbers of swap chains do not change while the trace grows.
     pub(super) fn publish(&self) -> Vec<PresentLane> {
-        self.lanes.clone()
+        let mut lanes = self.lanes.clone();
+        let mut main: KeyedMap<ProcessId, usize> = KeyedMap::default();
+        for (number, lane) in self.lanes.iter().enumerate().filter(|(_, lane)| is_taken(lane)) {
+            let Some(&best) = main.get(&lane.process) else {
+                main.insert(lane.process, number);
+                continue;
+            };
+            let is_better = lane.times.len() > lanes[best].times.len();
+            let (best, other) = if is_better { (number, best) } else { (best, number) };
+            let presents = std::mem::take(&mut lanes[other].times).len() as u64;
+            let others = std::mem::take(&mut lanes[other].others);
+            let sum = &mut lanes[best].others;
+            sum.windows += others.windows + u32::from(presents > 0);
+            sum.presents += others.presents + presents;
+            main.insert(lane.process, best);
+        }
+        lanes
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        (self.frames * size_of::<Ticks>() + self.lanes.len() * 4096 + self.calls.len() * 256) as u64
+        (self.frames * size_of::<Ticks>() + self.lanes.len() * 4096 + self.calls.len() * 256 + self.direct.len() * 16) as u64
     }
 
     pub(super) fn left_out(&self) -> Option<String> {

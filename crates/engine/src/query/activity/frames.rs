@@ -88,6 +88,7 @@ pub fn chain_label(lane: &PresentLane) -> String {
     match lane.api {
         PresentApi::Dxgi => format!("swap chain {:#x} of DXGI", lane.swap_chain),
         PresentApi::D3d9 => format!("swap chain {:#x} of Direct3D 9", lane.swap_chain),
+        PresentApi::DxgKrnl => format!("window {:#x}, presents that reached the graphics kernel", lane.swap_chain),
         PresentApi::Marks => "frames that it marked".to_owned(),
     }
 }

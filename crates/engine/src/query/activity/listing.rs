@@ -130,6 +130,16 @@ pub struct ChainEntry {
     pub frames: usize,
     pub mean_s: f64,
     pub max_s: f64,
+    /// Presents of other windows that the graphics kernel reported, which are no frames.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub other_presents: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub other_windows: u64,
+}
+
+/// Whether a number has no entry.
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl ChainEntry {
@@ -151,6 +161,8 @@ impl ChainEntry {
             frames: frames.len(),
             mean_s: seconds(last.0.saturating_sub(first.0)) / frames.len() as f64,
             max_s: seconds(longest),
+            other_presents: lane.others.presents,
+            other_windows: lane.others.windows.into(),
         })
     }
 }
@@ -160,6 +172,7 @@ pub fn api_name(api: PresentApi) -> &'static str {
     match api {
         PresentApi::Dxgi => "dxgi",
         PresentApi::D3d9 => "d3d9",
+        PresentApi::DxgKrnl => "dxgkrnl",
         PresentApi::Marks => "marks",
     }
 }
