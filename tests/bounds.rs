@@ -31,7 +31,7 @@ use highwater::load::{Capture, Input, Plan, Unwatched, Watch, load, load_planned
 use highwater::model::{Processes, Trace};
 use highwater::query::{
     By, Cancel, Fold, Forest, Functions, FunctionsRequest, Index, IndexOptions, Mask, ReportFilter, ReportRequest, RowSort,
-    TreeRequest, findings, function_sums, functions, histogram, peaks, report, rows, totals, tree, unmatched_groups,
+    TreeRequest, UnmatchedRequest, findings, function_sums, functions, histogram, peaks, report, rows, totals, tree, unmatched,
 };
 use highwater::symbols::Names;
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
@@ -102,7 +102,7 @@ const INPUTS: [Bound; 44] = [
     bound("equal blocks at one tick, cut", || tables::equal_blocks(15_000), (cut_late, "events"), 10.0, 60),
     bound("a large tick, cut", || tables::a_large_tick(15_000), (cut_late, "events"), 10.0, 60),
     bound("counters of many lives", || tables::counters_of_many_lives(30_000), (published, "publications"), 10.0, 100),
-    bound("frees of many lives", || tables::frees_of_many_lives(30_000), (unmatched, "16384 groups"), 10.0, 100),
+    bound("frees of many lives", || tables::frees_of_many_lives(30_000), (unmatched_frees, "30000 groups"), 10.0, 100),
     bound("an archive of what expands again", || tables::archive(&[tables::alike_buffers(400)]), (opened, "over 200 times as much"), 5.0, 100),
     bound("an archive of many that expand again", || tables::archive(&vec![tables::alike_buffers(20); 100]), (opened, "over 200 times as much"), 10.0, 250),
     bound("members over one another", || tables::members_over_one_another(200), (opened, "more bytes than it has"), 5.0, 60),
@@ -261,10 +261,17 @@ fn asked_of_function(path: &Path) -> String {
 }
 
 /// Opens and loads it, and asks for the frees of blocks that were not alive.
-fn unmatched(path: &Path) -> String {
+fn unmatched_frees(path: &Path) -> String {
     let capture = Capture::open(&[Input::File(path.to_owned())]).unwrap();
     let trace = load(&capture, &mut Unwatched).unwrap();
-    format!("{} groups", unmatched_groups(&trace, 10).1)
+    let request = UnmatchedRequest {
+        interval: trace.span,
+        by: vec![By::Process, By::Heap, By::Stack],
+        filter: ReportFilter::default(),
+        under: Vec::new(),
+        fold: Fold::Nothing,
+    };
+    format!("{} groups", unmatched(&trace, &Names::default(), &request, &Cancel::default()).unwrap().len())
 }
 
 /// Opens and loads it, and writes it in all formats of one file.

@@ -295,13 +295,14 @@ impl Counted {
         }
     }
 
-    fn finish(mut self) -> Volume {
-        for (owner, amount) in self.stacks {
-            let kind = self.owners.get(&owner).copied().unwrap_or(Kind::Other);
-            let stacks = &mut self.volume.kinds[kind as usize][1];
+    fn finish(self) -> Volume {
+        let Self { mut volume, owners, stacks, .. } = self;
+        stacks.into_iter().for_each(|(owner, amount)| {
+            let kind = owners.get(&owner).copied().unwrap_or(Kind::Other);
+            let stacks = &mut volume.kinds[kind as usize][1];
             *stacks = Amount::sum([*stacks, amount]);
-        }
-        self.volume
+        });
+        volume
     }
 }
 
