@@ -152,6 +152,6 @@ mod tests {
         let text = command(words.iter().map(|word| (*word).to_owned()));
         assert_eq!(text, "highwater report 'my game.etl' --by 'process,stack'");
         let words = ["highwater", "report", "--html=a.html", "it's.etl", "--from", "mark:a b"];
-        assert_eq!(command(words.iter().map(|word| (*word).to_owned())), r"highwater report 'it'\''s.etl' --from 'mark:a b'");
+        assert_eq!(command(words.iter().map(|word| (*word).to_owned())), r#"highwater report "it's.etl" --from 'mark:a b'"#);
     }
 }
