@@ -91,6 +91,11 @@ pub(super) struct RecordArgs {
     #[arg(long)]
     frames: bool,
 
+    /// Record the GPU memory of the programs, beside their own: what is used, the budget and what is committed, local to the
+    /// graphics card or not
+    #[arg(long)]
+    gpu: bool,
+
     /// Record what the .NET runtime tells: names of the code that it compiles, and when it collects garbage
     #[arg(long)]
     managed: bool,
@@ -153,6 +158,7 @@ impl RecordArgs {
             trackers: all || names_trackers,
             allocators: Allocator::of_users(&mapped),
             frames: self.frames,
+            gpu: self.gpu,
             managed: self.managed,
             samples: self.samples,
             marks: self.marks.clone(),
@@ -315,12 +321,13 @@ mod tests {
     fn what_is_beside_memory_is_recorded_only_if_it_is_named() {
         let beside = |words: &[&str]| {
             let request = request(&[&["--pid", "10"], words].concat()).unwrap();
-            (request.frames, request.managed, request.samples)
+            (request.frames, request.managed, request.samples, request.gpu)
         };
-        assert_eq!(beside(&["--heap"]), (false, false, false));
-        assert_eq!(beside(&["--frames"]), (true, false, false));
-        assert_eq!(beside(&["--managed"]), (false, true, false));
-        assert_eq!(beside(&["--samples"]), (false, false, true));
+        assert_eq!(beside(&["--heap"]), (false, false, false, false));
+        assert_eq!(beside(&["--frames"]), (true, false, false, false));
+        assert_eq!(beside(&["--managed"]), (false, true, false, false));
+        assert_eq!(beside(&["--samples"]), (false, false, true, false));
+        assert_eq!(beside(&["--gpu"]), (false, false, false, true));
         let marks = |words: &[&str]| Some(request(&[&["--pid", "10"], words].concat())?.marks);
         assert_eq!(marks(&[]).unwrap(), []);
         let own: Guid = "11112222-3333-4444-5555-666677778888".parse().unwrap();

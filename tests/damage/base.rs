@@ -112,6 +112,7 @@ pub fn ours() -> Vec<Base> {
                     free_stacks: variant % 3 == 2,
                     mixed_headers: variant % 2 == 1,
                     counters: variant % 2 == 0,
+                    gpu: variant % 2 == 0,
                     samples: if variant % 2 == 0 { 40 } else { 0 },
                     lost_buffers: u32::from(variant % 4 == 3),
                     nightly: Nightly::default(),

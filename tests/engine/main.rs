@@ -21,6 +21,7 @@ mod follow;
 mod freed;
 mod functions;
 mod generations;
+mod gpu_memory;
 mod heap_numbers;
 mod hostile_replay;
 mod index;

@@ -74,6 +74,51 @@ fn frames_are_asked_of_direct3d_and_the_graphics_kernel_by_the_ids_of_presents_a
 }
 
 #[test]
+fn gpu_memory_is_asked_by_its_ids_with_what_holds_at_the_start_and_of_a_windows_without_filters_not_at_all() {
+    let scene = Scene::silent();
+    let mut running = scene.start(&Request { trackers: false, gpu: true, ..request() }).unwrap();
+    assert_eq!(running.poll().warning, None);
+    let filter = (FILTER_EVENTS, halves(&[1, 3, 366, 367, 371]));
+    // Switched on, and asked for its state.
+    let expected = [on(class::DXG_KRNL, 4, KEYWORDS_OF_GPU, &[filter]), on(class::DXG_KRNL, 4, KEYWORDS_OF_GPU, &[])];
+    assert_eq!(asked(&scene), expected);
+    drop(running);
+    drop(scene);
+
+    let scene = Scene::silent();
+    scene.etw.with(|etw| etw.has_filters = false);
+    let mut running = scene.start(&Request { gpu: true, ..request() }).unwrap();
+    let told = running.poll().warning.unwrap();
+    assert!(told.contains("GPU memory is not recorded"), "{told}");
+    assert!(asked(&scene).iter().all(|provider| provider.guid != class::DXG_KRNL));
+}
+
+/// A change of the usage of local GPU memory, written by the system's process.
+fn usage(pid: u32, new: u64, old: u64) -> Told {
+    let words = [new, old, 0xFFFF_B50C_1E2A_5000].into_iter().flat_map(u64::to_le_bytes);
+    let payload: Vec<u8> = words.chain(pid.to_le_bytes()).chain([0, 0, 0]).collect();
+    Told { keyword: 4, ..Told::by(class::DXG_KRNL, 367, 4, &payload) }
+}
+
+#[test]
+fn gpu_memory_is_that_of_the_processes_that_its_events_name() {
+    let (own, other) = (std::process::id(), 40_002);
+    for request in [request(), with_children(own)] {
+        let scene = Scene::silent();
+        let mut running = scene.start(&Request { gpu: true, ..request }).unwrap();
+        scene.etw.with(|etw| etw.go_on(by_user(vec![usage(own, 5 << 20, 1 << 20), usage(other, 9 << 20, 0)])));
+        look_twice(&mut running);
+        scene.stop(running);
+        let trace = scene.load("recorded.etl");
+        let all: Vec<_> = trace.activity.gpu.iter().map(|series| series.pid.0).collect();
+        assert_eq!(all, [own]);
+        let counter = &trace.counters[trace.activity.gpu[0].usage.unwrap().0 as usize];
+        let values: Vec<u64> = counter.samples.iter().map(|(_, bytes)| *bytes).collect();
+        assert_eq!(values, [1 << 20, 5 << 20]);
+    }
+}
+
+#[test]
 fn what_cannot_be_switched_on_is_told_once_and_the_rest_is_recorded() {
     let scene = Scene::silent();
     scene.etw.with(|etw| etw.refused_providers = vec![class::DXGI, class::D3D9, class::DXG_KRNL]);

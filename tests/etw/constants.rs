@@ -131,6 +131,8 @@ as_published! {
     KEYWORD_PRESENTS: u64 = 2, "Keyword::Events 0x2", "PresentMon's Microsoft_Windows_DXGI.h";
     /// The graphics kernel: presents.
     KEYWORD_KERNEL_PRESENTS: u64 = 0x800_0000, "Keyword::Present 0x8000000", "PresentMon's Microsoft_Windows_DxgKrnl.h";
+    /// The graphics kernel: GPU memory.
+    KEYWORDS_OF_GPU: u64 = 0x84, "References 0x4 | Memory 0x80", "manifests of DxgKrnl in jdu2600/Windows10EtwEvents";
     /// .NET runtime: code that is compiled or was.
     KEYWORD_METHODS: u64 = 0x30, "JITKeyword 0x00000010 | NGenKeyword 0x00000020", "Microsoft's page of CLR ETW keywords";
     /// The runtime's rundown: at the start, ...

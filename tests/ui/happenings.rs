@@ -1,6 +1,6 @@
 //! Marks, frames and processors in the window: on the graph, as lists, by keys.
 
-use crate::driver::{Window, click, demo, give, has, has_containing, interval, menu, press, settle, value_of, window_of};
+use crate::driver::{Window, click, demo, give, has, has_containing, interval, labels, menu, press, settle, value_of, window_of};
 use crate::first_use::{generated, heap_options};
 use eframe::egui::{Event, Key, Modifiers, PointerButton, Pos2, pos2};
 use egui_kittest::kittest::{NodeT, Queryable};
@@ -214,12 +214,49 @@ fn the_worst_frame_stands_first_and_a_double_click_shows_it_alone() {
 fn a_trace_without_them_has_no_lanes_and_says_where_they_come_from() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = window_of(generated(&folder, &heap_options()));
-    assert!(!has_containing(&window, "Lane Frames") && !has_containing(&window, "Lane Processors"));
+    assert!(["Lane Frames", "Lane Processors", "Lane GPU"].into_iter().all(|lane| !has_containing(&window, lane)));
     assert!(!has(&window, "Marks of the trace"));
     give(&mut window, "tabs: frames");
     assert!(has_containing(&window, "The trace has no frames."));
     give(&mut window, "tabs: marks");
     assert!(has_containing(&window, "The trace has no marks."));
+}
+
+#[test]
+fn gpu_memory_has_lanes_of_its_own_with_values_at_the_pointer_and_of_the_selection() {
+    const LANES: [&str; 2] = ["Lane GPU memory, local of ", "Lane GPU memory, non-local of "];
+    let folder = tempfile::tempdir().unwrap();
+    let options = highwater_dev::synth::Options { gpu: true, ..heap_options() };
+    let mut window = window_of(generated(&folder, &options));
+    window.set_size(eframe::egui::vec2(1900.0, 1000.0));
+    settle(&mut window);
+    let value = |window: &Window, lane: &str| window.get_by_label_contains(lane).accesskit_node().value().unwrap();
+    for lane in LANES {
+        let told = value(&window, lane);
+        assert!(told.starts_with("peak ") && told.contains("Budget in view: at most "), "{told}");
+    }
+    let graph = window.get_by_label("Outstanding size over time").rect();
+    let y = window.get_by_label_contains(LANES[0]).rect().center().y;
+    let at = |part: f32| pos2(graph.left() + graph.width() * part, y);
+    for at in [at(0.5), at(0.6)] {
+        window.hover_at(at);
+        (0..6).for_each(|_| window.step());
+    }
+    let told = labels(&window);
+    for what in ["MB  used", "MB  committed", "MB  budget"] {
+        assert!(told.iter().any(|label| label.ends_with(what)), "{what}: {told:?}");
+    }
+    window.drag_at(at(0.2));
+    window.step();
+    window.hover_at(at(0.4));
+    window.step();
+    window.drop_at(at(0.4));
+    window.hover_at(pos2(5.0, 5.0));
+    settle(&mut window);
+    let told = value(&window, LANES[0]);
+    assert!(told.starts_with('+') && told.lines().next().unwrap().ends_with(" selected"), "{told}");
+    give(&mut window, "lane of local gpu memory");
+    assert!(!has_containing(&window, LANES[0]) && has_containing(&window, LANES[1]));
 }
 
 #[test]

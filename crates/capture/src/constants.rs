@@ -159,6 +159,11 @@ as_published! {
     KEYWORD_PRESENTS: u64 = 2, "Keyword::Events 0x2", "PresentMon's Microsoft_Windows_DXGI.h and Microsoft_Windows_D3D9.h";
     /// Microsoft-Windows-DxgKrnl: keyword of presents, which Windows 11 has.
     KEYWORD_KERNEL_PRESENTS: u64 = 0x800_0000, "Keyword::Present 0x8000000", "PresentMon's Microsoft_Windows_DxgKrnl.h";
+    /// Microsoft-Windows-DxgKrnl: keyword of budget, usage and commitment in the manifests of Windows 10 and 11, beside
+    /// lists of allocations that are far more frequent, ...
+    KEYWORD_GPU_REFERENCES: u64 = 4, "References 0x4", "manifests of DxgKrnl in repnz/etw-providers-docs and jdu2600/Windows10EtwEvents";
+    /// ... and that of descriptions of Nsight Systems.
+    KEYWORD_GPU_MEMORY: u64 = 0x80, "Keyword::Memory 0x80", "PresentMon's Microsoft_Windows_DxgKrnl.h";
     /// PIX: values of counters.
     KEYWORD_PIX_COUNTERS: u64 = 1, "keyword 0x1", "PIXETW.man in microsoft/PixEvents";
     /// PIX: allocations.
@@ -177,6 +182,12 @@ as_published! {
     DXGI_PLANES_STOP: u16 = 56, "PresentMultiplaneOverlay_Stop 0x0038", "PresentMon's Microsoft_Windows_DXGI.h";
     /// Microsoft-Windows-DxgKrnl: a present, at its end.
     KERNEL_PRESENT: u16 = 184, "Present_Info 0x00b8", "PresentMon's Microsoft_Windows_DxgKrnl.h";
+    /// Microsoft-Windows-DxgKrnl: a process's budget of GPU memory changes, ...
+    GPU_BUDGET: u16 = 366, "VidMmProcessBudgetChange 366", "manifests of DxgKrnl in jdu2600/Windows10EtwEvents";
+    /// ... its usage, ...
+    GPU_USAGE: u16 = 367, "VidMmProcessUsageChange 367", "manifests of DxgKrnl in jdu2600/Windows10EtwEvents";
+    /// ... its commitment.
+    GPU_COMMITMENT: u16 = 371, "VidMmProcessCommitmentChange 371", "manifests of DxgKrnl in jdu2600/Windows10EtwEvents";
     /// Microsoft-Windows-D3D9: a present starts.
     D3D9_PRESENT_START: u16 = 1, "Present_Start 0x0001", "PresentMon's Microsoft_Windows_D3D9.h";
     /// Microsoft-Windows-D3D9: a present ends.

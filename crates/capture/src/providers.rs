@@ -33,6 +33,8 @@ pub struct Wanted {
     pub stacks: bool,
     /// Only events with these ids; empty for all.
     pub ids: Vec<u16>,
+    /// Whether the provider is asked for what holds at the start, too.
+    pub state: bool,
 }
 
 impl Wanted {
@@ -40,6 +42,12 @@ impl Wanted {
     /// the plainest way; a driver writes in whatever process it runs, and process filters are made for programs.
     pub fn is_of_processes(&self) -> bool {
         self.purpose != Purpose::Trackers && self.provider != class::DXG_KRNL
+    }
+
+    /// Whether it may be enabled without filters on a Windows that has none: without the filter of events, the keywords of
+    /// GPU memory bring each list of allocations that the graphics card works on.
+    pub fn may_lack_filters(&self) -> bool {
+        self.purpose != Purpose::Gpu
     }
 }
 
@@ -50,6 +58,8 @@ pub enum Purpose {
     Trackers,
     /// Presented frames.
     Frames,
+    /// Memory of graphics cards.
+    Gpu,
     /// Code and garbage collections of the .NET runtime.
     Managed,
     /// Events that become marks.
@@ -62,6 +72,7 @@ impl Purpose {
         match self {
             Self::Trackers => "custom trackers are not recorded",
             Self::Frames => "frames are not recorded",
+            Self::Gpu => "GPU memory is not recorded",
             Self::Managed => "managed code is not recorded",
             Self::Marks => "marks of a provider are not recorded",
         }
@@ -88,11 +99,8 @@ pub fn wanted(request: &Request) -> Vec<Wanted> {
         all.push(presents(class::DXGI, &[DXGI_PRESENT_START, DXGI_PRESENT_STOP, DXGI_PLANES_START, DXGI_PLANES_STOP]));
         all.push(presents(class::D3D9, &[D3D9_PRESENT_START, D3D9_PRESENT_STOP]));
         all.push(of(class::MULTI_FRAME_RATE, Purpose::Frames));
-        // Only the keyword of presents: the other one of this event (Base, the only one before Windows 11) is that of
-        // each packet for the graphics card.
-        let taken = of(class::DXG_KRNL, Purpose::Frames);
-        all.push(Wanted { keywords: KEYWORD_KERNEL_PRESENTS, ids: vec![KERNEL_PRESENT], ..taken });
     }
+    all.extend(graphics_kernel(request));
     if request.managed {
         // The JIT keyword is also needed for stacks: without it the runtime does not register how to unwind its code.
         let keywords = KEYWORD_GC | MANAGED_CODE | KEYWORD_END_ENUMERATION;
@@ -104,6 +112,22 @@ pub fn wanted(request: &Request) -> Vec<Wanted> {
         }
     }
     all
+}
+
+/// The graphics kernel, for presents and GPU memory: one provider, so it is enabled once for both.
+///
+/// Presents only by their own keyword: the other one of that event (Base, the only one before Windows 11) is that of each
+/// packet for the graphics card.
+fn graphics_kernel(request: &Request) -> Option<Wanted> {
+    let parts = [
+        (request.frames, KEYWORD_KERNEL_PRESENTS, &[KERNEL_PRESENT][..]),
+        (request.gpu, KEYWORD_GPU_REFERENCES | KEYWORD_GPU_MEMORY, &[GPU_BUDGET, GPU_USAGE, GPU_COMMITMENT]),
+    ];
+    let parts = parts.into_iter().filter(|(is_wanted, ..)| *is_wanted);
+    let (keywords, ids) =
+        parts.fold((0, Vec::new()), |(keywords, ids), (_, more, of)| (keywords | more, [ids, of.to_vec()].concat()));
+    let purpose = if request.gpu { Purpose::Gpu } else { Purpose::Frames };
+    (!ids.is_empty()).then(|| Wanted { keywords, ids, state: request.gpu, ..of(class::DXG_KRNL, purpose) })
 }
 
 /// Keywords of PIX: counters and allocations; what the program marks, too, if it is wanted.
@@ -135,7 +159,7 @@ pub fn rundown(when: Rundown) -> Wanted {
 
 /// All events of a provider that are informational or more severe.
 fn of(provider: Guid, purpose: Purpose) -> Wanted {
-    Wanted { provider, purpose, level: LEVEL_INFORMATION, keywords: ANY_KEYWORD, stacks: false, ids: Vec::new() }
+    Wanted { provider, purpose, level: LEVEL_INFORMATION, keywords: ANY_KEYWORD, stacks: false, ids: Vec::new(), state: false }
 }
 
 /// Builds a process filter, which is the list of ids. Empty if there are none, or too many for a filter.

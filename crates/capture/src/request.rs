@@ -84,6 +84,9 @@ pub struct Request {
     /// Whether to record presented frames.
     #[serde(default)]
     pub frames: bool,
+    /// Whether to record the GPU memory of the processes.
+    #[serde(default)]
+    pub gpu: bool,
     /// Whether to record the names of managed code and the garbage collections of the .NET runtime.
     #[serde(default)]
     pub managed: bool,
@@ -118,6 +121,7 @@ impl Request {
             trackers: true,
             allocators: Vec::new(),
             frames: false,
+            gpu: false,
             managed: false,
             marks: Vec::new(),
             samples: false,
@@ -155,7 +159,7 @@ impl Request {
             return bad("at most 64 providers of allocators can be recorded");
         }
         if self.marks.iter().any(|guid| NOT_FOR_MARKS.contains(guid)) {
-            return bad("trackers, frames and the .NET runtime are recorded by options of their own, not as marks");
+            return bad("trackers, frames, GPU memory and the .NET runtime are recorded by options of their own, not as marks");
         }
         if self.stop_when.len() > MAX_CONDITIONS {
             return bad("at most 8 conditions can end a recording");

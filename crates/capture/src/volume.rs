@@ -55,7 +55,7 @@ pub enum Kind {
     PageFrees,
     /// Blocks of trackers.
     Trackers,
-    /// Frames, .NET, and marks of providers.
+    /// Frames, GPU memory, .NET, and marks of providers.
     Beside,
     /// Samples of the processors.
     Samples,
@@ -84,7 +84,7 @@ impl Kind {
             Self::PageAllocations => "committed pages",
             Self::PageFrees => "freed pages",
             Self::Trackers => "tracker blocks",
-            Self::Beside => "frames, .NET and marks",
+            Self::Beside => "frames, GPU memory, .NET and marks",
             Self::Samples => "processor samples",
             Self::Other => "everything else",
         }
@@ -288,7 +288,7 @@ impl Counted {
             (Some(hook::SAMPLE), _) => Kind::Samples,
             (None, EventId::Provider { provider, .. }) => match self.purposes.get(&provider) {
                 Some(Purpose::Trackers) => Kind::Trackers,
-                Some(Purpose::Frames | Purpose::Managed | Purpose::Marks) => Kind::Beside,
+                Some(Purpose::Frames | Purpose::Gpu | Purpose::Managed | Purpose::Marks) => Kind::Beside,
                 None => Kind::Other,
             },
             _ => Kind::Other,

@@ -81,6 +81,9 @@ struct SynthArgs {
     /// Add counters of the system, of processes and heaps (heap)
     #[arg(long)]
     counters: bool,
+    /// Add GPU memory of all processes (heap)
+    #[arg(long)]
+    gpu: bool,
     /// Add so many samples of processors (heap)
     #[arg(long, default_value_t = 0)]
     samples: u64,
@@ -248,6 +251,7 @@ impl SynthArgs {
             wow64: self.wow64,
             mixed_headers: self.mixed_headers,
             counters: self.counters,
+            gpu: self.gpu,
             samples: self.samples,
             lost_buffers: self.lost_buffers,
             nightly: self.nightly(),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::streamed::{Streamed, Take, write};
 use super::{ExportError, Exported};
 use crate::model::Quality;
-use crate::query::{ActivityEntries, ChainFrames, Group, MarkEntry, PerFrame, ProcessorEntries, each_group};
+use crate::query::{ActivityEntries, ChainFrames, GpuEntry, Group, MarkEntry, PerFrame, ProcessorEntries, each_group};
 
 /// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
@@ -29,6 +29,8 @@ struct Answer<'a, Groups> {
     frames: Option<Vec<ChainFrames>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     processors: Option<ProcessorEntries>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu_memory: Option<Vec<GpuEntry>>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
@@ -63,7 +65,7 @@ pub fn json(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportEr
     let files = files.as_deref();
     let process = request.filter.process.as_deref();
     let worst = (mask, request.top.unwrap_or(WORST));
-    let ActivityEntries { marks, frames, processors, frame_counts } =
+    let ActivityEntries { marks, frames, processors, gpu_memory, frame_counts } =
         ActivityEntries::of(index, request.interval, process, worst, cancel)?;
     let groups = Streamed::new(&stopped, |take: Take<'_, Entry>| {
         each_group(index, request, mask, names, cancel, |group| {
@@ -75,5 +77,9 @@ pub fn json(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportEr
     let marks = marks.map(|marks| marks.list);
     let quality = trace.quality;
     let schema = "highwater.report/1";
-    write(out, &Answer { schema, files, interval, groups, quality, doubts, marks, marks_left_out, frames, processors }, &stopped)
+    write(
+        out,
+        &Answer { schema, files, interval, groups, quality, doubts, marks, marks_left_out, frames, processors, gpu_memory },
+        &stopped,
+    )
 }

@@ -125,6 +125,11 @@ pub fn frame(part: f32, visuals: &Visuals) -> Color32 {
     calm.lerp_to_gamma(growth(visuals), part.clamp(0.0, 1.0))
 }
 
+/// GPU memory in its lanes.
+pub fn gpu(visuals: &Visuals) -> Color32 {
+    rgb(if visuals.dark_mode { 0x6FD0B0 } else { 0x0E7C61 })
+}
+
 /// The user's marks on the graph.
 pub fn mark(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0x8FD3FF } else { 0x0B6AA8 })

@@ -1,10 +1,11 @@
-//! The activity in scope: which swap chain, layer and process the lanes of frames and CPU use are about.
+//! The activity in scope: which swap chain, layer, process and adapter the lanes of frames, CPU use and GPU memory are about.
 
 use super::Document;
 use crate::app::state::overlay::Overlay;
 use crate::app::state::overlays::{FramesOf, OverlayRequest};
+use crate::events::SegmentGroup;
 use crate::model::{PresentLane, ProcessId};
-use crate::query::{Key, chain_label, frame_lanes, main_frames};
+use crate::query::{Key, chain_label, frame_lanes, main_frames, main_gpu};
 use crate::units::Layer;
 
 impl Document {
@@ -21,6 +22,17 @@ impl Document {
             chain: frames.map(|of| of.chain),
             frames: frames.filter(|_| self.draws(Overlay::Frames)),
             processors: self.draws(Overlay::Processors).then(|| self.process_in_scope()),
+            gpu: SegmentGroup::ALL.map(|group| self.gpu_in_scope(group).filter(|_| self.draws(Overlay::Gpu(group)))),
+        }
+    }
+
+    /// The GPU memory in scope: that of the process of the filter; without one, of the largest process, else of the one that
+    /// uses most; on the adapter of which it uses most.
+    pub fn gpu_in_scope(&self, group: SegmentGroup) -> Option<usize> {
+        let of = |process| main_gpu(&self.trace, group, process);
+        match self.process_of_filter() {
+            Some(process) => of(Some(process)),
+            None => self.process_in_scope().and_then(|process| of(Some(process))).or_else(|| of(None)),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Makes the marks, frames and CPU lines that the graph draws.
+//! Makes the marks, frames, CPU lines and lines of GPU memory that the graph draws.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use super::query_cache::{FramesKey, PictureKey};
 use super::{Part, Query, QueryContext};
 use crate::app::state::graph::{GraphLine, LineOf};
 use crate::app::state::overlay::Overlay;
-use crate::app::state::overlays::{FramesOf, FramesShown, OverlayAnswer, ProcessorsShown};
-use crate::model::{PresentLane, ProcessId};
+use crate::app::state::overlays::{FramesOf, FramesShown, GpuShown, OverlayAnswer, ProcessorsShown};
+use crate::model::{CounterId, PresentLane, ProcessId};
 use crate::query::{
-    Cancelled, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, frame_bars, frame_sums, mark_spots, process_samples,
-    processor_series,
+    Cancelled, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, counter_series, frame_bars, frame_sums, mark_spots,
+    process_samples, processor_series,
 };
 use crate::units::Interval;
 
@@ -34,6 +34,9 @@ pub(super) fn picture(query: &Query, context: &mut QueryContext<'_>, tell: &dyn 
     }
     if let Some(of) = asked.frames {
         happened.frames = frames(query, context, of)?;
+    }
+    for of in asked.gpu.into_iter().flatten() {
+        happened.gpu.extend(gpu(query, context, of)?);
     }
     tell(Part::OverlayAnswer(Box::new(happened)));
     context.cache.happened = Some(key);
@@ -71,6 +74,18 @@ fn processors(query: &Query, context: &QueryContext<'_>, process: Option<Process
     let shares = shares.filter(|samples| process.is_none_or(|process| samples.process == Some(process)));
     let average = (shares.map(|samples| samples.share).sum::<f64>() * 1000.0).round() as u64;
     Ok(ProcessorsShown { process, own: process.map(|process| draw(Some(process))).transpose()?, all: draw(None)?, average })
+}
+
+fn gpu(query: &Query, context: &QueryContext<'_>, of: usize) -> Result<Option<GpuShown>, Cancelled> {
+    let trace = context.trace();
+    let Some(series) = trace.activity.gpu.get(of) else { return Ok(None) };
+    let draw = |id: Option<CounterId>| {
+        let lines = counter_series(trace, id.as_slice(), query.view, query.bins, context.cancel)?;
+        let what = LineOf::Overlay(Overlay::Gpu(series.group));
+        Ok(lines.into_iter().next().map(|line| GraphLine::new(trace.clock, what, line)))
+    };
+    let (usage, budget, commitment) = (draw(series.usage)?, draw(series.budget)?, draw(series.commitment)?);
+    Ok(Some(GpuShown { of, group: series.group, usage, budget, commitment }))
 }
 
 impl QueryContext<'_> {

@@ -218,6 +218,8 @@ fn record_options(form: &mut Form, ui: &mut Ui) {
         ui.checkbox(&mut form.what.frames, "Frames").on_hover_text(
             "The frames that the program shows: Direct3D, on Windows 11 Vulkan and OpenGL too, and the marks of UIforETW",
         );
+        ui.checkbox(&mut form.what.gpu, "GPU memory")
+            .on_hover_text("How much memory of the graphics card the program uses and may use, and what it has committed");
         ui.checkbox(&mut form.what.managed, ".NET")
             .on_hover_text("Names of the code that the .NET runtime compiles, and when it collects garbage");
         ui.checkbox(&mut form.what.samples, "Processor samples").on_hover_text(

@@ -80,15 +80,15 @@ impl Default for Form {
 impl Form {
     /// With the last choice of data to record beside memory.
     pub fn with(beside: &RecordOptions) -> Self {
-        let RecordOptions { frames, managed, samples, marks } = beside.clone();
+        let RecordOptions { frames, gpu, managed, samples, marks } = beside.clone();
         let form = Self::default();
-        Self { marks, what: Request { frames, managed, samples, ..form.what.clone() }, ..form }
+        Self { marks, what: Request { frames, gpu, managed, samples, ..form.what.clone() }, ..form }
     }
 
     /// The chosen data to record beside memory.
     pub fn record_options(&self) -> RecordOptions {
-        let Request { frames, managed, samples, .. } = self.what;
-        RecordOptions { frames, managed, samples, marks: self.marks.clone() }
+        let Request { frames, gpu, managed, samples, .. } = self.what;
+        RecordOptions { frames, gpu, managed, samples, marks: self.marks.clone() }
     }
 
     /// The providers of marks, one by one.

@@ -1,10 +1,11 @@
 //! Program activity that is drawn beside the graph's lines: marks on the time axis, a lane with a
-//! program's frames, and a lane of CPU use. Holds which of these are requested, and the latest answer.
+//! program's frames, and lanes of CPU use and GPU memory. Holds which of these are requested, and the latest answer.
 
 use std::collections::BTreeSet;
 
 use super::graph::GraphLine;
 use super::overlay::Overlay;
+use crate::events::SegmentGroup;
 use crate::model::ProcessId;
 use crate::query::{FrameBar, FrameTimes, MarkSpot};
 use crate::units::{Interval, Layer, Ticks};
@@ -26,6 +27,8 @@ pub struct OverlayRequest {
     pub frames: Option<FramesOf>,
     /// The process whose share of the CPUs has its own line.
     pub processors: Option<Option<ProcessId>>,
+    /// Places of the GPU memory to draw in [`Activity::gpu`](crate::model::Activity), by segment group.
+    pub gpu: [Option<usize>; SegmentGroup::ALL.len()],
 }
 
 /// The frames in a view.
@@ -71,6 +74,17 @@ pub struct ProcessorsShown {
     pub average: u64,
 }
 
+/// GPU memory of a process on an adapter, in one segment group.
+#[derive(Debug)]
+pub struct GpuShown {
+    /// Its place in [`Activity::gpu`](crate::model::Activity).
+    pub of: usize,
+    pub group: SegmentGroup,
+    pub usage: Option<GraphLine>,
+    pub budget: Option<GraphLine>,
+    pub commitment: Option<GraphLine>,
+}
+
 /// The worker's answer.
 #[derive(Debug, Default)]
 pub struct OverlayAnswer {
@@ -78,6 +92,14 @@ pub struct OverlayAnswer {
     pub spots: Vec<MarkSpot>,
     pub frames: Option<FramesShown>,
     pub processors: Option<ProcessorsShown>,
+    pub gpu: Vec<GpuShown>,
+}
+
+impl OverlayAnswer {
+    /// The GPU memory of a segment group.
+    pub fn gpu_of(&self, group: SegmentGroup) -> Option<&GpuShown> {
+        self.gpu.iter().find(|shown| shown.group == group)
+    }
 }
 
 /// The activity lanes' state in a document.

@@ -77,6 +77,8 @@ impl Default for SymbolSettings {
 pub struct RecordOptions {
     /// Frames that programs present.
     pub frames: bool,
+    /// GPU memory.
+    pub gpu: bool,
     /// Events of the .NET runtime.
     pub managed: bool,
     /// CPU samples.

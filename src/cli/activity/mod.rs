@@ -20,7 +20,8 @@ use crate::format::{self, plain};
 use crate::model::{IntervalOrigin, Trace};
 use crate::panics;
 use crate::query::{
-    ActivityEntries, ChainEntry, ChainFrames, FrameEntry, MarkEntry, PerFrame, ProcessorEntries, ProcessorEntry, SampleNumbers,
+    ActivityEntries, ChainEntry, ChainFrames, FrameEntry, GpuEntry, MarkEntry, PerFrame, ProcessorEntries, ProcessorEntry,
+    SampleNumbers, StepNumbers,
 };
 use crate::units::Interval;
 
@@ -76,7 +77,7 @@ impl TimeAsked {
 /// Lines per section in the text of a report.
 const SHOWN: usize = 10;
 
-/// The marks, frames and processor samples in a report's text.
+/// The marks, frames, processor samples and GPU memory in a report's text.
 pub(super) fn describe(entries: &ActivityEntries) -> String {
     let mut text = String::new();
     if let Some(marks) = entries.marks.as_ref().filter(|marks| !marks.list.is_empty()) {
@@ -90,7 +91,31 @@ pub(super) fn describe(entries: &ActivityEntries) -> String {
     if let Some(processors) = &entries.processors {
         text += &format!("\n{}", describe_processors(processors, SHOWN));
     }
+    if let Some(gpu) = entries.gpu_memory.as_ref().filter(|gpu| !gpu.is_empty()) {
+        text += &format!("\nGPU memory\n{}", gpu_table(gpu));
+    }
     text
+}
+
+/// GPU memory of processes as a table: bytes at the end of the interval and at the peak.
+fn gpu_table(gpu: &[GpuEntry]) -> String {
+    let right = ["Used", "Peak", "Budget", "Committed"].map(|name| (name, Align::Right));
+    let mut table = Table::new(right.into_iter().chain(["Where", "Adapter", "Process"].map(|name| (name, Align::Left))));
+    let lives = gpu.iter().map(|entry| (Some(entry.process.as_str()), Some(entry.pid), entry.process_start_s));
+    for (entry, process) in gpu.iter().zip(text::process_names(lives)).take(SHOWN) {
+        let bytes = |of: Option<StepNumbers>, what: fn(StepNumbers) -> u64| of.map(what).map(format::bytes).unwrap_or_default();
+        let cells = [
+            bytes(entry.usage, |numbers| numbers.to),
+            bytes(entry.usage, |numbers| numbers.peak),
+            bytes(entry.budget, |numbers| numbers.to),
+            bytes(entry.commitment, |numbers| numbers.to),
+            entry.segment_group.replace('_', "-"),
+            entry.adapter.clone(),
+            process,
+        ];
+        table.line(cells.into(), Vec::new());
+    }
+    table.text() + &text::more(gpu.len().saturating_sub(SHOWN), "")
 }
 
 fn process_cell(process: Option<&str>, pid: Option<u32>) -> String {

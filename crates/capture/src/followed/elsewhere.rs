@@ -4,9 +4,10 @@
 use super::Followed;
 use super::waiting::Waiting;
 use crate::etl::write::NewEvent;
+use crate::events::process_of;
 
-/// Passes on the events of the followed processes; an event belongs to the process that wrote it. If the process is not
-/// announced in time, the event is dropped.
+/// Passes on the events of the followed processes; an event belongs to the process that wrote it, one of GPU memory to the
+/// process that it names. If the process is not announced in time, the event is dropped.
 ///
 /// Cost and memory: as for [`Followed`].
 #[derive(Debug)]
@@ -26,11 +27,12 @@ impl Elsewhere {
     pub fn take(&mut self, followed: &Followed, event: &NewEvent<'_>, pass: &mut dyn FnMut(&NewEvent<'_>)) {
         self.now = self.now.max(event.time);
         self.settle(followed, pass);
-        match followed.was_followed(event.pid.0, event.time) {
+        let pid = process_of(event).0;
+        match followed.was_followed(pid, event.time) {
             Some(true) => pass(event),
             Some(false) => {}
             None => {
-                self.waiting.push(event.pid.0, event.time, event);
+                self.waiting.push(pid, event.time, event);
                 self.expire();
             }
         }

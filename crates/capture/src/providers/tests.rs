@@ -17,6 +17,22 @@ fn frames_are_asked_of_those_who_show_them_and_only_their_presents() {
 }
 
 #[test]
+fn gpu_memory_is_asked_of_the_graphics_kernel_together_with_its_presents_and_never_without_filters() {
+    let asked = |request: Request| {
+        let all = wanted(&request);
+        let kernel = all.into_iter().filter(|one| one.provider == class::DXG_KRNL);
+        kernel
+            .map(|one| (one.keywords, one.ids.clone(), one.state, one.may_lack_filters(), one.is_of_processes()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(asked(Request { gpu: true, ..request() }), [(0x84, vec![366, 367, 371], true, false, false)]);
+    let both = asked(Request { gpu: true, frames: true, ..request() });
+    assert_eq!(both, [(0x800_0084, vec![184, 366, 367, 371], true, false, false)]);
+    assert_eq!(asked(Request { frames: true, ..request() }), [(0x800_0000, vec![184], false, true, false)]);
+    assert_eq!(asked(request()), []);
+}
+
+#[test]
 fn the_runtime_is_asked_for_code_and_collections_and_what_it_has_twice() {
     let asked = wanted(&Request { managed: true, ..request() });
     let [runtime] = asked.as_slice() else { panic!("{asked:?}") };

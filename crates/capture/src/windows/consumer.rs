@@ -25,13 +25,13 @@ use windows_sys::Win32::System::Diagnostics::Etw::{
 };
 
 use super::journal;
-use super::record::{convert, describe};
+use super::record::{convert, describe, guid};
 use super::refusal::Refusal;
 use super::wide::wide;
 use crate::constants::RUNDOWN_ENDS;
 use crate::etl::EventId;
 use crate::etl::write::NewEvent;
-use crate::events::class;
+use crate::events::{class, process_of};
 use crate::{Elsewhere, Followed, Lane, LaneWriter, Recording};
 
 /// The events that a sink accepts, by process.
@@ -75,8 +75,10 @@ impl Sink {
     /// # Safety
     /// As for [`convert`].
     pub(super) unsafe fn take(&self, record: &EVENT_RECORD) {
-        let is_foreign = matches!(&self.filter, Filter::Of(pids) if !pids.contains(&record.EventHeader.ProcessId));
-        if is_foreign || self.has_panicked() {
+        // The graphics kernel names the process of GPU memory in the payload.
+        let names_process = guid(&record.EventHeader.ProviderId) == class::DXG_KRNL;
+        let by_another = matches!(&self.filter, Filter::Of(pids) if !pids.contains(&record.EventHeader.ProcessId));
+        if (by_another && !names_process) || self.has_panicked() {
             return;
         }
         let taken = catch_unwind(AssertUnwindSafe(|| {
@@ -94,6 +96,7 @@ impl Sink {
     fn put(&self, event: &NewEvent<'_>) {
         let mut lane = self.lane();
         match &self.filter {
+            Filter::Of(pids) if !pids.contains(&process_of(event).0) => {}
             Filter::Everybody | Filter::Of(_) => self.record(&mut lane, event),
             Filter::Pages(followed) => lock(followed).take(event, &mut |event| drop(lane.take(event))),
             Filter::Programs(..) if matches!(event.id, EventId::Provider { provider: class::CUSTOM_HEAP, .. }) => {

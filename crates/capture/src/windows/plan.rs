@@ -218,7 +218,12 @@ fn switch_on_each(session: &Session, wanted: &[Wanted], pids: &[u32]) -> Result<
     for one in wanted {
         let of = if one.is_of_processes() { pids } else { &[][..] };
         match session.enable_provider(one, of) {
-            Ok(()) => is_any_on = true,
+            Ok(()) => {
+                is_any_on = true;
+                if one.state {
+                    session.ask_for_state(one);
+                }
+            }
             Err(refusal) if refused.iter().all(|(purpose, _)| *purpose != one.purpose) => refused.push((one.purpose, refusal)),
             Err(_) => {}
         }

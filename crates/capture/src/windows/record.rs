@@ -148,7 +148,7 @@ unsafe fn parts<'a, T>(address: *const T, count: u16) -> &'a [T] {
     unsafe { slice::from_raw_parts(address, count.into()) }
 }
 
-const fn guid(guid: &windows_sys::core::GUID) -> Guid {
+pub(super) const fn guid(guid: &windows_sys::core::GUID) -> Guid {
     Guid::new(guid.data1, guid.data2, guid.data3, guid.data4)
 }
 

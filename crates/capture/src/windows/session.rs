@@ -15,10 +15,10 @@ use windows_sys::Win32::Foundation::{
 };
 use windows_sys::Win32::System::Diagnostics::Etw::{
     CONTROLTRACE_HANDLE, ControlTraceW, ENABLE_TRACE_PARAMETERS, ENABLE_TRACE_PARAMETERS_VERSION_2,
-    EVENT_CONTROL_CODE_ENABLE_PROVIDER, EVENT_ENABLE_PROPERTY_STACK_TRACE, EVENT_FILTER_DESCRIPTOR, EVENT_FILTER_TYPE_EVENT_ID,
-    EVENT_FILTER_TYPE_PID, EVENT_TRACE_CONTROL, EVENT_TRACE_CONTROL_QUERY, EVENT_TRACE_CONTROL_STOP, EVENT_TRACE_PROPERTIES,
-    EnableTraceEx2, QueryAllTracesW, StartTraceW, TRACE_QUERY_INFO_CLASS, TraceQueryInformation, TraceSetInformation,
-    TraceStackTracingInfo, TraceSystemTraceEnableFlagsInfo,
+    EVENT_CONTROL_CODE_CAPTURE_STATE, EVENT_CONTROL_CODE_ENABLE_PROVIDER, EVENT_ENABLE_PROPERTY_STACK_TRACE,
+    EVENT_FILTER_DESCRIPTOR, EVENT_FILTER_TYPE_EVENT_ID, EVENT_FILTER_TYPE_PID, EVENT_TRACE_CONTROL, EVENT_TRACE_CONTROL_QUERY,
+    EVENT_TRACE_CONTROL_STOP, EVENT_TRACE_PROPERTIES, EnableTraceEx2, QueryAllTracesW, StartTraceW, TRACE_QUERY_INFO_CLASS,
+    TraceQueryInformation, TraceSetInformation, TraceStackTracingInfo, TraceSystemTraceEnableFlagsInfo,
 };
 
 use super::journal;
@@ -86,14 +86,25 @@ impl Session {
             .collect();
         match self.enable(wanted, &filters) {
             // Windows 8 has no such filters; unwanted events are then dropped by the consumer.
-            Err(Refusal { code: ERROR_INVALID_PARAMETER | ERROR_NOT_SUPPORTED, .. }) if !filters.is_empty() => {
+            Err(Refusal { code: ERROR_INVALID_PARAMETER | ERROR_NOT_SUPPORTED, .. })
+                if !filters.is_empty() && wanted.may_lack_filters() =>
+            {
                 self.enable(wanted, &[])
             }
             other => other,
         }
     }
 
+    /// Asks an enabled provider to report what holds now. If it does not, its changes say what held before them.
+    pub(super) fn ask_for_state(&self, wanted: &Wanted) {
+        _ = self.control(EVENT_CONTROL_CODE_CAPTURE_STATE, wanted, &[]);
+    }
+
     fn enable(&self, wanted: &Wanted, filters: &[EVENT_FILTER_DESCRIPTOR]) -> Result<(), Refusal> {
+        self.control(EVENT_CONTROL_CODE_ENABLE_PROVIDER, wanted, filters)
+    }
+
+    fn control(&self, code: u32, wanted: &Wanted, filters: &[EVENT_FILTER_DESCRIPTOR]) -> Result<(), Refusal> {
         let provider = windows_guid(wanted.provider);
         let parameters = ENABLE_TRACE_PARAMETERS {
             Version: ENABLE_TRACE_PARAMETERS_VERSION_2,
@@ -105,16 +116,7 @@ impl Session {
         // SAFETY: the identity, the parameters and the filters that they lead to, which are only
         // read, live until the call returns. Without a time to wait it returns at once.
         let code = unsafe {
-            EnableTraceEx2(
-                self.handle,
-                &raw const provider,
-                EVENT_CONTROL_CODE_ENABLE_PROVIDER,
-                wanted.level,
-                wanted.keywords,
-                0,
-                0,
-                &raw const parameters,
-            )
+            EnableTraceEx2(self.handle, &raw const provider, code, wanted.level, wanted.keywords, 0, 0, &raw const parameters)
         };
         journal::check("EnableTraceEx2", &self.name, code)
     }

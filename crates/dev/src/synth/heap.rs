@@ -12,6 +12,7 @@ use std::io::{Seek, Write};
 
 use super::cast::{self, Process};
 use super::counters::{self, HeapSizes};
+use super::gpu::{self, GpuSizes};
 use super::stacks::{Caller, StackSet, StackWriter};
 use super::timeline::{record, write_all};
 use super::{Clock, Headers, Options, close};
@@ -128,6 +129,8 @@ struct Traffic<'w, W> {
     headers: Headers,
     /// Sizes of all heaps, as their last events have them; only with counters.
     sizes: Option<Vec<HeapSizes>>,
+    /// GPU memory of all processes, as its last events have it; only if it is wanted.
+    gpu: Option<Vec<GpuSizes>>,
 }
 
 /// Writes the scenario.
@@ -143,8 +146,10 @@ pub(super) fn generate<W: Write + Seek>(
     let heaps = pointers.iter().flat_map(|pointer| (0..options.heaps).map(|n| Addresses::new(n.into(), *pointer))).collect();
     let processor_count = u64::from(options.processors);
     let sizes = options.counters.then(|| vec![HeapSizes::default(); (options.processes * options.heaps) as usize]);
+    let gpu = options.gpu.then(|| vec![GpuSizes::default(); options.processes as usize]);
     let mut traffic = Traffic {
         sizes,
+        gpu,
         w,
         clock,
         stacks: StackWriter::new(options, sets),
@@ -171,6 +176,9 @@ pub(super) fn generate<W: Write + Seek>(
         traffic.tell_sizes()?;
         if due(counters::SAMPLES) > 0 {
             traffic.sample()?;
+        }
+        if due(gpu::CHANGES) > 0 {
+            traffic.change_gpu()?;
         }
         for _ in 0..due(options.samples) {
             traffic.take_sample()?;
@@ -231,6 +239,21 @@ impl<W: Write + Seek> Traffic<'_, W> {
             self.w.style.pointer = PointerSize::Eight;
         }
         self.sizes = Some(sizes);
+        Ok(())
+    }
+
+    /// Writes the changes of GPU memory, if it is wanted.
+    fn change_gpu(&mut self) -> Result<(), WriteError> {
+        let Some(mut all) = self.gpu.take() else { return Ok(()) };
+        let owners = self.processes.iter().zip(self.heaps.chunks(self.heaps_each));
+        for ((owner, heaps), sizes) in owners.zip(&mut all) {
+            let used = heaps.iter().map(|heap| heap.top - heap.handle).sum();
+            for event in sizes.change(used) {
+                let record = record(self.clock.after(1), owner.pid, owner.threads[0].0, event);
+                self.w.put(0, &record, &[])?;
+            }
+        }
+        self.gpu = Some(all);
         Ok(())
     }
 

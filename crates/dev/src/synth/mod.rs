@@ -9,6 +9,7 @@ mod cast;
 mod commit;
 mod counters;
 pub mod demo;
+mod gpu;
 mod heap;
 mod image;
 pub mod images;
@@ -33,6 +34,7 @@ pub use crate::random::Random;
 use crate::units::PointerSize;
 pub use cast::{FREQUENCY, START_TICKS, START_TIME};
 pub use demo::nightly::Nightly;
+pub use gpu::ADAPTER;
 pub use recorded::generate_recorded;
 
 /// The scenario of a trace.
@@ -94,6 +96,8 @@ pub struct Options {
     pub mixed_headers: bool,
     /// Add counters of the system, of processes and heaps (heap).
     pub counters: bool,
+    /// Add GPU memory of all processes (heap).
+    pub gpu: bool,
     /// Add so many processor samples, evenly spread, with stacks (heap).
     pub samples: u64,
     /// Lose so many buffers, evenly spread (heap).
@@ -122,6 +126,7 @@ impl Default for Options {
             mixed_headers: false,
             free_stacks: false,
             counters: false,
+            gpu: false,
             samples: 0,
             lost_buffers: 0,
             nightly: Nightly::default(),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Event;
-use super::hooks::{class, hook, injected, tracker};
+use super::hooks::{class, gpu, hook, injected, tracker};
 use crate::etl::{EventId, RawEvent, extended_type};
 
 /// Defines the counts once: their fields, their names and how they are added up.
@@ -37,7 +37,8 @@ macro_rules! event_counts {
 event_counts! {
     total, heap_create, heap_destroy, heap_alloc, heap_free, heap_realloc, virtual_alloc, virtual_free, tracker_open,
     tracker_close, tracker_alloc, tracker_free, tracker_realloc, stack, stack_key_ref, stack_key_definition, inline_stack,
-    process_start, process_end, process_rundown, image_load, image_unload, image_rundown, image_id_rsds
+    process_start, process_end, process_rundown, image_load, image_unload, image_rundown, image_id_rsds, gpu_usage, gpu_budget,
+    gpu_commitment, gpu_allocation
 }
 
 /// Kernel hooks that are counted.
@@ -142,6 +143,13 @@ impl EventCounts {
                 tracker::ALLOC => Some(&mut self.tracker_alloc),
                 tracker::FREE => Some(&mut self.tracker_free),
                 tracker::REALLOC => Some(&mut self.tracker_realloc),
+                _ => None,
+            },
+            EventId::Provider { provider: class::DXG_KRNL, id } => match id {
+                gpu::USAGE => Some(&mut self.gpu_usage),
+                gpu::BUDGET => Some(&mut self.gpu_budget),
+                gpu::COMMITMENT => Some(&mut self.gpu_commitment),
+                gpu::ALLOCATION_START..=gpu::ALLOCATION_RUNDOWN => Some(&mut self.gpu_allocation),
                 _ => None,
             },
             EventId::Provider { provider: class::HEAP_SNAPSHOT, .. } => Some(&mut self.heap_snapshot),

@@ -114,6 +114,17 @@ pub mod tracker {
     pub const CLOSE: u16 = 104;
 }
 
+/// Event ids of [`class::DXG_KRNL`] about the GPU memory of a process and about its allocations.
+pub mod gpu {
+    #![allow(missing_docs, reason = "the names are those of the events")]
+    pub const ALLOCATION_START: u16 = 33;
+    pub const ALLOCATION_STOP: u16 = 34;
+    pub const ALLOCATION_RUNDOWN: u16 = 35;
+    pub const BUDGET: u16 = 366;
+    pub const USAGE: u16 = 367;
+    pub const COMMITMENT: u16 = 371;
+}
+
 /// Event ids of [`class::KERNEL_MEMORY`].
 pub(super) mod kernel_memory {
     pub(crate) const MEM_INFO: u16 = 1;

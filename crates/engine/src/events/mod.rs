@@ -44,10 +44,11 @@ mod times;
 mod trackers;
 
 pub use about::{Extent, Memory};
+pub use activity::process_of;
 pub use activity::{
-    ActivityEvent, Collection, CollectionId, CollectionReason, EventSchema, Field, FieldValue, InType, ManagedEvent,
-    ManagedHeaps, ManagedMethod, MarkEvent, MarkProviders, MarkText, MethodChange, Present, PresentApi, SampleInterval, TIMER,
-    Untold,
+    ActivityEvent, Adapter, Collection, CollectionId, CollectionReason, EventSchema, Field, FieldValue, GpuChange, GpuKind,
+    GpuMemory, InType, ManagedEvent, ManagedHeaps, ManagedMethod, MarkEvent, MarkProviders, MarkText, MethodChange, Present,
+    PresentApi, SampleInterval, SegmentGroup, TIMER, Untold,
 };
 pub use batch::{Batch, Stacks};
 pub use census::process_names;
@@ -57,7 +58,7 @@ pub use decode::{Wants, decode_buffer, decode_event};
 pub use entry::{Attached, BlockEvent, Entry, Item};
 pub use event_owner::{EventOwner, command_line, describes, event_owner};
 pub use frames::{FrameList, FrameRange, Frames, StackHash};
-pub use hooks::{class, hook, kernel_hook, lost, tracker};
+pub use hooks::{class, gpu, hook, kernel_hook, lost, tracker};
 pub use lifetimes::{LifetimeChange, ProcessEvent, ProcessLifetimes, Sign};
 pub use losses::{Lost, LostWhat, RawLoss, losses};
 pub use machine::machine_name;

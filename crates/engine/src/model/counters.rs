@@ -13,7 +13,10 @@ use super::pid_lives::PidLives;
 use super::ranges::RangeMap;
 use super::world::ProcessTable;
 use super::{Process, ProcessId};
-use crate::events::{CounterEvent, ManagedHeaps, MemoryLists, PAGE, ProcessMemory, RangeChange, Record};
+use crate::events::{
+    Adapter, CounterEvent, GpuChange, GpuKind, GpuMemory, ManagedHeaps, MemoryLists, PAGE, ProcessMemory, RangeChange, Record,
+    SegmentGroup,
+};
 use crate::tables::KeyedMap;
 use crate::units::{Pid, Ticks};
 
@@ -59,6 +62,8 @@ pub enum CounterKind {
     ManagedHeap,
     /// Bytes in one generation of these heaps: 0 to 2, 3 for large objects, 4 for pinned ones.
     ManagedGeneration(u8),
+    /// A process's memory on a graphics adapter.
+    Gpu(GpuKind, SegmentGroup),
 }
 
 impl CounterKind {
@@ -67,7 +72,7 @@ impl CounterKind {
 
     /// Whether it is sampled now and then, not at every change.
     pub fn is_sampled(self) -> bool {
-        !matches!(self, Self::HeapReserved | Self::HeapCommitted)
+        !matches!(self, Self::HeapReserved | Self::HeapCommitted | Self::Gpu(..))
     }
 }
 
@@ -80,6 +85,8 @@ pub enum CounterOwner {
     Process(Pid),
     /// That of a heap with this handle.
     Heap(Pid, u64),
+    /// That of a process on a graphics adapter.
+    Gpu(Pid, Adapter),
 }
 
 impl CounterOwner {
@@ -87,7 +94,7 @@ impl CounterOwner {
     pub fn pid(self) -> Option<Pid> {
         match self {
             Self::System => None,
-            Self::Process(pid) | Self::Heap(pid, _) => Some(pid),
+            Self::Process(pid) | Self::Heap(pid, _) | Self::Gpu(pid, _) => Some(pid),
         }
     }
 }
@@ -101,6 +108,8 @@ pub struct Counter {
     pub owner: CounterOwner,
     /// The life of the owning process, if an event named it.
     pub process: Option<ProcessId>,
+    /// Number that tells the lives of one process id apart, named or not.
+    pub life: u32,
     /// Each change, by time: the value in bytes from then on.
     pub samples: Arc<Vec<(Ticks, u64)>>,
     /// Time until which the last value is known.
@@ -137,6 +146,7 @@ pub(super) struct CounterTable {
     samples: usize,
     refused: u64,
     homeless: u64,
+    unread: u64,
 }
 
 impl CounterTable {
@@ -208,6 +218,24 @@ impl CounterTable {
         }
     }
 
+    /// Applies a change of GPU memory, which may come after the process's end. What held before the first one has held since
+    /// the process, or the trace, began.
+    pub(super) fn gpu_memory(&mut self, pid: Pid, memory: &GpuMemory, at: Ticks, processes: &ProcessTable) {
+        let GpuMemory::Changed(change) = memory else {
+            self.unread += 1;
+            return;
+        };
+        let life = self.life_of(pid, processes.latest(pid), at, processes);
+        let GpuChange { kind, adapter, group, new, old } = *change;
+        let (kind, owner) = (CounterKind::Gpu(kind, group), CounterOwner::Gpu(pid, adapter));
+        if !self.index.contains_key(&CounterKey { kind, owner, life }) {
+            let process = self.lives.get(&pid).and_then(|life| life.process);
+            let start = process.and_then(|id| processes.list[id.0 as usize].start);
+            self.add(kind, owner, life, start.unwrap_or(Ticks::BEFORE_TRACE).min(at), old);
+        }
+        self.add(kind, owner, life, at, new);
+    }
+
     /// Changes the ranges of a heap. Ranges that overlap count once, so it does not matter whether a
     /// heap's first range is reported by its creation, as a range of its own, or both.
     fn range(&mut self, pid: Pid, heap: u64, change: &RangeChange, at: Ticks, processes: &ProcessTable) {
@@ -248,7 +276,11 @@ impl CounterTable {
     /// The number of the life of a process id that goes on at `at`. Counters never begin a life: only
     /// events of processes and of memory do.
     fn life(&mut self, pid: Pid, at: Ticks, processes: &ProcessTable) -> u32 {
-        let now = processes.find(pid);
+        self.life_of(pid, processes.find(pid), at, processes)
+    }
+
+    /// The number of the life of a process id, if the process is `now`.
+    fn life_of(&mut self, pid: Pid, now: Option<ProcessId>, at: Ticks, processes: &ProcessTable) -> u32 {
         let life = self.lives.entry(pid).or_insert(CounterLife { process: now, number: 0, first: at });
         match (life.process, now) {
             (None, Some(id)) if processes.list[id.0 as usize].start.is_none_or(|start| start <= life.first) => {
@@ -271,7 +303,7 @@ impl CounterTable {
             None => {
                 let index = self.list.len() as u32;
                 let process = owner.pid().and_then(|pid| self.lives.get(&pid)).and_then(|life| life.process);
-                self.list.push(Counter { kind, owner, process, samples: Arc::default(), until: at, peak: 0 });
+                self.list.push(Counter { kind, owner, process, life, samples: Arc::default(), until: at, peak: 0 });
                 self.index.insert(key, index);
                 index
             }
@@ -301,11 +333,16 @@ impl CounterTable {
         let mut list = self.list.clone();
         for counter in &mut list {
             let Some(pid) = counter.owner.pid() else { continue };
-            let first = counter.samples.first().map_or(counter.until, |(t, _)| *t);
-            counter.process = counter.process.or_else(|| lives.going_on(pid, first));
+            let known = counter.samples.iter().map(|(t, _)| *t);
+            let first = known.into_iter().find(|t| *t > Ticks::BEFORE_TRACE).unwrap_or(counter.until);
+            // Who starts later has nothing to do with what was before.
+            let has_started = |id: &ProcessId| processes[id.0 as usize].start.is_none_or(|start| start <= first);
+            counter.process = counter.process.or_else(|| lives.going_on(pid, first).filter(has_started));
             let end = counter.process.and_then(|id| processes[id.0 as usize].end);
             if !counter.kind.is_sampled() {
-                counter.until = end.unwrap_or(Ticks::NEVER);
+                // The graphics kernel takes memory back after the end.
+                let last = counter.samples.last().map_or(counter.until, |(t, _)| *t);
+                counter.until = end.map_or(Ticks::NEVER, |end| end.max(last));
             }
         }
         list
@@ -327,6 +364,9 @@ impl CounterTable {
         }
         if self.homeless > 0 {
             parts.push(format!("{} of heaps without a process", plural(self.homeless, "change", "changes")));
+        }
+        if self.unread > 0 {
+            parts.push(format!("{} of GPU memory in a form that is not known", plural(self.unread, "report", "reports")));
         }
         (!parts.is_empty()).then(|| format!("{}; they were left out of the graph", parts.join(", and ")))
     }

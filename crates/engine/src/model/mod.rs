@@ -38,7 +38,8 @@ mod trace;
 mod world;
 
 pub use activity::{
-    Activity, Chunked, IntervalOrigin, ManagedCode, Mark, MarkProvider, Marks, Method, OtherWindows, PresentLane, Sample, Samples,
+    Activity, Chunked, GpuSeries, IntervalOrigin, ManagedCode, Mark, MarkProvider, Marks, Method, OtherWindows, PresentLane,
+    Sample, Samples,
 };
 pub use block_batches::SliceBlocks;
 pub use builder::{BLOCKS_A_ROW, Builder, InputState, SUMS_A_ROW};

@@ -5,6 +5,7 @@
 
 use super::series::Series;
 use super::{Cancel, Cancelled};
+use crate::events::{Adapter, GpuKind, SegmentGroup};
 use crate::model::{Counter, CounterId, CounterKind, CounterOwner, Trace};
 use crate::units::{Interval, Pid, Ticks};
 
@@ -28,14 +29,29 @@ pub fn counter_kind(kind: CounterKind) -> &'static str {
         CounterKind::ManagedGeneration(2) => ".NET generation 2",
         CounterKind::ManagedGeneration(3) => ".NET large objects",
         CounterKind::ManagedGeneration(_) => ".NET pinned objects",
+        CounterKind::Gpu(GpuKind::Usage, SegmentGroup::Local) => "GPU memory, local",
+        CounterKind::Gpu(GpuKind::Usage, SegmentGroup::NonLocal) => "GPU memory, non-local",
+        CounterKind::Gpu(GpuKind::Budget, SegmentGroup::Local) => "GPU budget, local",
+        CounterKind::Gpu(GpuKind::Budget, SegmentGroup::NonLocal) => "GPU budget, non-local",
+        CounterKind::Gpu(GpuKind::Commitment, SegmentGroup::Local) => "GPU commitment, local",
+        CounterKind::Gpu(GpuKind::Commitment, SegmentGroup::NonLocal) => "GPU commitment, non-local",
     }
 }
 
 /// Returns the name of a counter within its owner's group.
 pub fn counter_label(counter: &Counter) -> String {
     let kind = counter_kind(counter.kind);
-    let CounterOwner::Heap(_, handle) = counter.owner else { return kind.to_owned() };
-    format!("{kind}, heap {handle:#x}")
+    match counter.owner {
+        CounterOwner::System | CounterOwner::Process(_) => kind.to_owned(),
+        CounterOwner::Heap(_, handle) => format!("{kind}, heap {handle:#x}"),
+        CounterOwner::Gpu(_, adapter) => format!("{kind}, {}", adapter_label(adapter)),
+    }
+}
+
+/// Returns the name of a graphics adapter: its address in the kernel, and its number if it is linked to others.
+pub fn adapter_label(adapter: Adapter) -> String {
+    let number = if adapter.number == 0 { String::new() } else { format!(" ({})", adapter.number) };
+    format!("adapter {:#x}{number}", adapter.address)
 }
 
 /// Returns the owner of a counter: `System`, or a process with its id.
@@ -177,7 +193,7 @@ mod tests {
         let samples: Vec<(Ticks, u64)> = samples.iter().map(|&(t, v)| (Ticks(t), v)).collect();
         let peak = samples.iter().map(|s| s.1).max().unwrap_or(0);
         let (kind, owner) = (CounterKind::Commit, CounterOwner::Process(Pid(7)));
-        Counter { kind, owner, process: None, samples: Arc::new(samples), until: Ticks(until), peak }
+        Counter { kind, owner, process: None, life: 0, samples: Arc::new(samples), until: Ticks(until), peak }
     }
 
     fn points(counter: &Counter, from: i64, to: i64, bins: usize) -> Vec<(i64, u64)> {

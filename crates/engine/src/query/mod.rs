@@ -78,10 +78,11 @@ mod unnamed;
 
 pub use activity::{
     ActivityEntries, ChainEntry, ChainFrames, FrameBar, FrameCounts, FrameEntry, FrameLine, FrameRequest, FrameSums, FrameTimes,
-    LayerFrames, MOST_FRAMES, MarkEntries, MarkEntry, MarkRequest, MarkSpot, PerFrame, ProcessSamples, ProcessorEntries,
-    ProcessorEntry, SampleNumbers, api_name, chain_frames, chain_label, find_mark, frame_bars, frame_lanes, frame_name,
-    frame_sums, has_samples, layers_of, main_frames, mark_entries, mark_places, mark_spots, marks, process_samples,
-    processor_entries, processor_series, sample_counts, sample_sums, sample_sums_where, sampled_stacks, sort_by_allocated,
+    GpuEntry, LayerFrames, MOST_FRAMES, MarkEntries, MarkEntry, MarkRequest, MarkSpot, PerFrame, ProcessSamples,
+    ProcessorEntries, ProcessorEntry, SampleNumbers, StepNumbers, api_name, chain_frames, chain_label, find_mark, frame_bars,
+    frame_lanes, frame_name, frame_sums, gpu_entries, has_samples, layers_of, main_frames, main_gpu, mark_entries, mark_places,
+    mark_spots, marks, process_samples, processor_entries, processor_series, sample_counts, sample_sums, sample_sums_where,
+    sampled_stacks, sort_by_allocated,
 };
 pub use buckets::{LifetimeBounds, LifetimeBucket, SizeBucket};
 pub use by::By;
@@ -91,7 +92,9 @@ pub use callers::{Caller, CallerFinder, CallerFrame, Fold};
 pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass, Words};
 pub use coarse::coarse_series;
-pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
+pub use counters::{
+    CounterGroup, adapter_label, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter,
+};
 pub use details::{Details, details, line_of_rows};
 pub use diff::{CommonGroups, Compared, Delta, DiffSide, diff, folded_diff};
 pub use doubts::{doubts, doubts_about, input_doubts, is_doubt, losses};

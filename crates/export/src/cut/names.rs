@@ -110,7 +110,8 @@ impl Names {
             | ActivityEvent::Present(
                 Present::Start { .. } | Present::Marked | Present::Taken { window: _ } | Present::Stop { .. },
             )
-            | ActivityEvent::SampleInterval(SampleInterval { source: _, interval: _ }) => {}
+            | ActivityEvent::SampleInterval(SampleInterval { source: _, interval: _ })
+            | ActivityEvent::Gpu(_) => {}
         }
         true
     }

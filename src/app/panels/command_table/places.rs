@@ -7,6 +7,7 @@ use crate::app::commands::{Command, DocCommand};
 use crate::app::state::graph::LineOf;
 use crate::app::state::ids::{Stop, Tab, ViewId};
 use crate::app::state::overlay::Overlay;
+use crate::events::SegmentGroup;
 use crate::query::{Finding, FindingKind, headlines};
 
 /// Most findings among the commands.
@@ -28,6 +29,12 @@ pub(super) fn steps(context: &PanelContext<'_>) -> Vec<Entry> {
             Overlay::Marks => ("Marks on the graph", "What programs and the trace's recorder have marked"),
             Overlay::Frames => ("Lane of frames", "How long each frame took, and how much was allocated in it"),
             Overlay::Processors => ("Lane of processors", "What share of a processor ran the program, and all others"),
+            Overlay::Gpu(SegmentGroup::Local) => {
+                ("Lane of local GPU memory", "How much of the graphics card's memory the program uses, and its budget")
+            }
+            Overlay::Gpu(SegmentGroup::NonLocal) => {
+                ("Lane of non-local GPU memory", "How much of the machine's memory the program uses for the graphics card")
+            }
         };
         let is_shown = document.is_some_and(|d| d.draws(what));
         let command = Command::Document(DocCommand::ShowLine(LineOf::Overlay(what), !is_shown));

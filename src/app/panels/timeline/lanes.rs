@@ -79,7 +79,7 @@ impl Lanes {
                 lanes.extend(lines.filter(is_type).map(|of| Wanted { of: of.clone(), is_part: false, opened: None }));
             }
         }
-        let others = [Overlay::Frames, Overlay::Processors].into_iter().filter(|&what| document.draws(what));
+        let others = Overlay::ALL.into_iter().filter(|&what| what != Overlay::Marks && document.draws(what));
         lanes.extend(others.map(LineOf::Overlay).map(part));
         let counters = document.counters.lines().iter().map(|line| LineOf::Counter(line.id));
         lanes.extend(counters.map(part));

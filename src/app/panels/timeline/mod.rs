@@ -9,6 +9,7 @@ mod canvas;
 mod cursor;
 mod difference;
 mod flags;
+mod gpu;
 mod keys;
 mod lanes;
 mod marks;

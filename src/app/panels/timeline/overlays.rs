@@ -1,11 +1,12 @@
-//! Two lanes that do not show sizes: a program's frames, whose height is their duration and which are
-//! more amber the more their allocations exceed the usual; and CPU use.
+//! Lanes beside those of memory: a program's frames, whose height is their duration and which are
+//! more amber the more their allocations exceed the usual; CPU use; GPU memory ([`gpu`]).
 //!
 //! Cost: the bars and points of the latest answer, at most a few for each bin of the graph.
 
 use eframe::egui::{Color32, Mesh, Painter, Pos2, Rect, Shape, Ui, Visuals};
 
 use super::canvas::{Canvas, LaneLabel};
+use super::gpu;
 use super::lanes::Row;
 use crate::app::base::theme;
 use crate::app::document::Document;
@@ -27,6 +28,7 @@ pub fn process(document: &Document, what: Overlay) -> Option<ProcessId> {
         Overlay::Marks => None,
         Overlay::Frames => document.frames_in_scope().and_then(|of| document.chain(of.chain)).map(|lane| lane.process),
         Overlay::Processors => document.process_in_scope(),
+        Overlay::Gpu(group) => gpu::series(document, document.gpu_in_scope(group)?).and_then(|series| series.process),
     }
 }
 
@@ -47,6 +49,7 @@ pub fn paint(canvas: &Canvas<'_>, what: Overlay, frame: Rect, painter: &Painter,
     let told = match (what, &shown.frames, &shown.processors) {
         (Overlay::Frames, Some(frames), _) => paint_frames(canvas, frames, frame, painter, cursor, ui.visuals()),
         (Overlay::Processors, _, Some(processors)) => paint_processors(canvas, processors, frame, painter, cursor, ui.visuals()),
+        (Overlay::Gpu(group), ..) => gpu::paint(canvas, shown.gpu_of(group), frame, painter, cursor, ui.visuals()),
         _ => LaneLabel::default(),
     };
     LaneLabel { color: color(what, ui.visuals()), ..told }
@@ -57,6 +60,7 @@ fn color(what: Overlay, visuals: &Visuals) -> Color32 {
         Overlay::Marks => theme::mark(visuals),
         Overlay::Frames => theme::frame(0.0, visuals),
         Overlay::Processors => theme::share(visuals),
+        Overlay::Gpu(_) => theme::gpu(visuals),
     }
 }
 
@@ -164,6 +168,7 @@ pub fn read(canvas: &Canvas<'_>, what: Overlay, at: Ticks) -> Vec<String> {
             let own = shown.own.as_ref().and_then(at).map(|own| format!("{own}  {whose}"));
             own.into_iter().chain(at(&shown.all).map(|all| format!("{all}  all processes"))).collect()
         }
+        (Overlay::Gpu(group), ..) => gpu::read(shown.gpu_of(group), at),
         _ => Vec::new(),
     }
 }

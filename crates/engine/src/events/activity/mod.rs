@@ -1,5 +1,5 @@
 //! Activity of programs while memory changed: marks, frames that a game presented, code and garbage
-//! collections of the .NET runtime, CPU samples.
+//! collections of the .NET runtime, CPU samples, GPU memory.
 //!
 //! None of these events is about memory, so nothing here changes a number of heaps and pages. A
 //! provider that is read only because the user named it ([`MarkProviders`]) gives marks and nothing
@@ -9,6 +9,7 @@
 //! other, all else is rare.
 
 mod described;
+mod gpu;
 mod managed;
 mod marks;
 mod presents;
@@ -17,6 +18,7 @@ mod samples;
 
 pub use described::{EventSchema, Field, FieldValue, InType};
 pub(super) use described::{provider_name, schema, with_self_described};
+pub use gpu::{Adapter, GpuChange, GpuKind, GpuMemory, SegmentGroup, process_of};
 pub use managed::{Collection, CollectionId, CollectionReason, ManagedEvent, ManagedHeaps, ManagedMethod, MethodChange};
 pub use marks::{MarkEvent, MarkText, Untold};
 pub use presents::{Present, PresentApi};
@@ -41,13 +43,15 @@ pub enum ActivityEvent {
     Managed(ManagedEvent),
     /// The interval between samples from now on.
     SampleInterval(SampleInterval),
+    /// A process's GPU memory.
+    Gpu(GpuMemory),
 }
 
 impl ActivityEvent {
-    /// Whether it is not about its own moment, but says how later events are named or to be read.
+    /// Whether it is not about its own moment, but says how later events are named or to be read, or what holds from then on.
     pub fn gives_names(&self) -> bool {
         match self {
-            Self::Schema(_) | Self::SampleInterval(_) => true,
+            Self::Schema(_) | Self::SampleInterval(_) | Self::Gpu(_) => true,
             Self::Managed(event) => {
                 matches!(event, ManagedEvent::Method(..) | ManagedEvent::Module { .. } | ManagedEvent::Heaps(_))
             }
@@ -70,7 +74,8 @@ impl ActivityEvent {
             )
             | Self::Mark(_)
             | Self::Present(_)
-            | Self::SampleInterval(_) => None,
+            | Self::SampleInterval(_)
+            | Self::Gpu(_) => None,
         }
     }
 }
@@ -94,7 +99,13 @@ pub(super) fn provider(raw: &RawEvent<'_>, named: &MarkProviders) -> Option<[Opt
         EventId::Provider { provider: class::D3D9, id } => {
             presents::present(PresentApi::D3d9, id, raw)?.map(ActivityEvent::Present)
         }
-        EventId::Provider { provider: class::DXG_KRNL, id } => presents::taken(id, raw)?.map(ActivityEvent::Present),
+        EventId::Provider { provider: class::DXG_KRNL, id } => match gpu::memory(id, raw)? {
+            Some((pid, memory)) => {
+                let mark = named.mark(raw).map(|mark| record(raw, ActivityEvent::Mark(mark)));
+                return Some([Some(Record { pid, ..record(raw, ActivityEvent::Gpu(memory)) }), mark]);
+            }
+            None => presents::taken(id, raw)?.map(ActivityEvent::Present),
+        },
         EventId::Provider { provider: provider @ (class::CLR | class::CLR_RUNDOWN), id } => {
             managed::event(provider == class::CLR_RUNDOWN, id, raw)?.map(ActivityEvent::Managed)
         }

@@ -7,8 +7,8 @@ use super::{Descriptor, Payload, RecordWriter, Shape, classic};
 use crate::etl::write::WriteError;
 use crate::etl::{EventId, Guid, HeaderKind};
 use crate::events::{
-    ActivityEvent, Collection, CollectionId, EventSchema, ManagedEvent, ManagedHeaps, ManagedMethod, MarkEvent, MarkText,
-    MethodChange, Present, PresentApi, class, hook,
+    ActivityEvent, Collection, CollectionId, EventSchema, GpuChange, GpuKind, GpuMemory, ManagedEvent, ManagedHeaps,
+    ManagedMethod, MarkEvent, MarkText, MethodChange, Present, PresentApi, class, gpu, hook,
 };
 use crate::units::{Pid, Tid};
 
@@ -55,6 +55,10 @@ impl<W: Write + Seek> RecordWriter<W> {
             ActivityEvent::SampleInterval(interval) => {
                 out.u32(interval.source).u32(interval.interval).u32(interval.interval);
                 self.kernel(HeaderKind::System, hook::SAMPLE_INTERVAL_START, 2, thread)
+            }
+            ActivityEvent::Gpu(memory) => {
+                let numbers = gpu_memory(out, memory, thread.0);
+                Ok(manifest(class::DXG_KRNL, numbers, thread))
             }
         }
     }
@@ -114,6 +118,26 @@ fn schema(out: &mut Payload, schema: &EventSchema) {
     for field in &schema.fields {
         out.utf16z(&field.name);
     }
+}
+
+fn gpu_memory(out: &mut Payload, memory: &GpuMemory, pid: Pid) -> Numbers {
+    let GpuMemory::Changed(change) = memory else {
+        // A version that nobody has.
+        out.zeros(16).word(0).u32(pid.0).zeros(3);
+        return (gpu::USAGE, u8::MAX, 0);
+    };
+    let GpuChange { kind, adapter, group, new, old } = *change;
+    out.u64(new).u64(old).word(adapter.address).u32(pid.0).raw(&adapter.number.to_le_bytes());
+    let id = match kind {
+        GpuKind::Usage => gpu::USAGE,
+        GpuKind::Commitment => gpu::COMMITMENT,
+        GpuKind::Budget => {
+            out.zeros(4);
+            gpu::BUDGET
+        }
+    };
+    out.u8(group as u8);
+    (id, 0, 0)
 }
 
 fn present(out: &mut Payload, present: Present) -> (Guid, Numbers) {

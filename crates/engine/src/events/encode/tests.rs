@@ -8,9 +8,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::etl::{Guid, SessionHeader, Source, TraceFile, mode};
 use crate::events::{
-    ActivityEvent, Collection, CollectionId, CollectionReason, CommittedRegion, EventCounts, EventSchema, Field, FrameRange,
-    ImageFile, ImageId, ImageInfo, InType, Lost, ManagedEvent, ManagedHeaps, ManagedMethod, MarkEvent, MarkText, MemoryLists,
-    Merge, MethodChange, PageRange, Present, PresentApi, ProcessInfo, ProcessMemory, RangeChange, SampleInterval, TIMER,
+    ActivityEvent, Adapter, Collection, CollectionId, CollectionReason, CommittedRegion, EventCounts, EventSchema, Field,
+    FrameRange, GpuChange, GpuKind, GpuMemory, ImageFile, ImageId, ImageInfo, InType, Lost, ManagedEvent, ManagedHeaps,
+    ManagedMethod, MarkEvent, MarkText, MemoryLists, Merge, MethodChange, PageRange, Present, PresentApi, ProcessInfo,
+    ProcessMemory, RangeChange, SampleInterval, SegmentGroup, TIMER,
 };
 
 type Written = (Record, Vec<u64>);
@@ -213,6 +214,10 @@ fn counts_tell_each_kind() {
         image_unload: 1,
         image_rundown: 2,
         image_id_rsds: 1,
+        gpu_usage: 0,
+        gpu_budget: 0,
+        gpu_commitment: 0,
+        gpu_allocation: 0,
         heap_snapshot: 0,
     };
     assert_eq!(counts, ones);
@@ -401,7 +406,11 @@ fn activities() -> Vec<Event> {
         ActivityEvent::Present(Present::Marked),
         ActivityEvent::SampleInterval(SampleInterval { source: TIMER, interval: 10_000 }),
     ];
-    let all = others.into_iter().chain(managed.map(ActivityEvent::Managed));
+    let kinds = [GpuKind::Usage, GpuKind::Budget, GpuKind::Commitment].into_iter().zip(SegmentGroup::ALL.into_iter().cycle());
+    let adapter = Adapter { address: 0x8000_1000, number: 2 };
+    let changed = |(kind, group)| GpuMemory::Changed(GpuChange { kind, adapter, group, new: 5 << 40, old: 7 });
+    let gpu = kinds.map(changed).chain([GpuMemory::Unread]).map(ActivityEvent::Gpu);
+    let all = others.into_iter().chain(gpu).chain(managed.map(ActivityEvent::Managed));
     all.map(|event| Event::Activity(Box::new(event))).chain([Event::ThreadRundown]).collect()
 }
 

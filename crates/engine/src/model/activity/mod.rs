@@ -6,6 +6,7 @@
 //! none of it; else a hash operation or two for each event.
 
 mod chunked;
+mod gpu;
 mod managed;
 mod marks;
 mod presents;
@@ -14,6 +15,7 @@ mod samples;
 use std::sync::Arc;
 
 pub use chunked::Chunked;
+pub use gpu::GpuSeries;
 pub use managed::{ManagedCode, Method};
 pub use marks::{Mark, MarkProvider, Marks};
 pub use presents::{OtherWindows, PresentLane};
@@ -21,7 +23,7 @@ pub use samples::{IntervalOrigin, Sample, Samples};
 pub(super) use samples::{NO_HEAP, NOBODY, SampleTable};
 
 use super::Site;
-use super::counters::CounterTable;
+use super::counters::{Counter, CounterTable};
 use super::world::ProcessTable;
 use crate::events::{ActivityEvent, ManagedEvent, Record};
 use crate::units::Ticks;
@@ -40,6 +42,8 @@ pub struct Activity {
     pub managed: Arc<ManagedCode>,
     /// CPU samples.
     pub samples: Samples,
+    /// GPU memory of processes, by adapter and segment group.
+    pub gpu: Vec<GpuSeries>,
 }
 
 /// Collects activity in time order.
@@ -84,13 +88,15 @@ impl ActivityTable {
                 }
             }
             ActivityEvent::SampleInterval(interval) => self.samples.set_interval(*interval),
+            ActivityEvent::Gpu(memory) => counters.gpu_memory(record.pid, memory, at, processes),
         }
     }
 
     /// The activity that is known now; after it was published as complete, nothing changes. `sites` are
-    /// those of samples.
-    pub(super) fn publish(&mut self, is_complete: bool, frequency: u64, sites: Vec<Site>) -> Activity {
+    /// those of samples, `counters` all published ones.
+    pub(super) fn publish(&mut self, is_complete: bool, frequency: u64, sites: Vec<Site>, counters: &[Counter]) -> Activity {
         Activity {
+            gpu: gpu::series(counters),
             marks: self.marks.publish(is_complete),
             presents: self.presents.publish(),
             managed: self.managed.publish(),

@@ -56,7 +56,9 @@ impl Builder {
         let Attach { stacks, sites, frees, samples, .. } = &mut self.attach;
         let unmatched = self.allocations.unmatched(&self.world, stacks);
         let (sites, free_sites) = (sites.published(stacks), frees.sites.published(stacks));
-        let activity = self.activity.publish(input.complete, self.clock.frequency, samples.sites.published(stacks));
+        let counters = self.counters.publish(&self.world.processes.list);
+        let samples = samples.sites.published(stacks);
+        let activity = self.activity.publish(input.complete, self.clock.frequency, samples, &counters);
         let (first, last) = input.times.unwrap_or((self.trace_start, self.trace_start));
         let span = Interval {
             from: Ticks::from_raw(first.min(self.trace_start), self.trace_start),
@@ -79,7 +81,7 @@ impl Builder {
             unmatched,
             thread_names: self.world.thread_names(),
             volumes: self.world.volumes().to_vec(),
-            counters: self.counters.publish(&self.world.processes.list),
+            counters,
             activity,
             losses: Loss::all(input.losses, &self.reported),
             quality: Quality {

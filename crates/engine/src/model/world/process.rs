@@ -141,8 +141,13 @@ impl ProcessTable {
     }
 
     /// The present life, or else the latest, for events that may come after its end.
+    pub(in crate::model) fn latest(&self, pid: Pid) -> Option<ProcessId> {
+        self.lifetimes.latest(pid)
+    }
+
+    /// The present life, or else the latest; one that began unseen is added if there is none.
     pub(in crate::model) fn latest_or_add(&mut self, pid: Pid, at: Ticks) -> ProcessId {
-        self.lifetimes.latest(pid).unwrap_or_else(|| self.find_or_add(pid, at))
+        self.latest(pid).unwrap_or_else(|| self.find_or_add(pid, at))
     }
 
     /// Applies an event of a process. Returns the life that it ends or shows to have ended, if any.

@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 use serde::Serialize;
 
 use super::{
-    FrameLine, FrameRequest, MarkRequest, ProcessSamples, SampleNumbers, chain_label, frame_lanes, frame_sums, marks,
-    process_samples,
+    FrameLine, FrameRequest, GpuEntry, MarkRequest, ProcessSamples, SampleNumbers, chain_label, frame_lanes, frame_sums,
+    gpu_entries, marks, process_samples,
 };
 use crate::events::PresentApi;
 use crate::model::{IntervalOrigin, Mark, PresentLane, ProcessId, Trace};
@@ -347,7 +347,7 @@ pub fn processor_entries(trace: &Trace, interval: Interval, process: Option<&str
     }
 }
 
-/// The marks, frames and CPU samples of a report.
+/// The marks, frames, CPU samples and GPU memory of a report.
 #[derive(Clone, Debug, Default)]
 pub struct ActivityEntries {
     /// Marks of the interval; `None` if the whole trace has none.
@@ -356,6 +356,8 @@ pub struct ActivityEntries {
     pub frames: Option<Vec<ChainFrames>>,
     /// CPU samples of the interval; `None` if the whole trace has none.
     pub processors: Option<ProcessorEntries>,
+    /// GPU memory in the interval; `None` if the whole trace has none.
+    pub gpu_memory: Option<Vec<GpuEntry>>,
     /// Frames per process.
     pub frame_counts: FrameCounts,
 }
@@ -377,6 +379,7 @@ impl ActivityEntries {
             marks: (!activity.marks.list.is_empty()).then(|| mark_entries(trace, interval, process, "", MARKS)),
             frames: has_frames.then(|| chain_frames(index, interval, process, (mask, worst), cancel)).transpose()?,
             processors: has_samples(trace).then(|| processor_entries(trace, interval, process)),
+            gpu_memory: (!activity.gpu.is_empty()).then(|| gpu_entries(trace, interval, process)),
             frame_counts: FrameCounts::of(trace, interval),
         })
     }

@@ -1,7 +1,8 @@
-//! Queries about program activity while memory changed: marks, frames of a game with the allocations in each, and CPU
-//! samples by process and by place in the code.
+//! Queries about program activity while memory changed: marks, frames of a game with the allocations in each, CPU samples
+//! by process and by place in the code, and GPU memory.
 
 mod frames;
+mod gpu;
 mod listing;
 mod marks;
 mod processors;
@@ -10,6 +11,7 @@ pub use frames::{
     FrameBar, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, chain_label, frame_bars, frame_lanes, frame_name,
     frame_sums, main_frames,
 };
+pub use gpu::{GpuEntry, StepNumbers, gpu_entries, main_gpu};
 pub use listing::{
     ActivityEntries, ChainEntry, ChainFrames, FrameCounts, FrameEntry, LayerFrames, MarkEntries, MarkEntry, PerFrame,
     ProcessorEntries, ProcessorEntry, api_name, chain_frames, has_samples, layers_of, mark_entries, processor_entries,
