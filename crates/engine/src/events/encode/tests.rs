@@ -214,6 +214,10 @@ fn counts_tell_each_kind() {
         image_unload: 1,
         image_rundown: 2,
         image_id_rsds: 1,
+        gpu_usage: 0,
+        gpu_budget: 0,
+        gpu_commitment: 0,
+        gpu_allocation: 0,
         heap_snapshot: 0,
     };
     assert_eq!(counts, ones);
