@@ -1,9 +1,13 @@
 //! Frames of a game and processor samples on the command line, against what the trace was made of.
 
+use highwater::events::{
+    ActivityEvent, Adapter, Event, GpuChange, GpuKind, GpuMemory, Present, ProcessChange, ProcessInfo, Record, SegmentGroup,
+};
+use highwater::units::{Layer, Pid, Tid};
 use serde_json::Value;
 
 use crate::common::game;
-use crate::common::trace::small;
+use crate::common::trace::{session, small, trace};
 use crate::common::{highwater, json};
 use crate::marks::Game;
 
@@ -93,6 +97,63 @@ fn a_report_has_frames_means_and_processors() {
     }
 }
 
+/// A game without presents of Direct3D, with its local GPU memory: two windows, and a usage that grows.
+fn vulkan_game() -> Vec<u8> {
+    let adapter = Adapter { address: 0xFFFF_B50C_1E2A_5000, number: 0 };
+    let usage = |new, old| {
+        let change = GpuChange { kind: GpuKind::Usage, adapter, group: SegmentGroup::Local, new, old };
+        ActivityEvent::Gpu(GpuMemory::Changed(change))
+    };
+    let taken = |window| ActivityEvent::Present(Present::Taken { window });
+    let info = ProcessInfo { key: 0xA000, parent: 1, name: "Game.exe".into(), command_line: String::new() };
+    let mut events = vec![(1_i64, Event::Process(ProcessChange::Start, Box::new(info)))];
+    events.push((2, Event::HeapOpen { layer: Layer::Heap, heap: 1, name: None }));
+    events.push((15, Event::Alloc { layer: Layer::Heap, heap: 1, address: 0x5000, size: 16 }));
+    let activities = [
+        (10, taken(0x70)),
+        (12, taken(0x71)),
+        (18, usage(5 << 20, 0)),
+        (20, taken(0x70)),
+        (24, usage(3 << 20, 0)),
+        (30, taken(0x70)),
+    ];
+    events.extend(activities.into_iter().map(|(time, event)| (time, Event::Activity(Box::new(event)))));
+    events.sort_by_key(|(time, _)| *time);
+    let record = |(time, event)| (Record { time: 1_000 + time, pid: Pid(8), tid: Tid(2), event }, Vec::new());
+    trace(session(false), &events.into_iter().map(record).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_game_that_only_the_graphics_kernel_reports_has_frames_of_one_window_and_its_gpu_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vulkan.etl");
+    std::fs::write(&path, vulkan_game()).unwrap();
+    let word = path.to_str().unwrap();
+    let answer = json(["frames", "--json", word]);
+    let chain = &answer["chain"];
+    assert_eq!((&chain["api"], &chain["swap_chain"]), (&"dxgkrnl".into(), &"0x70".into()));
+    let numbers = ["frames", "other_presents", "other_windows"].map(|key| number(&chain[key]));
+    assert_eq!(numbers, [2, 1, 1]);
+    assert_eq!(answer["chains"].as_array().unwrap().len(), 1);
+    let text = highwater(["frames", word]).out;
+    assert!(text.contains("window 0x70") && text.contains("1 present of 1 other window are no frames"), "{text}");
+    let listed = frames(&[word]);
+    assert_eq!(listed.iter().map(|frame| number(&frame["allocated_size"])).collect::<Vec<_>>(), [16, 0]);
+
+    let report = json(["report", "--json", word]);
+    let gpu = &report["gpu_memory"];
+    assert_eq!(gpu.as_array().unwrap().len(), 1, "{gpu}");
+    assert_eq!((&gpu[0]["process"], &gpu[0]["segment_group"]), (&"Game.exe".into(), &"local".into()));
+    assert_eq!(gpu[0]["adapter"], "0xffffb50c1e2a5000");
+    assert_eq!(gpu[0]["usage"], serde_json::json!({"from": 0, "to": 3 << 20, "peak": 5 << 20}));
+    assert!(gpu[0]["budget"].is_null() && gpu[0]["commitment"].is_null());
+    let text = highwater(["report", word]).out;
+    assert!(text.contains("GPU memory\n") && text.contains("3.00 MB  5.00 MB"), "{text}");
+    let info = json(["info", "--json", word]);
+    assert_eq!(number(&info["events"]["gpu_usage"]), 2);
+    assert_eq!(info["providers"][0]["name"], "Microsoft-Windows-DxgKrnl");
+}
+
 #[test]
 fn nothing_is_said_of_what_is_not_in_the_trace() {
     let folder = tempfile::tempdir().unwrap();
@@ -100,7 +161,7 @@ fn nothing_is_said_of_what_is_not_in_the_trace() {
     std::fs::write(&path, small(false)).unwrap();
     let word = path.to_str().unwrap();
     let report = json(["report", "--json", word]);
-    assert!(["marks", "frames", "processors", "marks_left_out"].iter().all(|key| report.get(key).is_none()));
+    assert!(["marks", "frames", "processors", "gpu_memory", "marks_left_out"].iter().all(|key| report.get(key).is_none()));
     assert!(report["groups"][0].get("allocated_size_per_frame").is_none());
     for (command, told) in [("marks", "No marks"), ("frames", "No frames"), ("processors", "No processor samples")] {
         let run = highwater([command, word]);

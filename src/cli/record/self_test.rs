@@ -218,7 +218,6 @@ impl BesideMemory {
             return Self { marks, frames, methods, samples: none(target::FEWEST_SAMPLES), samples_through_program: 0 };
         };
         let is_its = |process| trace.process(process).pid == Pid(pid);
-        // The program uses no GPU.
         let Activity { marks, presents, managed, samples, gpu: _ } = &trace.activity;
         let is_mark = |mark: &&Mark| &*mark.text == target::MARK_TEXT && mark.process.is_some_and(is_its);
         let frames = presents.iter().filter(|lane| lane.api == PresentApi::Marks && is_its(lane.process));

@@ -234,8 +234,8 @@ fn other_heaps_and_the_tracker_are_consistent() {
 }
 
 #[test]
-fn it_shows_every_kind_of_event() {
+fn it_shows_every_kind_of_event_but_gpu_memory() {
     let counts = demo().counts;
-    assert!(counts.named().all(|(_, count)| count > 0), "{counts:?}");
+    assert!(counts.named().all(|(name, count)| (count > 0) != name.starts_with("gpu_")), "{counts:?}");
     assert!(counts.total > 5_000 && counts.inline_stack > 1_000 && counts.stack_key_ref > 500, "{counts:?}");
 }
