@@ -8,12 +8,13 @@ use crate::etl::{EventId, RawEvent, extended_type};
 
 /// Defines the counts once: their fields, their names and how they are added up.
 macro_rules! event_counts {
-    ($($name:ident),*) => {
+    ($($name:ident),*; if any $($rare:ident),*) => {
         /// Event records by kind. `total` counts every record of every provider.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
         #[allow(missing_docs, reason = "the names are those of the machine interface")]
         pub struct EventCounts {
             $(pub $name: u64,)*
+            $(#[serde(skip_serializing_if = "is_zero")] pub $rare: u64,)*
             /// Parts of WPR's heap snapshots, which only WPA can read.
             #[serde(skip)]
             pub heap_snapshot: u64,
@@ -23,12 +24,13 @@ macro_rules! event_counts {
             /// Adds the counts of another part of the capture.
             pub fn add(&mut self, other: &Self) {
                 $(self.$name += other.$name;)*
+                $(self.$rare += other.$rare;)*
                 self.heap_snapshot += other.heap_snapshot;
             }
 
             /// All counts with their names, in the order of the machine interface.
             pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-                [$((stringify!($name), self.$name)),*].into_iter()
+                [$((stringify!($name), self.$name),)* $((stringify!($rare), self.$rare),)*].into_iter()
             }
         }
     };
@@ -37,8 +39,14 @@ macro_rules! event_counts {
 event_counts! {
     total, heap_create, heap_destroy, heap_alloc, heap_free, heap_realloc, virtual_alloc, virtual_free, tracker_open,
     tracker_close, tracker_alloc, tracker_free, tracker_realloc, stack, stack_key_ref, stack_key_definition, inline_stack,
-    process_start, process_end, process_rundown, image_load, image_unload, image_rundown, image_id_rsds, gpu_usage, gpu_budget,
-    gpu_commitment, gpu_allocation
+    process_start, process_end, process_rundown, image_load, image_unload, image_rundown, image_id_rsds;
+    if any gpu_usage, gpu_budget, gpu_commitment, gpu_allocation
+}
+
+/// Whether a count is left out of the machine interface, which has it only where there are such events.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Kernel hooks that are counted.
