@@ -106,10 +106,6 @@ fn info_has_the_fields_of_the_contract_in_its_order() {
         "image_unload",
         "image_rundown",
         "image_id_rsds",
-        "gpu_usage",
-        "gpu_budget",
-        "gpu_commitment",
-        "gpu_allocation",
     ];
     assert_eq!(keys(&text, "\"events\":"), events);
     let info: Value = serde_json::from_str(&text).unwrap();
