@@ -26,6 +26,8 @@ import jsonschema
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 LAYERS = ["commit", "heap", "tracker"]
+# What is not written without stacks.
+ONE_VALUE = ["folded", "pprof", "speedscope", "firefox"]
 VALUES = {
     "outstanding": "outstanding_to",
     "impacting": "impacting_size",
@@ -101,6 +103,13 @@ def runner(highwater):
     return run
 
 
+def refused(highwater, reason, *words):
+    """Runs the program, which must fail for this reason and print nothing."""
+    done = subprocess.run([highwater, *words], capture_output=True, text=True, check=False)
+    if done.returncode != 1 or reason not in done.stderr or done.stdout:
+        sys.exit(f"highwater {' '.join(words)}: exit code {done.returncode}, and not 1 with {reason!r}: {done.stderr}")
+
+
 def check_activity(highwater, schema, go, trace, folder, part):
     """Marks, frames and processor samples of a trace, or of a part of it."""
     run = runner(highwater)
@@ -173,6 +182,11 @@ def check(highwater, schema, go, trace, layer, folder, part):
 
     groups = json.loads(run("report", trace, "--json", "--layer", layer, "--by", "process,stack", *part))["groups"]
     expected = {value: sum(group[field] for group in groups) for value, field in VALUES.items()}
+    words = ["export", trace, "--layer", layer, "-o", "-", *part]
+    if not groups:
+        for format in ONE_VALUE:
+            refused(highwater, "no matching allocations", *words, "--format", format)
+        return len(ONE_VALUE)
 
     def export(format, *words):
         out = folder / f"out.{format}"
@@ -198,9 +212,12 @@ def check(highwater, schema, go, trace, layer, folder, part):
         stacks("pprof", value, sums(pprof_stacks(pprof, kinds.index(value))))
         same("csv", value, sum(int(row[field]) for row in table))
         same("pprof", value, sum(sample.value[kinds.index(value)] for sample in pprof.sample))
-        folded = export("folded", "--value", value).read_text().splitlines()
-        same("folded", value, sum(int(line.rsplit(" ", 1)[1]) for line in folded))
-        stacks("folded", value, sums(folded_stacks(folded)))
+        if any(group[field] for group in groups):
+            folded = export("folded", "--value", value).read_text().splitlines()
+            same("folded", value, sum(int(line.rsplit(" ", 1)[1]) for line in folded))
+            stacks("folded", value, sums(folded_stacks(folded)))
+        else:
+            refused(highwater, "no stack has a number", *words, "--format", "folded", "--value", value)
         speedscope = json.loads(export("speedscope", "--value", value).read_text())
         jsonschema.validate(speedscope, schema)
         signs = [1, -1]

@@ -6,13 +6,23 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 say() { printf '\n== %s\n' "$*"; }
 fail() { printf '%s\n' "$*" >&2; exit 1; }
 
-# Runs one step of a script and tells how long it took.
+# Runs one step of a script and tells how long it took, and how long its processors worked: on a machine that does
+# something else as well, only the second can be compared.
 step() {
-    local name=$1 start=$SECONDS
+    local name=$1 start=$SECONDS worked
+    worked=$(processor_seconds)
     shift
     say "$name"
     "$@"
-    printf -- '-- %s: %d s\n' "$name" $((SECONDS - start))
+    printf -- '-- %s: %d s, %d s of processors\n' "$name" $((SECONDS - start)) $(($(processor_seconds) - worked))
+}
+
+# Seconds for which processors worked for the programs that this script started and that have ended.
+processor_seconds() {
+    local stat
+    read -r stat <"/proc/$$/stat" 2>/dev/null || stat=") - - - - - - - - - - - - - - 0 0"
+    # After the name, which may have blanks, the fields have fixed places: 14 and 15 of them are user and system time of children.
+    awk -v ticks="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($14 + $15) / ticks) }' <<<"$stat"
 }
 
 # Runs a command as the user who may install packages.
@@ -68,7 +78,7 @@ need_cargo_tool() {
 
 # What is built in beyond the defaults in releases; tests and lints take the same, so that
 # nothing is built twice.
-release_features=console,parquet
+release_features=console
 
 # The program that is looked at: the one that was named ($1), else the debug program that the tests
 # build, too. In $highwater; in $instruments the program that writes generated traces.

@@ -82,6 +82,7 @@ check_installed() {
     (cd / && "$program" report demo:) | grep MemoryTestApp.exe >/dev/null || fail "The installed program has no numbers"
     # The desktop knows how to open traces.
     grep -h 'application/x-etl=.*highwater.desktop' /usr/share/applications/mimeinfo.cache >/dev/null || fail "No program opens .etl"
+    grep -h 'application/x-highwater=.*highwater.desktop' /usr/share/applications/mimeinfo.cache >/dev/null || fail "No program opens .highwater"
     if [ -e /usr/share/mime/globs2 ]; then
         grep 'application/x-etl:\*\.etl$' /usr/share/mime/globs2 >/dev/null || fail "Nobody knows what .etl is"
     fi

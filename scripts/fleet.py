@@ -9,7 +9,7 @@ import json
 import pathlib
 import sys
 
-QUESTIONS = ["stacks", "types", "machines", "churn", "exit"]
+QUESTIONS = ["stacks", "types", "machines", "churn", "exit", "builds"]
 TABLES = ["captures", "processes", "modules", "heaps", "frames", "stacks", "allocations", "series", "marks", "game_frames"]
 SQL = pathlib.Path(__file__).resolve().parent / "fleet"
 

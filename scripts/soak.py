@@ -11,7 +11,7 @@ from pathlib import Path
 from bench import machine
 
 WINDOW = (1920, 1080)
-PAGE = """# How it goes on for long
+PAGE = """# Long recordings
 
 Written by `scripts/soak.sh {args.minutes:g}`: a million heap events a second are made while the window follows their
 file, 20,000 stacks by keys that get new meanings all the time. {args.limit} MB may be used for the trace; beyond that

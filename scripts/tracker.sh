@@ -100,14 +100,21 @@ crate() {
 
 check_crate() {
     crate fmt --check
-    crate clippy --locked --all-targets -- -D warnings
-    crate test --locked
+    local features
+    for features in '' live; do
+        crate clippy --locked --all-targets --features "$features" -- -D warnings
+        crate test --locked --features "$features"
+    done
     crate publish --locked --dry-run --allow-dirty
 }
 
 check_crate_under_wine() {
     use_windows_target
-    CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine crate test --locked --target "$windows_target" --tests --lib
+    local features
+    for features in '' live; do
+        CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine \
+            crate test --locked --features "$features" --target "$windows_target" --tests --lib
+    done
 }
 
 step "Tracker: the header" compile_header

@@ -4,6 +4,7 @@
 #
 #   scripts/windows.sh            everything
 #   scripts/windows.sh tests      only the test suite (also: program, window, installer)
+#   scripts/windows.sh build      only builds the tests, without Wine
 #   scripts/windows.sh --debug    everything, with the program that the tests build: no second build of all
 #                                 dependencies. Sizes, and what the recorder is linked to, are checked of the release's program alone.
 set -euo pipefail
@@ -20,6 +21,10 @@ parts=("$@")
 need_cargo
 cd "$root"
 step "Windows: Rust's library" use_windows_target
+if [ "${parts[*]}" = build ]; then
+    step "Windows: test programs" build_tests
+    exit
+fi
 step "Windows: Wine" start_wine
 for part in "${parts[@]}"; do
     case $part in

@@ -10,6 +10,9 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 
+use highwater::platform::{COLUMNS_OF_CONSOLE, CONSOLE_SHOWS_ERRORS, show_control_sequences};
+use terminal_size::{Width, terminal_size};
+
 fn main() -> ExitCode {
     match run() {
         Ok(code) => std::process::exit(code),
@@ -25,11 +28,22 @@ fn main() -> ExitCode {
 
 fn run() -> io::Result<i32> {
     let program = std::env::current_exe()?.with_file_name("highwater").with_extension(std::env::consts::EXE_EXTENSION);
-    let mut child = Command::new(program)
-        .args(std::env::args_os().skip(1))
-        .stdout(if io::stdout().is_terminal() { Stdio::piped() } else { Stdio::inherit() })
-        .stderr(if io::stderr().is_terminal() { Stdio::piped() } else { Stdio::inherit() })
-        .spawn()?;
+    let mut command = Command::new(program);
+    command.args(std::env::args_os().skip(1));
+    let shows_sequences = show_control_sequences();
+    if io::stdout().is_terminal() {
+        command.stdout(Stdio::piped());
+        if let Some((Width(columns), _)) = terminal_size().filter(|_| shows_sequences) {
+            command.env(COLUMNS_OF_CONSOLE, columns.to_string());
+        }
+    }
+    if io::stderr().is_terminal() {
+        command.stderr(Stdio::piped());
+        if shows_sequences {
+            command.env(CONSOLE_SHOWS_ERRORS, "1");
+        }
+    }
+    let mut child = command.spawn()?;
     // Ctrl+C ends a recording properly. The other program receives it too, so this one ignores it and waits.
     #[cfg(windows)]
     if std::env::args_os().nth(1).is_some_and(|command| command == "record") {

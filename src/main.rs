@@ -22,6 +22,7 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
     let (speed, follow) = (look.speed, look.follow);
     highwater::app::run(&Options {
         recorder: recorder(),
+        manifests: highwater::windows_reader::installed_manifests(),
         recordings: None,
         recent: None,
         inputs,
@@ -43,9 +44,11 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
 #[cfg(feature = "gui")]
 fn recorder() -> Option<std::sync::Arc<dyn highwater::capture::Recorder>> {
     #[cfg(windows)]
-    return Some(std::sync::Arc::new(highwater::capture::windows::SystemRecorder::with_notes(
-        highwater::app::recordings_that_run(),
-    )));
+    {
+        let recorder = highwater::capture::windows::SystemRecorder::with_notes(highwater::app::recordings_that_run());
+        let manifests = std::sync::Arc::new(highwater::windows_reader::InstalledManifests);
+        return Some(std::sync::Arc::new(recorder.with_manifests(manifests)));
+    }
     #[cfg(not(windows))]
     None
 }

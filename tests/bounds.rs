@@ -205,6 +205,7 @@ fn cut_out(path: &Path) -> String {
         processes: &Processes::All,
         trackers: &TrackerProviders::default(),
         anonymises: false,
+        descriptions: &[],
     };
     let summary = cut(&request, tempfile::tempfile().unwrap(), &mut |_, _| true).unwrap();
     format!("{} events", summary.events)
@@ -224,6 +225,7 @@ fn cut_late(path: &Path) -> String {
         processes,
         trackers: &TrackerProviders::default(),
         anonymises: false,
+        descriptions: &[],
     };
     let summary = cut(&request, tempfile::tempfile().unwrap(), &mut |_, _| true).unwrap();
     format!("{} events", summary.events)

@@ -12,26 +12,38 @@ left_out=(
     "window: drives the window under Xvfb itself; here the part \"window\" looks at it"
 )
 
-# Tests that are left out by a part of their names: of the order of events, of what loading forgets, and of numbers in
-# answers, which are the same on every system and take most of the time.
+# Tests that are left out by a part of their names: of the order of events, of what loading forgets, of numbers in answers and of
+# what documents show, which are the same on every system and take most of the time.
 left_out_tests=(
     stretches:: merge:: copies:: stress::
     budget::a_cut_trace budget::a_part_of_a_trace budget::a_trace_that_forgets budget::memory_stays budget::the_estimate
     cut::real_traces hostile_names::a_part_that_was_cut_out check::numbers:: diff:: cli_functions:: responsible:: frames:: marks::
+    documents:: schemas:: reference:: bisect:: lines:: ci_example::
 )
 
-check_tests() {
-    local file name targets=(--workspace --exclude highwater-engine --lib)
+# The test programs for Windows, as arguments for cargo.
+choose_tests() {
+    local file name
+    test_programs=(--workspace --exclude highwater-engine --lib)
     for file in tests/*.rs tests/*/main.rs crates/*/tests/*.rs; do
         name=${file##*tests/}
         name=${name%.rs}
         name=${name%/main}
-        printf '%s\n' "${left_out[@]}" | grep "^$name:" >/dev/null || targets+=(--test "$name")
+        printf '%s\n' "${left_out[@]}" | grep "^$name:" >/dev/null || test_programs+=(--test "$name")
     done
+}
+
+build_tests() {
+    choose_tests
+    windows_tests --no-run "${test_programs[@]}"
+}
+
+check_tests() {
+    choose_tests
     printf 'Left out: %s\n' "${left_out[@]}" "property tests: one case each, the same code on every system"
     local log=$scratch/tests.log again
     echo "Left out by name: ${left_out_tests[*]}"
-    run_tests "${targets[@]}" |& tee "$log" && return
+    run_tests "${test_programs[@]}" |& tee "$log" && return
     # Those that failed in a run in which Wine did have one more try.
     is_wines_fault "$log" || fail "Tests failed"
     # Cargo names them as `-p highwater --test programs`.
@@ -180,6 +192,9 @@ check_installer() {
     for type in .etl .diagsession; do
         registry "$classes\\$type\\OpenWithProgids" | grep highwater.trace >/dev/null || fail "$scope: $type cannot be opened with highwater"
     done
+
+    registry "$classes\\.highwater" | grep highwater.investigation >/dev/null || fail "$scope: .highwater cannot be opened with highwater"
+    registry "$classes\\highwater.investigation\\shell\\open\\command" | grep highwater.exe >/dev/null || fail "$scope: investigations have no program"
 
     # The user makes it the default; a double click then opens the window on that file.
     run_wine reg add "$classes\\.etl" /ve /d highwater.trace /f >/dev/null

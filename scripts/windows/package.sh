@@ -67,7 +67,10 @@ make_zip() {
     mkdir -p "$files/$name/docs"
     cp "$program_dir"/{highwater.exe,highwater.com,highwater-recorder.exe,THIRD-PARTY.txt,LICENSE-MIT,LICENSE-APACHE} "$files/$name/"
     cp README.md CHANGELOG.md "$files/$name/"
-    cp docs/{guide,glossary,cli,fleet,ci-example,own-allocators}.md "$files/$name/docs/"
+    cp docs/{guide,glossary,cli,fleet,ci-example,own-allocators,findings,agents}.md "$files/$name/docs/"
+    cp -r docs/schema "$files/$name/docs/"
+    mkdir -p "$files/$name/packaging"
+    cp -r packaging/ci "$files/$name/packaging/"
     make_shell_files "$files/$name" run_wine "$(realpath "$program_dir/highwater.com")"
     find "$files" -exec touch -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" {} +
     (cd "$files" && find "$name" -type f | LC_ALL=C sort | zip -q -X -9 "$1" -@)

@@ -6,6 +6,7 @@ mod commands;
 mod finding;
 mod growing;
 mod lines;
+mod resuming;
 mod steps;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use crate::app::jobs::{Answer, Ask, JobId, Part, Query, Request, drop_aside};
 use crate::app::services::comparison::Comparison;
 use crate::app::services::names::Names;
 use crate::app::services::providers::Providers;
+use crate::app::state::alignment::Alignment;
 use crate::app::state::answers::{Answers, Overview};
 use crate::app::state::counters::Counters;
 use crate::app::state::filters::{Filters, Scope};
@@ -21,7 +23,7 @@ pub use crate::app::state::graph::Split;
 use crate::app::state::graph::{Arrangement, Graph};
 use crate::app::state::heap_lines::HeapLines;
 use crate::app::state::history::History;
-use crate::app::state::ids::{Reading, Tab, ViewId};
+use crate::app::state::ids::{Reading, Subject, Tab, ViewId};
 use crate::app::state::inputs::short_name;
 use crate::app::state::lanes::Lanes;
 use crate::app::state::line_colors::LineColors;
@@ -34,7 +36,7 @@ use crate::model::Trace;
 use crate::query::{Fold, Path};
 use crate::stack_rules::StackRules;
 use crate::units::{Interval, Ticks};
-use crate::{paths, symbols};
+use crate::{format, paths, symbols};
 pub use finding::source_of;
 pub use steps::lasting;
 
@@ -66,13 +68,12 @@ pub struct Document {
     /// Whether a view that ends at the trace's end keeps following it while the trace grows.
     pub follows_end: bool,
     pub history: History,
-    pub pins: Vec<Ticks>,
-    /// The user's marks, in order: edges of generations.
-    pub marks: Vec<Ticks>,
     /// The cursor: a moment drawn as a line on the graph while the pointer is elsewhere.
     pub cursor: Option<Ticks>,
     /// The tab that search, keys and menus act on.
     pub tab: Tab,
+    /// Whether that is only the tab of the trace before, and none that the user has chosen for this one.
+    pub tab_is_left: bool,
     /// All visible tabs, including `tab`.
     in_sight: Vec<Tab>,
     /// Points across the graph; follows from its width.
@@ -92,8 +93,9 @@ pub struct Document {
     pub fold: Fold,
     /// The wording and layout of table lines.
     pub reading: Reading,
-    /// Another trace to compare with.
+    /// Another trace to compare with, and where it is laid over the graph; `None` if it is not drawn.
     pub comparison: Comparison,
+    pub alignment: Option<Alignment>,
     views: ViewSummary,
     arrangement: Arrangement,
     lanes: Lanes,
@@ -112,7 +114,7 @@ impl Document {
         let mut source_list = SourceList::default();
         let source_choice = SourceChoice::default();
         source_list.sources(&trace, &Overview::default(), &counters, &source_choice);
-        let tab = Tab::View(ViewId::ALL[0]);
+        let tab = Tab::View(ViewId::Stacks);
         Self {
             job,
             inputs,
@@ -122,10 +124,9 @@ impl Document {
             follows_end: false,
             history: History::new(trace.span),
             trace,
-            pins: Vec::new(),
-            marks: Vec::new(),
             cursor: None,
             tab,
+            tab_is_left: false,
             in_sight: vec![tab],
             bins: 600,
             answers: Answers::default(),
@@ -138,6 +139,7 @@ impl Document {
             fold: Fold::Foreign,
             reading: Reading::default(),
             comparison: Comparison::default(),
+            alignment: Some(Alignment::default()),
             views: ViewSummary::default(),
             arrangement: Arrangement::default(),
             lanes: Lanes::default(),
@@ -213,6 +215,16 @@ impl Document {
         self.history.selection()
     }
 
+    /// The pins, in order.
+    pub fn pins(&self) -> &[Ticks] {
+        self.history.pins()
+    }
+
+    /// The user's marks, in order: edges of generations.
+    pub fn marks(&self) -> &[Ticks] {
+        self.history.marks()
+    }
+
     /// The interval that the graph shows.
     pub fn view(&self) -> Interval {
         self.history.view()
@@ -238,7 +250,7 @@ impl Document {
     /// The request for the present state, with those of the views.
     pub(super) fn next_request(&mut self, asks: Vec<Box<dyn Ask>>) -> Request {
         self.needs_query = false;
-        let pins = match self.pins[..] {
+        let pins = match *self.pins() {
             [a, b] => Some(Interval::new(a, b)),
             _ => None,
         };
@@ -260,6 +272,7 @@ impl Document {
             arrangement: self.arrangement,
             highlight: self.views.highlight.clone(),
             pins,
+            laid: self.laid_over(),
         };
         Request { query, asks }
     }
@@ -293,6 +306,7 @@ impl Document {
                 answers.numbers = by_heap.iter().map(Into::into).collect();
                 answers.failed = false;
             }
+            Part::Laid(lines) => answers.laid = Some(lines),
             Part::LifetimeBand(lives) => answers.lifetime_band = lives,
             Part::Failed(_) => answers.failed = true,
             Part::Pins { interval, by_heap } => answers.pins = Some((interval, by_heap)),
@@ -344,15 +358,42 @@ impl Document {
         view(&self.tab).into_iter().chain(others).collect()
     }
 
+    /// Why a tab has nothing to show, if the trace lacks what it is about.
+    pub fn lacks(&self, tab: Tab) -> Option<&'static str> {
+        let trace = &self.trace;
+        let (lacks, reason) = match tab.subject() {
+            Subject::AnyTrace => return None,
+            Subject::Allocations => (self.is_settled() && trace.rows.is_empty(), "No allocations in this trace"),
+            Subject::FreeStacks => (trace.free_sites.is_empty(), "No call stacks of frees in this trace"),
+            Subject::UnmatchedFrees => (trace.quality.unmatched_frees == 0, "Every free has its allocation"),
+            Subject::Frames => (!Overlay::Frames.is_in(trace), "No frames in this trace"),
+            Subject::Marks => (!Overlay::Marks.is_in(trace), "No marks in this trace"),
+            Subject::Samples => (!Overlay::Processors.is_in(trace), "No CPU samples in this trace"),
+        };
+        lacks.then_some(reason)
+    }
+
+    /// Why the whole trace shows no memory, with what to record instead; `None` if it has memory events.
+    pub fn why_nothing(&self) -> Option<String> {
+        let is_without = self.trace.complete && self.trace.rows.is_empty() && !self.trace.counts.has_memory_events();
+        is_without.then(|| self.with_silent(crate::load::no_memory_events(&self.trace.counts)))
+    }
+
+    /// A sentence, followed by those about allocators of which no blocks are seen.
+    pub fn with_silent(&self, why: &str) -> String {
+        let trace = &self.trace;
+        let silent = trace.silent_allocators();
+        let silent = silent.iter().map(|silent| format!("\n{}.", silent.sentence(trace)));
+        std::iter::once(format::sentence(why)).chain(silent).collect()
+    }
+
     /// Whether a tab has its place among the others. Tabs about what the trace does not have are hidden until the user
     /// asks for them, and so is the one that the line of quality leads to.
     pub fn offers(&self, tab: Tab) -> bool {
-        match tab {
-            Tab::View(ViewId::Frames) => Overlay::Frames.is_in(&self.trace),
-            Tab::View(ViewId::Marks) => Overlay::Marks.is_in(&self.trace),
-            Tab::View(ViewId::Processors) => Overlay::Processors.is_in(&self.trace),
-            Tab::View(ViewId::FreedBefore) => false,
-            _ => true,
+        match tab.subject() {
+            Subject::Frames | Subject::Marks | Subject::Samples => self.lacks(tab).is_none(),
+            Subject::UnmatchedFrees => false,
+            Subject::AnyTrace | Subject::Allocations | Subject::FreeStacks => true,
         }
     }
 

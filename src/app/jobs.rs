@@ -10,6 +10,7 @@
 mod answer;
 pub mod apart;
 mod ask;
+mod laid;
 mod lines;
 mod load;
 pub mod load_scope;
@@ -18,6 +19,7 @@ pub mod player;
 mod query;
 pub mod query_cache;
 pub mod query_context;
+pub mod writing;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -10,7 +10,10 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use super::activity::frames::FramesArgs;
 use super::activity::marks::MarksArgs;
 use super::activity::processors::ProcessorsArgs;
+use super::activity::scopes::ScopesArgs;
 use super::asked::{Files, inputs};
+#[cfg(feature = "parquet")]
+use super::bisect::BisectArgs;
 use super::check::CheckArgs;
 use super::completions::CompletionsArgs;
 use super::cut::CutArgs;
@@ -20,7 +23,9 @@ use super::export::ExportArgs;
 use super::findings::FindingsArgs;
 use super::functions::FunctionsArgs;
 use super::manual::ManualArgs;
-use super::memory::{Memory, megabytes};
+#[cfg(feature = "mcp")]
+use super::mcp::McpArgs;
+use super::memory::{self, Memory, megabytes};
 use super::providers::TrackersAsked;
 use super::record::RecordArgs;
 use super::report::ReportArgs;
@@ -40,9 +45,13 @@ pub(super) struct CommandLine {
     #[arg(value_name = "FILE")]
     files: Vec<OsString>,
 
-    /// Follow files that are still written, or the folder of a recording: the trace grows as they do
+    /// Follow files that are still being written, or the folder of a recording
     #[arg(long, requires = "files")]
     follow: bool,
+
+    /// Do not fit tables to the width of the terminal
+    #[arg(long, global = true)]
+    pub(super) wide: bool,
 
     #[command(flatten)]
     look: Look,
@@ -81,23 +90,23 @@ pub struct Look {
     #[arg(long, value_name = "WxH", hide = true, value_parser = size)]
     pub size: Option<[f32; 2]>,
 
-    /// Draw with this and nothing else: OpenGL (glow) or what wgpu finds [default: the first that starts]
+    /// Renderer: glow (OpenGL) or wgpu [default: the first that works]
     #[arg(long, value_parser = RENDERERS.to_vec())]
     pub renderer: Option<String>,
 
-    /// Use at most about so much memory for a trace, in MB [default: the setting, or three quarters of the machine's]
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Memory limit for a trace such as 4G, in MB without a unit, approximate [default: the setting, or three quarters of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = memory::limit)]
     memory_limit: Option<u64>,
 
-    /// Where to find the PDBs for names, before all other places: folders, stores and servers as in _NT_SYMBOL_PATH
+    /// Symbol path, searched first: folders, stores and servers with PDBs, as in _NT_SYMBOL_PATH
     #[arg(long, value_name = "PATH")]
     pub symbols: Option<String>,
 
-    /// Keep the rules for stacks in this file [default: stack-rules.toml beside the settings]
+    /// Rules for call stacks [default: stack-rules.toml beside the settings]
     #[arg(long, value_name = "FILE")]
     pub stack_rules: Option<PathBuf>,
 
-    /// Keep the file that says what events of your own allocators mean here [default: trackers.toml beside the settings]
+    /// TOML file that maps events of your own allocators to tracker blocks [default: trackers.toml beside the settings]
     #[arg(long, value_name = "FILE")]
     pub trackers: Option<PathBuf>,
 
@@ -128,52 +137,91 @@ fn size(text: &str) -> Result<[f32; 2], String> {
 pub(super) enum Command {
     /// Open the window on the built-in demo trace
     Demo(Look),
-    /// Play a recording in the window as if it were being made now
+    /// Replay a recording in the window as if it were live
     Replay(ReplayArgs),
-    /// Record the memory of programs on this machine (Windows, as administrator); Ctrl+C ends it
+    /// Record the memory of programs on this machine (Windows, as administrator); Ctrl+C stops
     Record(RecordArgs),
-    /// Tell what the files hold: sessions, losses, event counts, problems
+    /// Show sessions, losses, event counts and problems of the files
     Info(InfoArgs),
-    /// Print the numbers of the window's tables for one interval
+    /// Report memory for an interval, grouped by process, heap, stack, responsible caller and more
     Report(ReportArgs),
-    /// Print what each function allocated, itself and with all that it called
+    /// List functions with what they allocated, alone (self) and with their callees (total)
     Functions(FunctionsArgs),
-    /// List the moments that somebody gave a text, and collections of garbage
+    /// List marks (such as those of xperf -m and wpr -marker) and garbage collections
     Marks(MarksArgs),
-    /// List the frames of a game with what was allocated and freed in each
+    /// List named scopes (PIX, UIforETW) with what their threads allocated
+    Scopes(ScopesArgs),
+    /// List the frames of a game with what each allocated and freed
     Frames(FramesArgs),
-    /// Tell what processors ran, by process, function or stack
+    /// Show CPU use by process, function or stack
     Processors(ProcessorsArgs),
-    /// Tell what stands out: growth, steps, spikes, peaks, blocks at exit, churn
+    /// Find leaks, growth, steps, spikes, peaks and churn
     Findings(FindingsArgs),
-    /// Compare two traces, or parts of them: what changed from A to B
+    /// Compare two traces, or two parts of one
     Diff(DiffArgs),
-    /// Hold a trace against rules that limit its numbers; exit code 3 if one is broken
+    /// Check a trace against limits; exits with 3 if one is exceeded
     Check(CheckArgs),
-    /// Write what is known of a trace in the format of another program
+    /// Export to another tool's format: CSV, JSON, flame graphs, pprof, speedscope, Firefox, Parquet
     Export(ExportArgs),
-    /// Write a part of a trace as a trace of its own, with the same numbers
+    /// Find the builds at which memory shifted, in the tables of many captures
+    #[cfg(feature = "parquet")]
+    Bisect(BisectArgs),
+    /// Cut an interval out of a trace into a smaller trace with the same numbers
     Cut(CutArgs),
-    /// Ask the symbol engine
+    /// Look up, download and check debug symbols (PDBs)
     #[command(subcommand)]
     Symbols(SymbolsCommand),
-    /// Print what a shell completes, for its start-up file
+    /// Answer agents (AI assistants) over the Model Context Protocol
+    #[cfg(feature = "mcp")]
+    Mcp(McpArgs),
+    /// Print a shell completion script
     Completions(CompletionsArgs),
     /// Write the pages of the manual, for packages
     #[command(hide = true)]
     Man(ManualArgs),
-    /// Tell how long opening and questions take
+    /// Measure how long loading and queries take
     #[command(hide = true)]
     Measure(MeasureArgs),
 }
 
+impl Command {
+    /// The files that it reads, apart from rules and symbols.
+    pub(super) fn inputs(&self) -> Vec<Input> {
+        match self {
+            Self::Replay(args) => args.files.inputs(),
+            Self::Record(args) => args.inputs(),
+            Self::Info(args) => args.files.inputs(),
+            Self::Report(args) => args.asked.files.inputs(),
+            Self::Functions(args) => args.asked.files.inputs(),
+            Self::Marks(args) => args.asked.files.inputs(),
+            Self::Scopes(args) => args.asked.files.inputs(),
+            Self::Frames(args) => args.asked.files.inputs(),
+            Self::Processors(args) => args.asked.files.inputs(),
+            Self::Findings(args) => args.asked.files.inputs(),
+            Self::Diff(args) => args.inputs(),
+            Self::Check(args) => args.asked.files.inputs(),
+            Self::Export(args) => args.asked.files.inputs(),
+            Self::Cut(args) => args.files.inputs(),
+            Self::Symbols(SymbolsCommand::Lookup(args)) => args.inputs(),
+            Self::Symbols(SymbolsCommand::Fetch(args)) => args.traces.inputs(),
+            Self::Symbols(SymbolsCommand::Check(args)) => args.traces.inputs(),
+            Self::Measure(args) => args.files.inputs(),
+            #[cfg(feature = "mcp")]
+            Self::Mcp(_) => Vec::new(), // each call has its own
+            #[cfg(feature = "parquet")]
+            Self::Bisect(_) => Vec::new(),
+            Self::Demo(_) | Self::Completions(_) | Self::Man(_) => Vec::new(),
+        }
+    }
+}
+
 #[derive(Subcommand, Debug)]
 pub(super) enum SymbolsCommand {
-    /// Tell functions, inlined frames, files and lines of addresses in one PDB, or in a process of a trace
+    /// Print functions, inlined frames, files and lines of addresses in a PDB, or in a process of a trace
     Lookup(LookupArgs),
-    /// Fetch the PDBs of traces into the symbol store, so that names need no network later
+    /// Download the PDBs of traces into the symbol store
     Fetch(fetch::FetchArgs),
-    /// Tell of which modules of traces names are there, and why not of others
+    /// Show which modules of traces have names, and why others have none
     Check(check::CheckArgs),
 }
 
@@ -182,7 +230,7 @@ pub(super) struct ReplayArgs {
     #[command(flatten)]
     pub(super) files: Files,
 
-    /// Seconds of the recording in a second
+    /// Speed: seconds of the recording per second
     #[arg(long, value_name = "N", default_value = "1", value_parser = speed)]
     speed: f64,
 
@@ -216,9 +264,13 @@ pub(super) struct InfoArgs {
     #[command(flatten)]
     pub(super) files: Files,
 
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+
+    /// Also count events with Windows' own reader, and compare (Windows only)
+    #[arg(long)]
+    pub(super) with_windows: bool,
 
     #[command(flatten)]
     pub(super) each: Each,
@@ -248,13 +300,17 @@ pub(super) fn mistyped(word: &OsStr) -> Option<String> {
     Some(format!("{text} is neither a command nor a file{nearest} highwater --help lists the commands"))
 }
 
-/// Clap's message about bad arguments, in one line.
+/// Clap's message about bad arguments, in one line that ends with the help to look at.
 pub(super) fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
-    let about_usage = |line: &&str| line.starts_with("Usage:") || line.starts_with("For more information");
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty() && !about_usage(line)).collect();
-    let message = lines.join(" ");
-    format!("{}; see highwater --help", message.strip_prefix("error: ").unwrap_or(&message))
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    // An unknown option is no value that somebody wants to pass.
+    let left_out = ["Usage:", "For more information", "tip: to pass"];
+    let told = lines.iter().filter(|line| !line.is_empty() && !left_out.iter().any(|begin| line.starts_with(begin)));
+    let message = told.copied().collect::<Vec<_>>().join(" ");
+    let usage = lines.iter().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or("highwater");
+    let command: Vec<&str> = usage.split(' ').take_while(|word| !word.starts_with(['[', '<', '-'])).collect();
+    format!("{}; see {} --help", message.strip_prefix("error: ").unwrap_or(&message), command.join(" "))
 }
 
 #[cfg(test)]
@@ -340,5 +396,7 @@ mod tests {
         let error = parse(&["report", "a.etl", "--layer", "roof"]).unwrap_err();
         let line = one_line(&error);
         assert!(!line.contains('\n') && line.contains("roof") && line.contains("tracker"), "{line}");
+        let line = one_line(&parse(&["report", "a.etl", "--csv"]).unwrap_err());
+        assert_eq!(line, "unexpected argument '--csv' found; see highwater report --help");
     }
 }

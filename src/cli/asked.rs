@@ -14,12 +14,12 @@ use super::memory::Memory;
 use super::progress::Progress;
 use super::providers::ProvidersAsked;
 use super::words::one_key;
-use super::{Failure, memory, open, output, report_problems, symbols, wildcards};
+use super::{Failure, kept, memory, open, output, report_problems, symbols, wildcards};
 use crate::load::{Capture, Input, load_planned};
 use crate::model::{Clock, SiteId, Trace};
 use crate::panics;
 use crate::paths::Reading;
-use crate::query::{By, Cancel, Cancelled, Decides, Index, ReportFilter, RowChoice, Unnamed, doubts_about, sample_counts};
+use crate::query::{By, Cancel, Cancelled, Decides, Index, Mask, ReportFilter, RowChoice, Unnamed, doubts_about, sample_counts};
 use crate::stack_rules::StackRules;
 use crate::symbols::Names;
 use crate::time_spec::TimeSpec;
@@ -37,7 +37,7 @@ pub(super) struct Asked {
     #[command(flatten)]
     edges: Edges,
 
-    /// Where to find the PDBs for names of frames and types: folders, stores and servers as in _NT_SYMBOL_PATH
+    /// Symbol path: folders, stores and servers with PDBs, as in _NT_SYMBOL_PATH
     #[arg(long, value_name = "PATH")]
     symbols: Option<String>,
 
@@ -57,11 +57,11 @@ pub(super) struct Asked {
 /// The edges of an interval, as far as they are given.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct Edges {
-    /// Begin of the interval: seconds since the trace start, mark:TEXT or frame:N [default: the trace start]
+    /// Start: seconds since the trace start, mark:TEXT or frame:N [default: the trace start]
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub(super) from: Option<TimeSpec>,
 
-    /// End of the interval, not part of it [default: the end of the trace]
+    /// End (exclusive) [default: the trace end]
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub(super) to: Option<TimeSpec>,
 }
@@ -86,7 +86,7 @@ const REVERSED: &str = "--from is later than --to; swap them";
 /// Which groups are told.
 #[derive(Args, Debug)]
 pub(super) struct GroupsAsked {
-    /// Group by these keys; rows are always split by layer
+    /// Group by these keys; layers are always separate
     #[arg(long, value_name = "KEYS", value_parser = one_key(), value_delimiter = ',', default_value = "process,heap",
         default_value_if("unmatched", ArgPredicate::IsPresent, "process,heap,stack"))]
     pub(super) by: Vec<By>,
@@ -99,7 +99,7 @@ pub(super) struct GroupsAsked {
 /// A file of rules for stacks.
 #[derive(Args, Debug)]
 pub(super) struct RulesFile {
-    /// Rules for stacks: which frames are folded, and which stacks have a name (--by tag)
+    /// Rules for call stacks: frames to fold, names for stacks (--by tag)
     #[arg(long, value_name = "FILE")]
     stack_rules: Option<PathBuf>,
 }
@@ -209,10 +209,17 @@ impl Asked {
     ) -> Result<(), Failure> {
         self.check().map_err(Failure::BadArguments)?;
         let rules = self.rules.read()?;
-        self.memory.watch(&self.files.inputs());
-        self.each.answer(&self.files.inputs(), |capture, told| {
+        let inputs = self.files.inputs();
+        self.memory.watch(&inputs);
+        let place = kept::place(&inputs, &self.providers)?;
+        if let Some(trace) = place.trace() {
+            panics::reach(stage);
+            return answer(&self.about(trace, rules)?);
+        }
+        self.each.answer(&inputs, |capture, told| {
             panics::reach(stage);
             let trace = load_capture(capture, self.memory, &self.providers, &self.choices)?;
+            place.keep(&trace, self.memory);
             answer(&Loaded { told: told.clone(), ..self.about(trace, Arc::clone(&rules))? })
         })
     }
@@ -249,10 +256,7 @@ pub(super) fn interval(
         && from > to
     {
         let [at_from, at_to] = [from, to].map(|at| trace.clock.seconds(at));
-        return Err(Failure::BadArguments(format!(
-            "{} at {at_from} s, later than {at_to} s, where it ends; swap them",
-            names[0]
-        )));
+        return Err(Failure::BadArguments(format!("{} at {at_from} s, after its end at {at_to} s; swap them", names[0])));
     }
     let (begin, mut end) = (from.unwrap_or(trace.span.from), to.unwrap_or(trace.span.to));
     if trace.cut.is_some() {
@@ -281,12 +285,10 @@ pub(super) fn known_part(trace: &Trace, asked: Interval) -> Option<Interval> {
 pub(super) fn tell_beyond(trace: &Trace, asked: Interval, [from_name, to_name]: [&str; 2]) {
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, trace.span);
     if asked.from < trace.span.from {
-        output::message(&format!(
-            "{from_name} earlier than the start of the trace, which is at {from_s} s: nothing is known before"
-        ));
+        output::message(&format!("{from_name} before the start of the trace at {from_s} s; nothing is known of that time"));
     }
     if trace.cut.is_none() && asked.to > trace.span.to {
-        output::message(&format!("{to_name} later than the end of the trace, which is at {to_s} s: nothing is known behind"));
+        output::message(&format!("{to_name} after the end of the trace at {to_s} s; nothing is known of that time"));
     }
 }
 
@@ -295,8 +297,8 @@ pub(super) fn outside(trace: &Trace, asked: Interval, has_from: bool, [from_name
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, trace.span);
     let is_behind = has_from && asked.from >= trace.span.to;
     Failure::BadArguments(match is_behind {
-        true => format!("{from_name} not earlier than the end of the trace, which is at {to_s} s"),
-        false => format!("{to_name} not later than the start of the trace, which is at {from_s} s"),
+        true => format!("{from_name} not before the end of the trace at {to_s} s"),
+        false => format!("{to_name} not after the start of the trace at {from_s} s"),
     })
 }
 
@@ -337,6 +339,7 @@ pub(super) fn load_capture(
     providers: &ProvidersAsked,
     choices: &Choices,
 ) -> Result<Arc<Trace>, Failure> {
+    memory::make_room(capture, memory);
     let mut plan = memory::plan(capture, memory, choices.process.as_deref(), choices.layer);
     providers.add_to(&mut plan, capture)?;
     let name = capture.files.first().map_or("", |file| file.name.as_str());
@@ -396,6 +399,16 @@ impl Loaded {
         Ok(doubts)
     }
 
+    /// Doubts about an answer for which names only choose rows.
+    pub(super) fn doubts_of_rows(&self, asked: &Asked) -> Result<Vec<String>, Failure> {
+        let filter = asked.filter();
+        let Some(decided) = decides(&filter, &[], false) else {
+            return Ok(doubts_about(&self.trace, &filter.mask(&self.trace), self.interval.to));
+        };
+        let (_, unnamed) = self.names_and_missing(asked, &[])?;
+        self.doubts(asked, &self.index()?, (&unnamed, Some(decided)))
+    }
+
     /// Names with the rules for stacks.
     pub(super) fn with_rules(&self, names: &Names) -> Names {
         names.with_rules(Arc::clone(&self.rules))
@@ -410,6 +423,14 @@ impl Loaded {
         let of_memory = (0..).map(SiteId).zip(&trace.sites).filter(|(id, _)| memory && mask.classes(*id) != 0);
         let names = symbols::names_of_sites(trace, path, of_memory.map(|(_, site)| site).chain(sampled));
         names.with_rules(Arc::clone(&self.rules))
+    }
+
+    /// The rows that are asked about, and the symbol names if the question depends on them.
+    pub(super) fn named_mask(&self, asked: &Asked) -> Result<(Names, Mask), Failure> {
+        let filter = asked.filter();
+        let names = if needs_names(&filter, &[]) { self.names(asked, &[])? } else { Names::default() };
+        let mask = filter.named_mask(&self.trace, &names, &Cancel::default()).map_err(stopped)?;
+        Ok((names, mask))
     }
 
     /// Prepares an index for one answer; of a choice of rows it only notes which they are.

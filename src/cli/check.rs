@@ -2,25 +2,26 @@
 
 mod check_args;
 mod init;
+mod markdown;
+mod reports;
 
-use std::io::{self, Write};
-use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::asked::{IntervalInSeconds, Loaded, decides, known_part, needs_names, stopped};
-use super::outputs::refused;
+use super::ci::check_stdout;
 use super::{Failure, output, report_other_problems, text};
-use crate::limits::{Accepted, Baseline, Checked, GroupCheck, Judge, LimitRules, Outcome, Rule, Suite, breach_lines, junit};
+use crate::limits::{Accepted, Baseline, Checked, GroupCheck, Judge, LimitRules, Outcome, Rule, Suite, breach_lines};
 use crate::model::Quality;
-use crate::paths::{self, Existing, Reading, Refusal};
+use crate::paths::Reading;
 use crate::query::{By, Cancel, Decides, Index, IndexOptions, Mask, Unnamed};
 use crate::symbols::Names;
 use crate::time_spec::TimeSpec;
 use crate::units::Interval;
 pub(super) use check_args::CheckArgs;
 use check_args::capture_name;
+use reports::{annotations, reports};
 
 /// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
@@ -54,11 +55,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     // Arguments are checked before the work of loading.
     args.asked.check().map_err(Failure::BadArguments)?;
     let _read = [args.asked.rules.reading(), Reading::of([file.clone()]), args.known.check(args.replace)?];
-    if let Some(out) = &args.junit
-        && paths::check(out, Existing::GivesWay) == Err(Refusal::Read)
-    {
-        return Err(refused(out, Refusal::Read));
-    }
+    check_stdout(args.on_stdout())?;
+    args.check_reports()?;
     let rules = LimitRules::read(file).map_err(Failure::BadArguments)?.list;
     let mut known = args.known.read()?;
     let mut found = Vec::new();
@@ -71,20 +69,21 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
         let held = known.as_mut().map(|known| checked.iter_mut().map(|checked| checked.hold_back(known)).sum::<usize>());
         report_other_problems(&loaded.trace.problems);
         let doubts = doubts(args, loaded, &index, &unnamed, &checked)?;
-        answer(args, loaded, &checked, held, &doubts)?;
         let is_broken = checked.iter().any(|checked| checked.outcome == Outcome::Broken);
         let capture = loaded.told.files().map_or_else(|| capture_name(args), |files| files.join(" + "));
-        suites.push(Suite { checked, capture, doubts });
+        let suite = Suite { checked, capture, doubts };
+        answer(args, loaded, &suite, held)?;
+        suites.push(suite);
         if is_broken { Err(Failure::LimitBroken) } else { Ok(()) }
     });
     if !suites.is_empty() {
         args.known.write(args.replace, || Baseline::of(found))?;
     }
     for entry in known.iter().flat_map(Baseline::unused) {
-        output::message(&format!("the baseline's entry fits nothing: {}", entry.words()));
+        output::message(&format!("unused baseline entry: {}", entry.words()));
     }
-    if let Some(out) = args.junit.as_ref().filter(|_| !suites.is_empty()) {
-        write_junit(out, &suites, file)?;
+    if !suites.is_empty() {
+        reports(args, &suites, file)?;
     }
     outcome
 }
@@ -177,24 +176,18 @@ fn interval(loaded: &Loaded, rule: &Rule, process: Option<&str>) -> Result<Inter
     known_part(trace, asked).ok_or_else(|| "its interval lies outside of what was read".to_owned())
 }
 
-fn answer(
-    args: &CheckArgs,
-    loaded: &Loaded,
-    checked: &[Checked<'_>],
-    held: Option<usize>,
-    doubts: &[String],
-) -> Result<(), Failure> {
+fn answer(args: &CheckArgs, loaded: &Loaded, suite: &Suite<'_>, held: Option<usize>) -> Result<(), Failure> {
+    let Suite { checked, doubts, .. } = suite;
     let trace = &loaded.trace;
     for rule in checked {
-        // A broken required rule is reported as a breach.
-        if let Some(reason) = rule.reason.as_deref().filter(|_| !rule.rule.required) {
-            output::message(&format!("rule {} was not looked at in full: {reason}", rule.rule.name));
+        if let Some(reason) = rule.unchecked() {
+            output::message(&format!("rule {} was not checked in full: {reason}", rule.rule.name));
         }
     }
     for doubt in doubts {
-        output::message(&format!("the numbers may be off: {doubt}"));
+        output::message(&text::doubtful(doubt));
     }
-    if args.json {
+    if let Some(form) = args.programs.form() {
         let rules = checked.iter().map(|checked| RuleAnswer {
             name: &checked.rule.name,
             line: checked.rule.line,
@@ -205,20 +198,18 @@ fn answer(
         });
         let broken = checked.iter().any(|checked| checked.outcome == Outcome::Broken);
         let rules = rules.collect();
-        return loaded.told.json(&Answer {
-            schema: "highwater.check/1",
-            broken,
-            rules,
-            accepted: held,
-            quality: trace.quality,
-            doubts,
-        });
+        let (schema, accepted, quality) = ("highwater.check/1", held, trace.quality);
+        return loaded.told.for_programs(form, &Answer { schema, broken, rules, accepted, quality, doubts }, &["rules"]);
     }
-    loaded.told.text(&describe(checked))?;
+    match args.ci.annotated(annotations(suite, loaded.told.files().is_some(), &args.ci.roots())) {
+        Some(annotated) => output::document(&annotated)?,
+        None if args.on_stdout().next().is_some() => {}
+        None => loaded.told.text(&describe(checked))?,
+    }
     let count = |outcome| checked.iter().filter(|checked| checked.outcome == outcome).count();
     let [passed, broken, skipped] = [Outcome::Passed, Outcome::Broken, Outcome::Skipped].map(count);
     if let Some(held) = held.filter(|&held| held > 0) {
-        output::message(&format!("{} held back by the baseline", text::plural(held as u64, "broken limit")));
+        output::message(&format!("{} accepted by the baseline", text::plural(held as u64, "broken limit")));
     }
     output::message(&format!("rules: {passed} passed, {broken} broken, {skipped} skipped"));
     Ok(())
@@ -228,14 +219,4 @@ fn answer(
 fn describe(checked: &[Checked<'_>]) -> String {
     let broken = checked.iter().filter(|checked| checked.outcome == Outcome::Broken);
     broken.flat_map(breach_lines).map(|line| line + "\n").collect()
-}
-
-fn write_junit(out: &Path, suites: &[Suite<'_>], rules: &Path) -> Result<(), Failure> {
-    let written = junit(suites, &rules.display().to_string())
-        .map_err(io::Error::other)
-        .and_then(|text| paths::write(out, Existing::GivesWay, |draft| draft.write_all(text.as_bytes())));
-    written.map_err(|error| match Refusal::of(&error) {
-        Some(Refusal::Read) => refused(out, Refusal::Read),
-        _ => Failure::Failed(format!("{} cannot be written: {error}", out.display())),
-    })
 }

@@ -25,35 +25,35 @@ pub(super) struct Choices {
     #[arg(long, value_name = "HANDLE|NAME")]
     pub(super) heap: Option<String>,
 
-    /// Only what was allocated in this range of times: seconds since the trace start, mark:TEXT or frame:N
+    /// Only blocks allocated in this range: seconds since the trace start, mark:TEXT or frame:N
     #[arg(long, value_name = "T1..T2", allow_hyphen_values = true)]
     allocated: Vec<Range<TimeSpec>>,
 
-    /// Only what was freed in this range, or never; RANGE|never joins both
+    /// Only blocks freed in this range, or never freed; RANGE|never is either
     #[arg(long, value_name = "T1..T2|never", allow_hyphen_values = true)]
     freed: Vec<Freed>,
 
-    /// Only blocks of so many bytes; K, M and G are powers of 2^10
+    /// Only blocks of this size in bytes; K, M and G are powers of 1,024
     #[arg(long, value_name = "A..B", allow_hyphen_values = true)]
     size: Vec<Range<Bytes>>,
 
-    /// Only blocks that lived for so many seconds; what never died has no upper end
+    /// Only blocks with this lifetime in seconds; leave out B to include blocks never freed
     #[arg(long, value_name = "A..B", allow_hyphen_values = true)]
     lifetime: Vec<Range<Seconds>>,
 
-    /// Only what this thread allocated
+    /// Only blocks allocated by this thread
     #[arg(long, value_name = "TID", value_parser = clap::value_parser!(u32).range(..i64::from(u32::MAX)))]
     thread: Vec<u32>,
 
-    /// Only this C++ type; * stands for anything
+    /// Only blocks of this C++ type; * matches anything
     #[arg(long = "type", value_name = "NAME")]
     types: Vec<String>,
 
-    /// Only what has a frame with this text, in any case
+    /// Only call stacks with a frame that contains this text (case ignored)
     #[arg(long, value_name = "TEXT")]
     frame: Vec<String>,
 
-    /// Only what has no such frame
+    /// Only call stacks without such a frame
     #[arg(long, value_name = "TEXT")]
     not_frame: Vec<String>,
 }

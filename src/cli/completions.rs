@@ -26,7 +26,42 @@ fn script(shell: Shell, line: &Command) -> Result<String, Failure> {
     command.build();
     let mut script = Vec::new();
     shell.try_generate(&command, &mut script).map_err(|e| Failure::Failed(format!("no completions for {shell}: {e}")))?;
-    String::from_utf8(script).map_err(|e| Failure::Failed(format!("no completions for {shell}: {e}")))
+    let script = String::from_utf8(script).map_err(|e| Failure::Failed(format!("no completions for {shell}: {e}")))?;
+    Ok(if shell == Shell::Bash { in_bash(&script, &command) } else { script })
+}
+
+/// Adds what the generator for bash lacks: values behind a comma, and `demo:` where traces are named.
+fn in_bash(script: &str, command: &Command) -> String {
+    const WORD: &str = r#"    prev="$3""#;
+    const LISTED: &str = r#"
+    local listed=""
+    [[ "${cur}" == *,* ]] && listed="${cur%,*},""#;
+    let mut script = script.replacen(WORD, &format!("{WORD}{LISTED}"), 1);
+    let mut lists: Vec<String> = Vec::new();
+    visit(command, "highwater", &mut |command, name| {
+        if command.get_positionals().any(|arg| arg.get_id() == "files") {
+            let head = format!("        {name})\n            opts=\"");
+            script = script.replacen(&head, &format!("{head}demo: "), 1);
+        }
+        for arg in command.get_arguments().filter(|arg| arg.get_value_delimiter() == Some(',')) {
+            let words: Vec<String> = arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+            lists.push(words.join(" "));
+        }
+    });
+    lists.sort();
+    lists.dedup();
+    for words in lists.iter().filter(|words| !words.is_empty()) {
+        let plain = format!("compgen -W \"{words}\" -- \"${{cur}}\"");
+        let behind_a_comma = format!("compgen -P \"${{listed}}\" -W \"{words}\" -- \"${{cur##*,}}\"");
+        script = script.replace(&plain, &behind_a_comma);
+    }
+    script
+}
+
+/// Visits a command and its subcommands with the names that the script for bash gives them.
+fn visit(command: &Command, name: &str, visitor: &mut impl FnMut(&Command, &str)) {
+    visitor(command, name);
+    command.get_subcommands().for_each(|sub| visit(sub, &format!("{name}__subcmd__{}", sub.get_name()), visitor));
 }
 
 /// A copy of a command without hidden subcommands and options.
@@ -58,6 +93,9 @@ fn alone(arg: &Arg) -> Arg {
     }
     if let Some(help) = arg.get_help() {
         alone = alone.help(help.clone());
+    }
+    if let Some(delimiter) = arg.get_value_delimiter() {
+        alone = alone.value_delimiter(delimiter);
     }
     if let Some(count) = arg.get_num_args() {
         alone = alone.num_args(count);

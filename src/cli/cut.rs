@@ -12,12 +12,14 @@ use super::outputs::{Replace, check_out, write_out};
 use super::progress::{Progress, Quiet};
 use super::providers::ProvidersAsked;
 use super::{Failure, open, output, report_problems};
+use crate::events::Described;
 use crate::export::cut::{CutError, Request, Summary, cut};
 use crate::format;
 use crate::load::{Capture, Processes};
 use crate::model::Trace;
 use crate::time_spec::TimeSpec;
 use crate::units::{Interval, Ticks};
+use crate::windows_reader::installed_manifests;
 
 #[derive(Args, Debug)]
 pub(super) struct CutArgs {
@@ -27,18 +29,21 @@ pub(super) struct CutArgs {
     #[command(flatten)]
     edges: Edges,
 
-    /// Only memory of this process: its name or id
+    /// Only memory of this process (name or id)
     #[arg(long, value_name = "NAME|PID")]
     process: Option<String>,
 
-    /// The trace that is written
+    /// Output trace
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     out: PathBuf,
 
-    /// Replace the names of programs, images, command lines, PDBs, trackers and threads, and leave out
-    /// what could tell them
+    /// Replace names of programs, images, command lines, PDBs, trackers and threads; leave out what could reveal them
     #[arg(long)]
     anonymise: bool,
+
+    /// Add event descriptions from manifests installed on this machine (Windows only)
+    #[arg(long)]
+    manifests: bool,
 
     #[command(flatten)]
     replace: Replace,
@@ -57,9 +62,15 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
     args.quiet.apply();
     args.edges.check().map_err(Failure::BadArguments)?;
     if args.out == Path::new("-") {
-        return Err(Failure::BadArguments("-o -: a trace is a file, and cannot be printed".to_owned()));
+        return Err(Failure::BadArguments("-o -: a trace cannot be written to standard output; name a file".to_owned()));
     }
     check_out(&args.out, args.replace.existing())?;
+    let manifests = installed_manifests();
+    if args.manifests && manifests.is_none() {
+        return Err(Failure::BadArguments(
+            "--manifests works only on Windows: it reads the manifests installed on this machine".to_owned(),
+        ));
+    }
     let capture = open(&args.files.inputs())?;
     args.memory.watch(&args.files.inputs());
     let choices = Choices::of_process(args.process.clone());
@@ -72,6 +83,13 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
         Some(wanted) => Processes::Only(capture.processes_called(wanted)),
         None => Processes::All,
     };
+    let described = match manifests {
+        Some(manifests) if args.manifests => manifests.describe(&capture.manifest_events().undescribed()),
+        _ => Described::default(),
+    };
+    if let Some(reason) = described.failure {
+        output::message(&format!("names of installed manifests are missing: {reason}"));
+    }
     let request = Request {
         files: &capture.files,
         trace: &trace,
@@ -79,6 +97,7 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
         trackers: &trackers,
         interval,
         processes: &processes,
+        descriptions: &described.infos,
         anonymises: args.anonymise,
     };
     let (summary, bytes) = write(args, &request)?;
@@ -134,6 +153,6 @@ fn describe(args: &CutArgs, capture: &Capture, summary: Summary, bytes: u64) -> 
     let what = format!("{}: {} events, {} (of {of})", args.out.display(), format::count(events), format::bytes(bytes));
     match left_out {
         0 => what,
-        n => format!("{what}; {} events that could tell names were left out", format::count(n)),
+        n => format!("{what}; {} events that could reveal names were left out", format::count(n)),
     }
 }

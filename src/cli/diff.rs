@@ -1,9 +1,10 @@
 //! `highwater diff`: compares two traces, or parts of them.
 
-mod growth;
+mod breaches;
 mod markdown;
 
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -11,22 +12,25 @@ use serde::Serialize;
 
 use super::asked::{GroupsAsked, RulesFile, decides, index, interval, load_capture, needs_names, stopped};
 use super::choices::Choices;
+use super::ci::{CiArgs, check_stdout};
+use super::for_programs::ForPrograms;
 use super::memory::Memory;
+use super::outputs::{check_report, is_stdout, write_report};
 use super::progress::Quiet;
 use super::providers::ProvidersAsked;
 use super::ranges::Bytes;
 use super::report::{key_cells, key_columns, stack_notes};
 use super::text::{self, Align, Table};
-use super::{Failure, open, output, report_other_problems, symbols, wildcards};
+use super::{Failure, kept, open, output, report_other_problems, symbols, wildcards};
 use crate::format;
-use crate::load::Input;
-use crate::model::Trace;
+use crate::load::{Input, reading};
+use crate::model::{Quality, Trace};
 use crate::panics;
 use crate::query::{By, Cancel, Compared, DiffSide, Fold, Group, Index, Mask, Unnamed, doubts_about, folded_diff};
 use crate::symbols::Names;
 use crate::time_spec::{TimeSpec, split_range};
 use crate::units::Interval;
-use growth::is_above;
+use breaches::{Breach, annotation, breaches, log};
 use markdown::Shown;
 
 /// The JSON answer; its field names are the machine interface.
@@ -34,30 +38,41 @@ use markdown::Shown;
 struct Answer<'a> {
     schema: &'static str,
     groups: &'a [Group<Compared>],
+    quality: Qualities,
     doubts: &'a [String],
+}
+
+/// The quality of both sides' captures.
+#[derive(Serialize)]
+struct Qualities {
+    a: Quality,
+    b: Quality,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct DiffArgs {
-    /// A trace or `demo:`, and after a final `@` which part of it, as in game.etl@10..20
+    /// First trace, or a part of it: game.etl@10..20
     #[arg(value_name = "A")]
     a: OsString,
 
-    /// The trace, or part of one, that A is compared with
+    /// Second trace, or a part of it
     #[arg(value_name = "B")]
     b: OsString,
 
-    /// Print JSON for programs
-    #[arg(long)]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) programs: ForPrograms,
 
-    /// Print Markdown, for a comment on a change
-    #[arg(long, conflicts_with = "json")]
-    markdown: bool,
+    /// Print Markdown, for example for a pull request, or write it to OUT
+    #[arg(long, value_name = "OUT", num_args = 0..=1, require_equals = true, default_missing_value = "-",
+        conflicts_with_all = ["json", "ndjson"])]
+    markdown: Option<PathBuf>,
 
-    /// Exit with 3 if what is outstanding at the end grew by more than this in any group; K, M and G are powers of 2^10
+    /// Exit with code 3 if any group's outstanding size grew by more than this; K, M and G are powers of 1,024
     #[arg(long, value_name = "BYTES")]
     fail_over: Option<Bytes>,
+
+    #[command(flatten)]
+    ci: CiArgs,
 
     #[command(flatten)]
     pub(super) choices: Choices,
@@ -65,11 +80,11 @@ pub(super) struct DiffArgs {
     #[command(flatten)]
     pub(super) groups: GroupsAsked,
 
-    /// By function and module: of the innermost frame that is not folded
+    /// With --by function and module: skip the allocator's frames, and frames that rules fold
     #[arg(long)]
     pub(super) fold: bool,
 
-    /// Where to find the PDBs for names of frames and types: folders, stores and servers as in _NT_SYMBOL_PATH
+    /// Symbol path: folders, stores and servers with PDBs, as in _NT_SYMBOL_PATH
     #[arg(long, value_name = "PATH")]
     pub(super) symbols: Option<String>,
 
@@ -89,6 +104,13 @@ pub(super) struct DiffArgs {
 impl DiffArgs {
     pub(super) fn sides(&self) -> Result<[Side; 2], String> {
         Ok([Side::parse(&self.a)?, Side::parse(&self.b)?])
+    }
+
+    /// The options whose answer goes to standard output in place of the text.
+    fn on_stdout(&self) -> impl Iterator<Item = &'static str> {
+        let programs = self.programs.is_asked().then_some("JSON");
+        let markdown = self.markdown.as_deref().filter(|out| is_stdout(out)).map(|_| "--markdown");
+        programs.into_iter().chain(markdown).chain(self.ci.on_stdout())
     }
 
     pub(super) fn inputs(&self) -> Vec<Input> {
@@ -149,16 +171,28 @@ fn one_file(word: &OsStr) -> Result<Input, String> {
 /// Loads the traces of both sides; only one trace if both are parts of it.
 fn load(args: &DiffArgs, [a, b]: &[Side; 2]) -> Result<[Arc<Trace>; 2], Failure> {
     let open_one = |side: &Side| open(std::slice::from_ref(&side.input));
-    let first = open_one(a)?;
+    let place = |side: &Side| kept::place(std::slice::from_ref(&side.input), &args.providers);
+    let load = |capture: &_, memory, place: &kept::Place| {
+        let trace = load_capture(capture, memory, &args.providers, &args.choices)?;
+        place.keep(&trace, args.memory);
+        Ok::<_, Failure>(trace)
+    };
+    let known = |place: &kept::Place, side: &Side| match place.trace() {
+        Some(trace) => Ok(trace),
+        None => load(&open_one(side)?, args.memory, place),
+    };
+    let (at_a, at_b) = (place(a)?, place(b)?);
     panics::reach("diff");
     if a.is_same(b) {
-        let trace = load_capture(&first, args.memory, &args.providers, &args.choices)?;
+        let trace = known(&at_a, a)?;
         return Ok([Arc::clone(&trace), trace]);
     }
-    let second = open_one(b)?;
+    if at_a.is_known() || at_b.is_known() {
+        return Ok([known(&at_a, a)?, known(&at_b, b)?]);
+    }
+    let (first, second) = (open_one(a)?, open_one(b)?);
     let [of_a, of_b] = args.memory.dealt([&first, &second]);
-    let load = |capture, memory| load_capture(capture, memory, &args.providers, &args.choices);
-    Ok([load(&first, of_a)?, load(&second, of_b)?])
+    Ok([load(&first, of_a, &at_a)?, load(&second, of_b, &at_b)?])
 }
 
 /// For each side, whether it has nothing in any of these groups.
@@ -197,7 +231,7 @@ fn doubts_of(args: &DiffArgs, sides: &[Asked; 2], is_empty: [bool; 2]) -> Result
     for (i, name) in ["A", "B"].into_iter().enumerate() {
         all.extend(sides[i].doubts(args)?.into_iter().map(|doubt| format!("{name}: {doubt}")));
         if is_empty[i] {
-            all.push(format!("{name}: nothing in it was alive or happened that is compared"));
+            all.push(format!("{name}: no matching allocations"));
         }
     }
     Ok(all)
@@ -248,6 +282,10 @@ fn asked(args: &DiffArgs, both: &[Side; 2], traces: &[Arc<Trace>; 2]) -> Result<
 pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     args.quiet.apply();
     let both = args.sides().map_err(Failure::BadArguments)?;
+    check_stdout(args.on_stdout())?;
+    let _read = [reading(&args.inputs()), args.rules.reading()];
+    args.markdown.as_deref().map_or(Ok(()), check_report)?;
+    args.ci.check()?;
     args.memory.watch(&args.inputs());
     let traces = load(args, &both)?;
     let sides = asked(args, &both, &traces)?;
@@ -258,46 +296,43 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     };
     let compare = |by: &[By], top| folded_diff([side(0), side(1)], by, Fold::allocator(args.fold), top, &never).map_err(stopped);
     // The limit applies to all groups, not only to those that are shown.
-    let top = if args.fail_over.is_some() || args.markdown { None } else { args.groups.top };
+    let top = if args.fail_over.is_some() || args.markdown.is_some() { None } else { args.groups.top };
     let mut groups = compare(&args.groups.by, top)?;
     // A side with nothing in the first groups can have something in the others.
-    let needs_totals = args.markdown || (top.is_some() && empty_sides(&groups).contains(&true));
+    let needs_totals = args.markdown.is_some() || (top.is_some() && empty_sides(&groups).contains(&true));
     let totals = if needs_totals { compare(&[], None)? } else { Vec::new() };
     let doubts = doubts_of(args, &sides, empty_sides(if needs_totals { &totals } else { &groups }))?;
     let is_one_trace = Arc::ptr_eq(&traces[0], &traces[1]);
     traces.iter().take(if is_one_trace { 1 } else { 2 }).for_each(|trace| report_other_problems(&trace.problems));
-    let breaches = args.fail_over.map_or_else(Vec::new, |limit| breaches(&args.groups.by, &groups, limit));
-    if args.markdown {
+    let broken = args.fail_over.map_or_else(Vec::new, |limit| breaches(&args.groups.by, &groups, limit));
+    if let Some(out) = &args.markdown {
         let [a, b] = [&args.a, &args.b].map(|side| side.to_string_lossy());
         let limit = args.fail_over.map(|limit| limit.0);
         let (by, top) = (&args.groups.by, args.groups.top);
         let shown = Shown { a: &a, b: &b, by, groups: &groups, totals: &totals, top, limit, doubts: &doubts };
-        output::document(&markdown::text(&shown))?;
-    } else {
-        groups.truncate(args.groups.top.unwrap_or(usize::MAX));
-        match args.json {
-            true => output::json(&Answer { schema: "highwater.diff/1", groups: &groups, doubts: &doubts })?,
-            false => output::answer(&describe(args, &groups))?,
-        }
+        write_report(out, &markdown::text(&shown))?;
     }
-    doubts.iter().for_each(|doubt| output::message(&format!("the numbers may be off: {doubt}")));
-    breaches.iter().for_each(|line| output::message(line));
-    if breaches.is_empty() { Ok(()) } else { Err(Failure::LimitBroken) }
+    groups.truncate(args.groups.top.unwrap_or(usize::MAX));
+    let quality = Qualities { a: traces[0].quality, b: traces[1].quality };
+    answer(args, &Answer { schema: "highwater.diff/1", groups: &groups, quality, doubts: &doubts }, &broken)?;
+    doubts.iter().for_each(|doubt| output::message(&text::doubtful(doubt)));
+    broken.iter().for_each(|breach| output::message(&breach.line));
+    if broken.is_empty() { Ok(()) } else { Err(Failure::LimitBroken) }
 }
 
-/// A line for each group that grew by more than the limit.
-fn breaches(by: &[By], groups: &[Group<Compared>], limit: Bytes) -> Vec<String> {
-    let grown: Vec<Group<Compared>> = groups.iter().filter(|group| is_above(group, limit.0)).cloned().collect();
-    let told = |(group, cells): (&Group<Compared>, Vec<String>)| {
-        let keys = cells.into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" \u{b7} ");
-        let innermost =
-            group.stack.as_deref().and_then(<[String]>::last).map_or_else(String::new, |frame| format!(" \u{b7} {frame}"));
-        let (grew, limit) = (group.numbers.delta.outstanding_to, limit.0);
-        let (rounded, most) = (format::signed_bytes(grew), format::signed_bytes(i64::try_from(limit).unwrap_or(i64::MAX)));
-        let (rounded, most) = if rounded == most { (format!("+{grew} B"), format!("+{limit} B")) } else { (rounded, most) };
-        format!("{keys}{innermost}: {rounded} is above the limit {most}")
-    };
-    grown.iter().zip(key_cells(by, &grown)).map(told).collect()
+/// Prints the answer in the form that was asked for, unless another one goes to standard output.
+fn answer(args: &DiffArgs, answer: &Answer<'_>, broken: &[Breach]) -> Result<(), Failure> {
+    let roots = args.ci.roots();
+    let capture = [&args.a, &args.b].map(|side| side.to_string_lossy()).join(" → ");
+    args.ci.write_sarif(|| log(broken, args.fail_over, &capture, answer.doubts, &roots))?;
+    if let Some(form) = args.programs.form() {
+        return output::for_programs(form, answer, &["groups"]);
+    }
+    match args.ci.annotated(broken.iter().map(|breach| annotation(breach, &roots))) {
+        Some(annotated) => output::document(&annotated),
+        None if args.on_stdout().next().is_some() => Ok(()),
+        None => output::answer(&describe(args, answer.groups)),
+    }
 }
 
 /// Groups in the text output unless `--top` is given.
@@ -306,7 +341,7 @@ const SHOWN: usize = 40;
 /// The comparison as text.
 fn describe(args: &DiffArgs, groups: &[Group<Compared>]) -> String {
     if groups.is_empty() {
-        return "Nothing was alive or happened on either side.\n".to_owned();
+        return "No matching allocations on either side.\n".to_owned();
     }
     let shown = &groups[..groups.len().min(args.groups.top.unwrap_or(SHOWN))];
     let numbers = ["Change", "A", "B", "Peak", "Allocated", "Count"];
@@ -324,6 +359,7 @@ fn describe(args: &DiffArgs, groups: &[Group<Compared>]) -> String {
         ]);
         table.line(cells, stack_notes(group));
     }
+    table.bars(shown.iter().map(|group| group.numbers.delta.outstanding_to.unsigned_abs()));
     let more = text::more(groups.len() - shown.len(), &format!(" groups; --top {} shows them", groups.len()));
     format!("Outstanding at the ends of A and B; change, peak, allocated and count are B minus A.\n\n{}{more}", table.text())
 }

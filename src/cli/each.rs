@@ -4,6 +4,7 @@
 use clap::Args;
 use serde::Serialize;
 
+use super::for_programs::Form;
 use super::text::plural;
 use super::{Failure, cannot_open, output};
 use crate::load::{Capture, Input, Opened};
@@ -11,7 +12,7 @@ use crate::load::{Capture, Input, Opened};
 /// Options for an answer of each capture.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(super) struct Each {
-    /// Answer for each capture, where the files are of several
+    /// Answer for each capture separately if the files belong to several
     #[arg(long)]
     each: bool,
 }
@@ -45,11 +46,11 @@ impl Told {
         }
     }
 
-    /// Prints an answer as JSON, one object in a line.
-    pub(super) fn json(&self, answer: &impl Serialize) -> Result<(), Failure> {
+    /// Prints an answer for programs; `lists` names its lists.
+    pub(super) fn for_programs(&self, form: Form, answer: &impl Serialize, lists: &[&str]) -> Result<(), Failure> {
         match &self.files {
-            Some(files) => output::json(&OfFiles { files, answer }),
-            None => output::json(answer),
+            Some(files) => output::for_programs(form, &OfFiles { files, answer }, lists),
+            None => output::for_programs(form, answer, lists),
         }
     }
 }
@@ -100,7 +101,7 @@ impl Each {
         match () {
             () if failed > 0 => Err(Failure::Failed(format!("{failed} of {of} could not be read"))),
             () if is_broken => Err(Failure::LimitBroken),
-            () if refused == count => Err(Failure::BadArguments(format!("none of {of} has what was named"))),
+            () if refused == count => Err(Failure::BadArguments(format!("none of {of} has what the filters name"))),
             () => Ok(()),
         }
     }

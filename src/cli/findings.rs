@@ -6,15 +6,17 @@ use clap::Args;
 use serde::Serialize;
 
 use super::asked::{Asked, IntervalInSeconds, Loaded, decides, stopped};
+use super::for_programs::ForPrograms;
 use super::outputs::{BaselineArgs, Replace};
 use super::report::describe_silent;
 use super::words::one_of;
 use super::{Failure, report_problems, text};
 use crate::format::{self, plain};
 use crate::limits::{Accepted, Baseline};
-use crate::model::Trace;
+use crate::model::{Quality, Trace};
 use crate::query::{
-    Cancel, Decides, Finding, FindingKind, Fold, Index, Mask, Measured, MeasuredRequest, SourceLine, findings, totals,
+    Cancel, Decides, Finding, FindingKind, Fold, FrameAddress, Index, Mask, Measured, MeasuredRequest, SourceLine, findings,
+    totals,
 };
 use crate::symbols::Names;
 
@@ -23,9 +25,8 @@ pub(super) struct FindingsArgs {
     #[command(flatten)]
     pub(super) asked: Asked,
 
-    /// Print JSON for programs
-    #[arg(long)]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) programs: ForPrograms,
 
     /// Only the first N findings
     #[arg(long, value_name = "N")]
@@ -52,6 +53,7 @@ struct Answer<'a> {
     accepted: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unused: Option<Vec<&'a Accepted>>,
+    quality: Quality,
     doubts: &'a [String],
 }
 
@@ -63,6 +65,8 @@ struct Entry<'a> {
     layer: &'static str,
     heap: Option<String>,
     stack: &'a [String],
+    /// Module and address of each frame of `stack`, where known.
+    addresses: &'a [Option<FrameAddress>],
     function: Option<&'a str>,
     source: Option<&'a SourceLine>,
     #[serde(flatten)]
@@ -97,15 +101,17 @@ fn answer(args: &FindingsArgs, loaded: &Loaded) -> Result<(), Failure> {
         found.retain(|finding| !known.holds_back(&Accepted::finding(trace, finding)));
     }
     let held = before - found.len();
+    let leaks = describe_leaks(&found);
     found.truncate(args.top.unwrap_or(usize::MAX));
     report_problems(&trace.problems);
-    if args.json {
+    if let Some(form) = args.programs.form() {
         let entries = found.iter().map(|finding| entry(trace, finding)).collect();
         let (accepted, unused) = (known.as_ref().map(|_| held), known.as_ref().map(Baseline::unused));
-        let answer = Answer { schema: "highwater.findings/1", findings: entries, accepted, unused, doubts: &doubts };
-        return loaded.told.json(&answer);
+        let (schema, quality, doubts) = ("highwater.findings/1", trace.quality, doubts.as_slice());
+        let answer = Answer { schema, findings: entries, accepted, unused, quality, doubts };
+        return loaded.told.for_programs(form, &answer, &["findings"]);
     }
-    let at_exit = at_exit(&index, loaded, &mask, &names)?;
+    let at_exit = at_exit(&index, loaded, &mask, &names)?.map_or_else(String::new, |total| format!("{total}\n{leaks}\n"));
     let held = known.map_or_else(String::new, |known| held_back(held, &known));
     loaded.told.text(&(at_exit + &describe(&found) + &held + &describe_doubts(&found, &doubts) + &describe_silent(trace, &names)))
 }
@@ -114,14 +120,30 @@ fn answer(args: &FindingsArgs, loaded: &Loaded) -> Result<(), Failure> {
 fn held_back(count: usize, known: &Baseline) -> String {
     let mut text = match count {
         0 => String::new(),
-        count => format!("\n{} held back by the baseline.\n", text::plural(count as u64, "finding")),
+        count => format!("\n{} accepted by the baseline.\n", text::plural(count as u64, "finding")),
     };
-    known.unused().iter().for_each(|entry| text += &format!("The baseline's entry fits nothing: {}.\n", entry.words()));
+    known.unused().iter().for_each(|entry| text += &format!("Unused baseline entry: {}.\n", entry.words()));
     text
 }
 
-/// Memory that ended processes did not free, in one line; layers are never added together.
-fn at_exit(index: &Index, loaded: &Loaded, mask: &Mask, names: &Names) -> Result<String, Failure> {
+/// Places with leaks that are listed first.
+const LEAKS: usize = 4;
+
+/// The places that left most bytes behind at the exit of their process, a line each.
+fn describe_leaks(found: &[Finding]) -> String {
+    let leaks = || found.iter().filter(|finding| finding.kind == FindingKind::AtExit);
+    let line = |finding: &Finding| {
+        let size = format!("{} in {}", format::bytes(finding.bytes), text::plural(finding.count, "block"));
+        let place = finding.frames_with_source().next().map_or_else(|| "(no stack recorded)".to_owned(), |frame| plain(&frame));
+        format!("    {size}: {place}\n")
+    };
+    let more = text::more(leaks().count().saturating_sub(LEAKS), " below");
+    let more = if more.is_empty() { more } else { format!("    {more}") };
+    leaks().take(LEAKS).map(line).collect::<String>() + &more
+}
+
+/// Memory that ended processes did not free, in one line; `None` if no process ended. Layers are never added together.
+fn at_exit(index: &Index, loaded: &Loaded, mask: &Mask, names: &Names) -> Result<Option<String>, Failure> {
     let (interval, never) = (loaded.interval, Cancel::default());
     let totals = Arc::new(totals(index, interval, &never).map_err(stopped)?);
     let asked = MeasuredRequest { interval, by: &[], mask, fold: Fold::Nothing, growth: false, at_exit: true, totals: &totals };
@@ -134,9 +156,9 @@ fn at_exit(index: &Index, loaded: &Loaded, mask: &Mask, names: &Names) -> Result
     let layers: Vec<String> = layers.collect();
     let has_ended = measured.at_exit.iter().any(Option::is_some);
     Ok(match (layers.as_slice(), has_ended) {
-        ([], false) => String::new(),
-        ([], true) => "Everything was freed at exit.\n\n".to_owned(),
-        (layers, _) => format!("Not freed at exit: {}.\n\n", layers.join(", ")),
+        ([], false) => None,
+        ([], true) => Some("Everything was freed at exit.".to_owned()),
+        (layers, _) => Some(format!("Not freed at exit: {}.", layers.join(", "))),
     })
 }
 
@@ -149,6 +171,7 @@ fn entry<'a>(trace: &Trace, finding: &'a Finding) -> Entry<'a> {
         layer: finding.layer.name(),
         heap: finding.heap.and_then(|heap| trace.heap(heap).key()),
         stack: &finding.stack,
+        addresses: &finding.addresses,
         function: finding.function.as_deref(),
         source: finding.source.as_ref(),
         interval: IntervalInSeconds::of(&trace.clock, finding.interval),
@@ -182,7 +205,7 @@ fn describe(findings: &[Finding]) -> String {
         let mut text = format!("{}.\n", plain(&finding.text));
         finding.frames_with_source().take(FRAMES).for_each(|frame| text += &format!("    {}\n", plain(&frame)));
         if finding.stack.len() > FRAMES {
-            text += &format!("    … and {} more frames\n", finding.stack.len() - FRAMES);
+            text += &format!("    … and {} more\n", text::plural((finding.stack.len() - FRAMES) as u64, "frame"));
         }
         finding.doubts.iter().for_each(|doubt| text += &format!("    But: {}.\n", plain(doubt)));
         text

@@ -4,10 +4,12 @@ use clap::Args;
 use serde::Serialize;
 
 use super::asked::{Asked, IntervalInSeconds, Loaded, decides, stopped};
+use super::for_programs::ForPrograms;
 use super::report::describe_quality;
 use super::text::{self, Align, Table};
 use super::{Failure, output, report_problems};
 use crate::format::{self, plain};
+use crate::model::Quality;
 use crate::query::{
     By, Cancel, Fold, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, NeighbourGroup, SourceLine, functions, totals,
 };
@@ -17,11 +19,10 @@ pub(super) struct FunctionsArgs {
     #[command(flatten)]
     pub(super) asked: Asked,
 
-    /// Print JSON for programs
-    #[arg(long)]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) programs: ForPrograms,
 
-    /// Also print the callers and callees of this function, named as it is listed or without its module
+    /// Also list callers and callees of this function (with or without its module)
     #[arg(long, value_name = "FUNCTION")]
     pub(super) of: Option<String>,
 
@@ -29,7 +30,7 @@ pub(super) struct FunctionsArgs {
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
 
-    /// Leave the allocator's frames, and those that rules fold, out of the stacks
+    /// Leave out the allocator's frames, and frames that rules fold
     #[arg(long)]
     pub(super) fold: bool,
 }
@@ -39,6 +40,7 @@ pub(super) struct FunctionsArgs {
 struct Answer<'a> {
     schema: &'static str,
     functions: &'a [FunctionGroup],
+    quality: Quality,
     doubts: &'a [String],
 }
 
@@ -59,7 +61,7 @@ fn answer(args: &FunctionsArgs, loaded: &Loaded) -> Result<(), Failure> {
     let all = Functions::of(trace, &names, Fold::allocator(args.fold), &never).map_err(stopped)?;
     let of = args.of.as_deref().map(|of| all.meant(of)).transpose().map_err(Failure::BadArguments)?;
     let totals = totals(&index, loaded.interval, &never).map_err(stopped)?;
-    let top = args.top.or((!args.json).then_some(SHOWN));
+    let top = args.top.or((!args.programs.is_asked()).then_some(SHOWN));
     let request =
         FunctionsRequest { mask: args.asked.filter().named_mask(trace, &names, &never).map_err(stopped)?, of: of.clone(), top };
     let (groups, count) = functions((&index, &names), &all, &totals, &request, &never).map_err(stopped)?;
@@ -67,8 +69,10 @@ fn answer(args: &FunctionsArgs, loaded: &Loaded) -> Result<(), Failure> {
     if let Some(of) = of.filter(|_| groups.iter().all(|group| group.callers.is_none())) {
         output::message(&format!("no stack in the interval has the function {of}"));
     }
-    if args.json {
-        return loaded.told.json(&Answer { schema: "highwater.functions/1", functions: &groups, doubts: &doubts });
+    if let Some(form) = args.programs.form() {
+        let quality = trace.quality;
+        let answer = Answer { schema: "highwater.functions/1", functions: &groups, quality, doubts: &doubts };
+        return loaded.told.for_programs(form, &answer, &["functions"]);
     }
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, loaded.interval);
     let interval = format!("{} to {}\n\n", text::seconds(from_s), text::seconds(to_s));
@@ -78,7 +82,7 @@ fn answer(args: &FunctionsArgs, loaded: &Loaded) -> Result<(), Failure> {
 /// The functions as text.
 fn describe(groups: &[FunctionGroup], count: usize) -> String {
     if count == 0 {
-        return "Nothing that has a stack was alive or happened.\n".to_owned();
+        return "No matching allocations with a stack in this interval.\n".to_owned();
     }
     let mut text = table(groups).text();
     text += &text::more(count - groups.len(), &format!(" functions; --top {count} shows them"));
@@ -107,6 +111,7 @@ fn table(groups: &[FunctionGroup]) -> Table {
         let line = has_lines.then(|| group.source.as_ref().map_or_else(String::new, SourceLine::short));
         table.line(cells.chain(line).chain([group.function.clone()]).collect(), Vec::new());
     }
+    table.bars(groups.iter().map(|group| group.total.impacting_size.unsigned_abs()));
     table
 }
 

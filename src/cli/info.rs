@@ -1,13 +1,16 @@
 //! `highwater info`: describes the contents of the files. Reads everything twice: in parallel to count what there is,
 //! and in order, as a load does, to find problems. It needs the memory of a load whose trace has no memory events.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::args::InfoArgs;
 use super::asked::stopped;
 use super::progress::Progress;
+use super::providers::ProvidersAsked;
 use super::text::{self, Align, Table};
-use super::{Failure, memory, output, report_problems};
+use super::{Failure, kept, memory, output, report_problems};
 use crate::etl::TraceFile;
 use crate::etl::compression::Algorithm;
 use crate::events::{EventCounts, ProviderCensus, ProviderSeen, Totals, TrackerProviders, survey_with_providers};
@@ -17,6 +20,7 @@ use crate::problem::{Problem, ProblemKind};
 use crate::query::{input_doubts, losses};
 use crate::units::Ticks;
 use crate::utc::rfc3339;
+use crate::windows_reader;
 
 /// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
@@ -61,6 +65,9 @@ struct FileInfo {
     buffers_lost: u32,
     copy_of: Option<String>,
     duplicate_events: u64,
+    /// Only with `--with-windows`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    with_windows: Option<Compared>,
     /// Only for the text output.
     #[serde(skip)]
     is_part: bool,
@@ -69,19 +76,44 @@ struct FileInfo {
     is_short: bool,
 }
 
+/// Events of a file as two readers count them.
+#[derive(Serialize)]
+struct Compared {
+    /// Events that highwater finds.
+    ours: u64,
+    /// Events that Windows finds.
+    windows: Option<u64>,
+    /// Why Windows' number is not known.
+    error: Option<String>,
+}
+
 pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
+    if args.with_windows && !cfg!(windows) {
+        return Err(Failure::BadArguments(windows_reader::NOT_WINDOWS.to_owned()));
+    }
     args.memory.watch(&args.files.inputs());
     let trackers = args.trackers.read()?;
+    let place = kept::place(&args.files.inputs(), &ProvidersAsked::of(&args.trackers))?;
+    if let Some(answer) = place.answer().filter(|_| args.json && !args.with_windows) {
+        return output::document(&answer);
+    }
     args.each.answer(&args.files.inputs(), |capture, told| {
-        let info = gather(capture, &trackers)?;
+        let info = gather(capture, &trackers, args.with_windows)?;
         memory::warn(capture, args.memory);
         report_problems(&info.problems);
         // The JSON answer names its files itself.
-        if args.json { output::json(&info) } else { told.text(&describe(&info)) }
+        if !args.json {
+            return told.text(&describe(&info));
+        }
+        let answer = serde_json::to_string(&info).map_err(output::unanswered)? + "\n";
+        if !args.with_windows {
+            place.keep_answer(&answer);
+        }
+        output::document(&answer)
     })
 }
 
-fn gather(capture: &Capture, trackers: &TrackerProviders) -> Result<Info, Failure> {
+fn gather(capture: &Capture, trackers: &TrackerProviders, with_windows: bool) -> Result<Info, Failure> {
     // The problems are those that a load finds, so that both report the same.
     let name = capture.files.first().map_or("", |file| file.name.as_str());
     let trace = inspect(capture, trackers, &mut Progress::new(format!("Reading {name}"))).map_err(stopped)?;
@@ -97,6 +129,7 @@ fn gather(capture: &Capture, trackers: &TrackerProviders) -> Result<Info, Failur
             copy_of: copied.copy_of.map(|original| copies[original].file.clone()),
             duplicate_events: copied.duplicate_events,
             is_part: copied.is_part,
+            with_windows: with_windows.then(|| compare(file, totals.counts.total)),
             ..file_info(capture, file, &totals)
         });
     }
@@ -116,6 +149,29 @@ fn gather(capture: &Capture, trackers: &TrackerProviders) -> Result<Info, Failur
         providers_left_out: census.left_out(),
         doubts,
     })
+}
+
+/// Has Windows count the events of a file.
+fn compare(file: &TraceFile, ours: u64) -> Compared {
+    let path = Path::new(&file.name);
+    let counted = match file.container {
+        "etl" if path.is_file() => windows_reader::count_events(path),
+        _ => Err("Windows reads only .etl files that are in no archive".to_owned()),
+    };
+    match counted {
+        Ok(windows) => Compared { ours, windows: Some(windows), error: None },
+        Err(reason) => Compared { ours, windows: None, error: Some(reason) },
+    }
+}
+
+/// The comparison in words.
+fn describe_compared(Compared { ours, windows, error }: &Compared) -> String {
+    let reason = error.as_deref().unwrap_or("no reason is known");
+    match windows {
+        Some(windows) if windows == ours => format!("finds {} events, as highwater does", format::count(*ours)),
+        Some(windows) => format!("finds {} events, highwater {}", format::count(*windows), format::count(*ours)),
+        None => format!("was not compared: {}", plain(reason)),
+    }
 }
 
 fn file_info(capture: &Capture, file: &TraceFile, totals: &Totals) -> FileInfo {
@@ -141,6 +197,7 @@ fn file_info(capture: &Capture, file: &TraceFile, totals: &Totals) -> FileInfo {
         buffers_lost: header.buffers_lost,
         copy_of: None,
         duplicate_events: 0,
+        with_windows: None,
         is_part: false,
         is_short: false,
     }
@@ -154,7 +211,7 @@ fn describe(info: &Info) -> String {
     }
     text += &describe_events(&info.events);
     if !info.events.has_memory_events() {
-        text += &format!("\nNothing to account for: {}.\n", no_memory_events(&info.events));
+        text += &format!("\nNo memory events: {}.\n", no_memory_events(&info.events));
     }
     text + &describe_providers(info) + &describe_problems(info)
 }
@@ -192,6 +249,9 @@ fn describe_file(file: &FileInfo) -> String {
         (Some(original), _) => line("contents", format::repeats(original, file.is_part)),
         (None, 0) => {}
         (None, events) => line("contents", format!("{} recorded more than once", text::plural(events, "event"))),
+    }
+    if let Some(compared) = &file.with_windows {
+        line("Windows", describe_compared(compared));
     }
     format!("{}\n{}\n", plain(&file.path), table.text())
 }

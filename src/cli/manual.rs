@@ -9,8 +9,8 @@ use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use super::Failure;
 use super::outputs::{Replace, check_out, write_out};
+use super::{Failure, examples};
 
 #[derive(Args, Debug)]
 pub(super) struct ManualArgs {
@@ -24,10 +24,13 @@ pub(super) struct ManualArgs {
 
 /// The exit codes and their meanings, the same for all commands.
 const EXIT_CODES: [(&str, &str); 4] = [
-    ("0", "Done; problems in the data are reported, and no failure."),
-    ("1", "Nothing could be read, or the answer could not be given."),
-    ("2", "The arguments are bad."),
-    ("3", "The answer was given, and a limit was broken (highwater check, highwater diff --fail-over)."),
+    ("0", "Done. Problems in the data are reported but do not fail the command."),
+    ("1", "Nothing could be read, or the output could not be written."),
+    ("2", "Bad arguments, or a bad rules file."),
+    (
+        "3",
+        "A limit is exceeded (highwater check, highwater diff --fail-over), or symbols are missing (highwater symbols check --fail-missing).",
+    ),
 ];
 
 /// Writes the pages of a command line.
@@ -65,6 +68,14 @@ fn add_pages(command: &Command, pages: &mut Vec<(String, String)>) -> io::Result
 /// The sections at the end of every page.
 fn ending(command: &Command) -> Roff {
     let mut roff = Roff::new();
+    let words = command.get_display_name().unwrap_or(command.get_name()).replace('-', " ");
+    let examples = examples::of(&words);
+    if !examples.is_empty() {
+        roff.control("SH", ["EXAMPLES"]);
+    }
+    for (line, does) in examples {
+        roff.control("TP", []).text([bold(*line)]).text([roman(*does)]);
+    }
     roff.control("SH", ["EXIT STATUS"]);
     for (code, meaning) in EXIT_CODES {
         roff.control("TP", []).text([bold(code)]).text([roman(meaning)]);

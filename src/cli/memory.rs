@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::output;
-use crate::format::rough_bytes;
+use super::{kept, output};
+use crate::format::{self, rough_bytes};
 use crate::load::{Capture, Estimate, Input, Plan, Processes, Scope, default_budget, describe_scope};
 use crate::paths;
 use crate::platform::memory_in_use;
@@ -16,8 +16,8 @@ use crate::units::Layer;
 /// How much memory may be used.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(super) struct Memory {
-    /// Use at most about so much memory, in MB [default: three quarters of the machine's]
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Memory limit such as 4G, in MB without a unit, approximate [default: three quarters of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = limit)]
     memory_limit: Option<u64>,
 
     /// Bytes that a trace may take, where several share.
@@ -26,6 +26,12 @@ pub(super) struct Memory {
 }
 
 impl Memory {
+    /// The words that give the limit on a command line.
+    #[cfg(feature = "mcp")]
+    pub(super) fn words(self) -> Vec<String> {
+        self.memory_limit.map_or_else(Vec::new, |limit| vec!["--memory-limit".to_owned(), limit.to_string()])
+    }
+
     /// The memory limit in bytes.
     fn limit(self) -> u64 {
         self.memory_limit.map_or_else(default_budget, megabytes)
@@ -77,7 +83,7 @@ impl Memory {
                 thread::sleep(Duration::from_millis((room / BYTES_A_MS).clamp(EVERY_MS.0, EVERY_MS.1)));
             }
             let (name, limit) = (read().clone(), rough_bytes(limit));
-            output::error(&format!("{name}: the answer needs more than the {limit} of memory that may be used; {LESS}"));
+            output::error(&format!("{name}: the answer needs more memory than the limit of {limit}; {LESS}"));
             paths::remove_drafts();
             std::process::exit(1);
         };
@@ -87,7 +93,14 @@ impl Memory {
 }
 
 /// Advice if an answer needs too much memory.
-const LESS: &str = "ask about less (--process, --layer, --top, fewer keys of --by), or allow more with --memory-limit";
+const LESS: &str = "narrow it down (--process, --layer, --top, fewer --by keys), or raise --memory-limit";
+
+/// Parses a memory limit, in MB.
+pub(super) fn limit(text: &str) -> Result<u64, String> {
+    let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let megabytes = if is_number { text.parse().ok() } else { Some(format::parse_bytes(text)? >> 20) };
+    megabytes.filter(|megabytes| *megabytes > 0).ok_or_else(|| "expected a limit of at least 1 MB, such as 4096 or 4G".to_owned())
+}
 
 /// Converts megabytes to bytes.
 pub(super) fn megabytes(n: u64) -> u64 {
@@ -95,7 +108,7 @@ pub(super) fn megabytes(n: u64) -> u64 {
 }
 
 /// Advice if a trace needs too much memory.
-const ADVICE: &str = "name a --process or a --layer to load only that, or allow more with --memory-limit";
+const ADVICE: &str = "load less with --process or --layer, or raise --memory-limit";
 
 /// The estimated need of a capture, if that is more than the budget.
 fn too_large(capture: &Capture, budget: u64) -> Option<Estimate> {
@@ -108,13 +121,24 @@ fn too_large(capture: &Capture, budget: u64) -> Option<Estimate> {
 fn need(capture: &Capture, estimate: &Estimate, budget: u64) -> String {
     let name = capture.files.first().map_or("", |file| file.name.as_str());
     let (need, budget) = (rough_bytes(estimate.total()), rough_bytes(budget));
-    format!("{name}: all of this trace needs about {need} of memory, and {budget} may be used")
+    format!("{name}: the whole trace needs about {need} of memory; the limit is {budget}")
 }
 
 /// Reports if a capture needs more than the budget.
 pub(super) fn warn(capture: &Capture, memory: Memory) {
     if let Some(estimate) = too_large(capture, memory.budget()) {
         output::message(&format!("{}; for a report {ADVICE}", need(capture, &estimate, memory.budget())));
+    }
+}
+
+/// Drops traces that are kept, the oldest first, until a capture fits beside the others.
+pub(super) fn make_room(capture: &Capture, memory: Memory) {
+    loop {
+        let bytes = kept::bytes();
+        if bytes == 0 || too_large(capture, memory.budget().saturating_sub(bytes)).is_none() {
+            return;
+        }
+        kept::drop_oldest();
     }
 }
 

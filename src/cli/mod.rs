@@ -7,19 +7,29 @@
 mod activity;
 mod args;
 mod asked;
+#[cfg(feature = "parquet")]
+mod bisect;
 mod check;
 mod choices;
+mod ci;
 mod completions;
 mod cut;
 mod diff;
 mod each;
+mod examples;
 mod export;
 mod failure;
 mod findings;
+mod for_programs;
 mod functions;
 mod guard;
 mod info;
+mod investigation;
+mod kept;
 mod manual;
+mod markdown;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod measure;
 mod memory;
 mod output;
@@ -30,8 +40,11 @@ mod progress;
 mod providers;
 mod ranges;
 mod record;
+#[cfg(test)]
+mod reference;
 mod report;
 mod symbols;
+mod terminal;
 mod text;
 mod unmatched;
 mod wildcards;
@@ -41,7 +54,7 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::etl;
 use crate::load::{Input, reading};
@@ -49,7 +62,7 @@ use crate::platform;
 use crate::seconds;
 pub use args::Look;
 use args::{Command, CommandLine, SymbolsCommand};
-use failure::{Failure, cannot_open, open, several};
+use failure::{Failure, Unreadable, cannot_open, open, several};
 use guard::guarded;
 use problems::{report_other_problems, report_problems, report_problems_besides_memory};
 
@@ -61,7 +74,8 @@ pub fn run(
 ) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     let mistyped = words.get(1).and_then(|word| args::mistyped(word));
-    let result = match CommandLine::try_parse_from(words) {
+    let parsed = examples::added(CommandLine::command()).try_get_matches_from(&words);
+    let result = match parsed.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         _ if mistyped.is_some() => Err(Failure::BadArguments(mistyped.unwrap_or_default())),
         Ok(line) => dispatch(&line, open_window),
         Err(error) if error.use_stderr() => Err(Failure::BadArguments(args::one_line(&error))),
@@ -73,6 +87,10 @@ pub fn run(
             output::error(&message);
             ExitCode::from(1)
         }
+        Err(Failure::Unreadable(Unreadable { sentence, .. })) => {
+            output::error(&sentence);
+            ExitCode::from(1)
+        }
         Err(Failure::BadArguments(message)) => {
             output::error(&message);
             ExitCode::from(2)
@@ -82,11 +100,18 @@ pub fn run(
             captures.iter().for_each(|capture| output::error(capture));
             ExitCode::from(2)
         }
+        Err(Failure::Investigation(named)) => {
+            output::error(&named.line(&words));
+            ExitCode::from(1)
+        }
         Err(Failure::LimitBroken) => ExitCode::from(3),
     }
 }
 
 fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Result<(), String>) -> Result<(), Failure> {
+    if line.wide {
+        terminal::be_wide();
+    }
     match &line.command {
         None => {
             let look = line.look();
@@ -101,25 +126,38 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
             refuse_missing(&args.files.inputs())?;
             look_at(args.files.inputs(), args.look(), open_window)
         }
-        Some(Command::Record(args)) => guarded(&args.inputs(), || record::run(args)),
-        Some(Command::Info(args)) => guarded(&args.files.inputs(), || info::run(args)),
-        Some(Command::Report(args)) => guarded(&args.asked.files.inputs(), || report::run(args)),
-        Some(Command::Functions(args)) => guarded(&args.asked.files.inputs(), || functions::run(args)),
-        Some(Command::Marks(args)) => guarded(&args.asked.files.inputs(), || activity::marks::run(args)),
-        Some(Command::Frames(args)) => guarded(&args.asked.files.inputs(), || activity::frames::run(args)),
-        Some(Command::Processors(args)) => guarded(&args.asked.files.inputs(), || activity::processors::run(args)),
-        Some(Command::Findings(args)) => guarded(&args.asked.files.inputs(), || findings::run(args)),
-        Some(Command::Diff(args)) => guarded(&args.inputs(), || diff::run(args)),
-        Some(Command::Check(args)) => guarded(&args.asked.files.inputs(), || check::run(args)),
-        Some(Command::Export(args)) => guarded(&args.asked.files.inputs(), || export::run(args)),
-        Some(Command::Symbols(SymbolsCommand::Lookup(args))) => guarded(&args.inputs(), || symbols::lookup::run(args)),
-        Some(Command::Symbols(SymbolsCommand::Fetch(args))) => guarded(&args.traces.inputs(), || symbols::fetch::run(args)),
-        Some(Command::Symbols(SymbolsCommand::Check(args))) => guarded(&args.traces.inputs(), || symbols::check::run(args)),
-        Some(Command::Completions(args)) => completions::run(args, &CommandLine::command()),
-        Some(Command::Man(args)) => manual::run(args, CommandLine::command()),
-        Some(Command::Cut(args)) => guarded(&args.files.inputs(), || cut::run(args)),
-        Some(Command::Measure(args)) => measure::run(args),
+        Some(command) => answer(command),
     }
+}
+
+/// Has a command answer that opens no window.
+fn answer(command: &Command) -> Result<(), Failure> {
+    guarded(&command.inputs(), || match command {
+        Command::Record(args) => record::run(args),
+        Command::Info(args) => info::run(args),
+        Command::Report(args) => report::run(args),
+        Command::Functions(args) => functions::run(args),
+        Command::Marks(args) => activity::marks::run(args),
+        Command::Scopes(args) => activity::scopes::run(args),
+        Command::Frames(args) => activity::frames::run(args),
+        Command::Processors(args) => activity::processors::run(args),
+        Command::Findings(args) => findings::run(args),
+        Command::Diff(args) => diff::run(args),
+        Command::Check(args) => check::run(args),
+        #[cfg(feature = "parquet")]
+        Command::Bisect(args) => bisect::run(args),
+        Command::Export(args) => export::run(args),
+        Command::Symbols(SymbolsCommand::Lookup(args)) => symbols::lookup::run(args),
+        Command::Symbols(SymbolsCommand::Fetch(args)) => symbols::fetch::run(args),
+        Command::Symbols(SymbolsCommand::Check(args)) => symbols::check::run(args),
+        Command::Completions(args) => completions::run(args, &CommandLine::command()),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => mcp::run(args),
+        Command::Man(args) => manual::run(args, CommandLine::command()),
+        Command::Cut(args) => cut::run(args),
+        Command::Measure(args) => measure::run(args),
+        Command::Demo(_) | Command::Replay(_) => Err(Failure::Failed("the window is opened elsewhere".to_owned())),
+    })
 }
 
 /// Opens the window, unless the requested screenshot could not be written.

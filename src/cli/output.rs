@@ -7,16 +7,57 @@
 //! With `--quiet` ([`be_quiet`]) only errors and answers for programs are printed. Progress is shown on a terminal
 //! only, and overwrites its own line.
 
-use std::io::{self, IsTerminal, Write};
+use std::cell::RefCell;
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
 use super::Failure;
+use super::for_programs::Form;
+use super::terminal::{self, Style};
 use crate::export::ExportError;
-use crate::format::plain;
+use crate::format::{is_plain, plain};
+use crate::ndjson;
 
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Advice that follows the next answer.
+static ADVICE: Mutex<Option<String>> = Mutex::new(None);
+
+thread_local! {
+    /// Takes what this thread would print to stdout, if something does.
+    static TAKER: RefCell<Option<Box<dyn Write>>> = const { RefCell::new(None) };
+}
+
+/// Runs some work whose answers go to `taker` in place of stdout, as far as this thread prints them. The taker is dropped
+/// in the end, also if the work panics.
+#[cfg(feature = "mcp")]
+pub(super) fn taken<T>(taker: impl Write + 'static, work: impl FnOnce() -> T) -> T {
+    struct Taking;
+    impl Drop for Taking {
+        fn drop(&mut self) {
+            drop(TAKER.take());
+        }
+    }
+    TAKER.set(Some(Box::new(taker)));
+    let _taking = Taking;
+    work()
+}
+
+/// Writes to stdout, or to what takes its place on this thread.
+fn write_out<E>(write: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<(), E> {
+    // While it writes the taker is not in its place, so that writing cannot ask for it twice.
+    match TAKER.take() {
+        Some(mut taker) => {
+            let written = write(&mut *taker);
+            TAKER.set(Some(taker));
+            written
+        }
+        None => write(&mut io::stdout().lock()),
+    }
+}
 
 /// Suppresses all text for people except errors, from now on.
 pub(super) fn be_quiet() {
@@ -27,9 +68,33 @@ fn is_quiet() -> bool {
     IS_QUIET.load(Ordering::Relaxed)
 }
 
-/// Prints an answer as text.
+/// Prints an answer as text, with its styles if the terminal has them, and then as a message what was advised meanwhile.
 pub(super) fn answer(text: &str) -> Result<(), Failure> {
-    if is_quiet() { Ok(()) } else { print(&text.split('\n').map(plain).collect::<Vec<_>>().join("\n")) }
+    if is_quiet() {
+        return Ok(());
+    }
+    let printed = print(&styled(text, terminal::has_colors()));
+    let advice = ADVICE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    advice.iter().for_each(|advice| message(advice));
+    printed
+}
+
+/// Has a message follow the next answer for people, if there is one: programs have no use for advice.
+pub(super) fn advise(text: String) {
+    *ADVICE.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+}
+
+/// An answer as a terminal shows it: plain lines, and control sequences for styles.
+fn styled(text: &str, has_colors: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match Style::of(c) {
+            Some(style) => out += if has_colors { style.sequence() } else { "" },
+            None if c == '\n' || is_plain(c) => out.push(c),
+            None => out.push(char::REPLACEMENT_CHARACTER),
+        }
+    }
+    out
 }
 
 /// Prints an answer that is the text of a file, such as a table for another page; `--quiet` does not suppress it.
@@ -43,8 +108,7 @@ pub(super) fn unanswered(error: impl std::fmt::Display) -> Failure {
 }
 
 fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match write_out(|out| out.write_all(text.as_bytes()).and_then(|()| out.flush())) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(unanswered(e)),
         _ => Ok(()),
     }
@@ -52,8 +116,11 @@ fn print(text: &str) -> Result<(), Failure> {
 
 /// Prints data for other programs while it is generated.
 pub(super) fn stream(write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>) -> Result<(), ExportError> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    match write(&mut out).and_then(|()| Ok(out.flush()?)) {
+    let buffered = |out: &mut dyn Write| {
+        let mut out = io::BufWriter::new(out);
+        write(&mut out).and_then(|()| Ok(out.flush()?))
+    };
+    match write_out(buffered) {
         Err(error) if error.is_broken_pipe() => Ok(()),
         other => other,
     }
@@ -61,9 +128,17 @@ pub(super) fn stream(write: impl FnOnce(&mut dyn Write) -> Result<(), ExportErro
 
 /// Prints an answer as JSON. Fields come in the order of their declaration, so equal answers are equal bytes.
 pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
-    let written = stream(|out| {
-        serde_json::to_writer(&mut *out, value)?;
-        Ok(out.write_all(b"\n")?)
+    for_programs(Form::Json, value, &[])
+}
+
+/// Prints an answer for programs; `lists` names its lists as [`ndjson`] does.
+pub(super) fn for_programs(form: Form, value: &impl Serialize, lists: &[&str]) -> Result<(), Failure> {
+    let written = stream(|out| match form {
+        Form::Json => {
+            serde_json::to_writer(&mut *out, value)?;
+            Ok(out.write_all(b"\n")?)
+        }
+        Form::Lines => Ok(ndjson::write(out, value, lists)?),
     });
     written.map_err(unanswered)
 }
@@ -77,7 +152,7 @@ pub(super) fn message(text: &str) {
 
 /// Whether progress is shown.
 pub(super) fn shows_progress() -> bool {
-    !is_quiet() && io::stderr().is_terminal()
+    !is_quiet() && terminal::shows_messages()
 }
 
 /// Shows the progress in place of the previous text; an empty text removes it.
@@ -92,4 +167,17 @@ pub(super) fn progress(text: &str) {
 pub(super) fn error(text: &str) {
     let line: String = text.split(['\r', '\n']).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let _ = writeln!(io::stderr().lock(), "highwater: {}", plain(&line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn styles_are_control_sequences_or_nothing_and_names_have_none() {
+        let text = format!("{}\n{}", Style::Heading.text("Size"), "a\u{1b}[2Jb");
+        assert_eq!(styled(&text, false), "Size\na\u{fffd}[2Jb");
+        assert_eq!(styled(&text, true), "\u{1b}[1mSize\u{1b}[0m\na\u{fffd}[2Jb");
+        assert_eq!(plain(&Style::Bar.text("x")), "\u{fffd}x\u{fffd}", "a name cannot contain a style");
+    }
 }

@@ -2,19 +2,19 @@
 //! [`crate::paths`] has that rule.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::Failure;
+use super::{Failure, output};
 use crate::limits::Baseline;
 use crate::paths::{self, Existing, Refusal};
 
 /// Whether a file that is there is replaced.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(super) struct Replace {
-    /// Replace the output if it is there already
+    /// Overwrite the output if it exists
     #[arg(long)]
     pub(super) replace: bool,
 }
@@ -29,11 +29,11 @@ impl Replace {
 /// The baseline file of findings and breaches that a team accepts.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct BaselineArgs {
-    /// Leave out what this file accepts, unless it holds more bytes than accepted
+    /// Ignore what this file accepts, unless it now has more bytes
     #[arg(long, value_name = "FILE")]
     pub(super) baseline: Option<PathBuf>,
 
-    /// Write all that is found as accepted to FILE, for --baseline
+    /// Write everything found to FILE, to be accepted by --baseline later
     #[arg(long, value_name = "FILE")]
     pub(super) write_baseline: Option<PathBuf>,
 }
@@ -79,6 +79,31 @@ pub(super) fn write_out(
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), Failure> {
     paths::write(out, existing, write).map_err(|error| unwritten(out, what, &error))
+}
+
+/// Whether an output is the standard output.
+pub(super) fn is_stdout(out: &Path) -> bool {
+    out == Path::new("-")
+}
+
+/// Refuses a report for a CI service that would replace a file that is read, before the work begins.
+pub(super) fn check_report(out: &Path) -> Result<(), Failure> {
+    match paths::check(out, Existing::GivesWay) {
+        Err(Refusal::Read) if !is_stdout(out) => Err(refused(out, Refusal::Read)),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a report for a CI service, also over that of the last run.
+pub(super) fn write_report(out: &Path, text: &str) -> Result<(), Failure> {
+    if is_stdout(out) {
+        return output::document(text);
+    }
+    let written = paths::write(out, Existing::GivesWay, |draft| draft.write_all(text.as_bytes()));
+    written.map_err(|error| match Refusal::of(&error) {
+        Some(Refusal::Read) => refused(out, Refusal::Read),
+        _ => Failure::Failed(format!("{} cannot be written: {error}", out.display())),
+    })
 }
 
 /// The error for an output that was not written.

@@ -52,6 +52,7 @@ impl Question<'_> {
             doubts: self.doubts.into_iter().chain(silent).collect(),
             span: seconds(span),
             selected: (self.loaded.interval != span).then(|| seconds(self.loaded.interval)),
+            notes: Vec::new(),
             lanes,
             lanes_left_out,
             findings: Some(found.iter().map(Entry::from).collect()),

@@ -12,7 +12,7 @@ use crate::model::Trace;
 /// Whether a command speaks of what it does.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(super) struct Quiet {
-    /// Say nothing but errors and answers for programs
+    /// Print only errors and machine-readable output
     #[arg(long)]
     quiet: bool,
 }
@@ -63,8 +63,14 @@ impl Progress {
             detail if detail.is_empty() => detail,
             detail => format!(", {}", plain(&detail)),
         };
-        output::progress(&format!("{}: {percent} %{detail}", self.what));
+        output::progress(&format!("{} {} {percent} %{detail}", self.what, bar(percent as usize)));
     }
+}
+
+/// A bar of twenty characters for a number of per cent.
+fn bar(percent: usize) -> String {
+    let full = percent / 5;
+    "\u{2588}".repeat(full) + &"\u{2591}".repeat(20 - full)
 }
 
 impl Drop for Progress {

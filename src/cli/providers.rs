@@ -12,7 +12,7 @@ use crate::load::{Capture, Plan};
 /// Providers whose events have a meaning that the user gives.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct ProvidersAsked {
-    /// Make marks of this provider's events: its name, in which * stands for anything, or its GUID; may be repeated
+    /// Show this provider's events as marks: its name (* matches anything) or GUID; repeatable
     #[arg(long, value_name = "PROVIDER")]
     marks: Vec<String>,
 
@@ -23,7 +23,7 @@ pub(super) struct ProvidersAsked {
 /// Providers whose events are blocks of trackers.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct TrackersAsked {
-    /// Read this file (TOML), which says what events of your own allocators mean, so that their blocks are trackers
+    /// TOML file that maps events of your own allocators to tracker blocks
     #[arg(long, value_name = "FILE")]
     trackers: Option<PathBuf>,
 }
@@ -47,6 +47,11 @@ impl ProvidersAsked {
         Self { marks: Vec::new(), trackers: trackers.clone() }
     }
 
+    /// The words for providers of marks.
+    pub(super) fn marks(&self) -> &[String] {
+        &self.marks
+    }
+
     /// The providers whose events are blocks of trackers.
     pub(super) fn trackers(&self) -> Result<TrackerProviders, Failure> {
         self.trackers.read()
@@ -61,7 +66,7 @@ impl ProvidersAsked {
         let found = capture.mark_providers(&self.marks);
         for word in &found.unknown {
             output::message(&format!(
-                "--marks {word}: no provider of that name has events in the trace; highwater info lists those that have"
+                "--marks {word}: no such provider has events in the trace; highwater info lists the providers"
             ));
         }
         plan.marks = found.providers;

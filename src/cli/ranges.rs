@@ -18,7 +18,7 @@ impl<T: FromStr<Err = String> + PartialOrd> FromStr for Range<T> {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let Some((from, to)) = split_range(text) else {
-            return Err("a range is wanted, such as 1..2, ..2 or 1..".to_owned());
+            return Err("expected a range such as 1..2, ..2 or 1..".to_owned());
         };
         let end = |text: &str| if text.is_empty() { Ok(None) } else { text.parse().map(Some) };
         let (from, to) = (end(from)?, end(to)?);
@@ -31,7 +31,7 @@ impl<T: FromStr<Err = String> + PartialOrd> FromStr for Range<T> {
     }
 }
 
-const REVERSED: &str = "the range ends before it begins; swap its ends";
+const REVERSED: &str = "the range ends before it starts; swap its ends";
 
 impl Range<TimeSpec> {
     /// Resolves the range in a trace; frame numbers are those of `process`.
@@ -44,7 +44,7 @@ impl Range<TimeSpec> {
     }
 }
 
-/// A size in bytes, written with K, M or G for powers of 2^10.
+/// A size in bytes, written as [`format::parse_bytes`] reads it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Bytes(pub(super) u64);
 
@@ -90,6 +90,8 @@ mod tests {
         assert_eq!(sizes("..64K"), Some((None, Some(64 << 10))));
         assert_eq!(sizes("5M.."), Some((Some(5 << 20), None)));
         assert_eq!(sizes("1G..1g"), Some((Some(1 << 30), Some(1 << 30))));
+        assert_eq!(sizes("1.5K..10 MB"), Some((Some(1536), Some(10 << 20))));
+        assert_eq!(sizes("0.1kb..8GiB"), Some((Some(102), Some(8 << 30))));
         assert_eq!(sizes(".."), Some((None, None)));
         let refused = [
             "",
@@ -99,7 +101,9 @@ mod tests {
             "a..b",
             "1..x",
             "-1..2",
-            "1.5K..",
+            "1.5..",
+            "1.5X..",
+            "1.K..",
             "K..",
             "1...2",
             "1..2..3",

@@ -23,36 +23,33 @@ use super::{Failure, output};
 #[cfg(not(windows))]
 use crate::capture::CaptureError;
 use crate::capture::providers::provider_of;
-use crate::capture::{Allocator, Children, DiskImages, Request, Ring, StopWhen, Target, recover};
+use crate::capture::{Allocator, Children, DiskImages, Request, Ring, StopWhen, Target, recording_profile, recover};
 use crate::etl::Guid;
 use crate::load::Input;
 use crate::paths::Existing;
-#[cfg(not(windows))]
-use making::failure;
-use making::{in_place, told};
+use making::{failure, in_place, told};
 
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct RecordArgs {
-    /// Running processes, by their ids
+    /// Running processes, by id
     #[arg(long, value_name = "N", group = "what", num_args = 1.., value_delimiter = ',', conflicts_with_all = ["name", "launch"])]
     pid: Vec<u32>,
 
-    /// Programs by the file name of their image, those that run and those that are started later; with --launch the
-    /// programs that the launched one starts, whose heaps are then recorded too
+    /// Programs by file name, running or started later; with --launch, child programs whose heaps are recorded too
     #[arg(long, value_name = "GAME.EXE", group = "what")]
     name: Option<String>,
 
-    /// Start a program and record it from its first instruction, with the pages and trackers of those that it starts
+    /// Start a program and record it from its first instruction, with commit and trackers of its child programs
     #[arg(long, value_name = "COMMAND", group = "what")]
     launch: Option<String>,
 
-    /// Put together what a recording that did not come to its end left in this folder
+    /// Recover a trace from the folder that an interrupted recording left
     #[arg(long, value_name = "FOLDER", group = "what", conflicts_with_all = ["pid", "name", "launch"])]
     recover: Option<PathBuf>,
 
-    /// Find out whether recording works on this machine: records a program that allocates what is known, compares,
-    /// and writes a report and the traces into the folder that is named by --output
+    /// Test recording on this machine: record a program with known allocations, compare, and write a report and the
+    /// traces to the folder of --output
     #[arg(long, group = "what", conflicts_with_all = ["pid", "name", "launch", "recover"])]
     self_test: bool,
 
@@ -64,16 +61,19 @@ pub(super) struct RecordArgs {
     #[arg(long, hide = true, requires = "self_test_target")]
     wait: bool,
 
-    /// Measure first: record for a second, say how many events and bytes a minute of this recording would be and what
-    /// to leave out if it is much, and keep nothing
+    /// Only measure: record for one second, print events and bytes per minute, and what to leave out if that is much
     #[arg(long, conflicts_with_all = ["launch", "recover", "self_test", "self_test_target", "clean_up", "output"])]
     estimate: bool,
 
-    /// Stop sessions and put back TracingFlags of recordings that do not run any more
+    /// Only print a recording profile for Windows Performance Recorder (wpr), to record without highwater
+    #[arg(long, conflicts_with_all = ["launch", "recover", "self_test", "self_test_target", "clean_up", "output", "estimate", "ring", "stop_when"])]
+    print_wprp: bool,
+
+    /// Stop sessions and restore TracingFlags of recordings that no longer run
     #[arg(long, group = "what", conflicts_with_all = ["pid", "name", "launch", "recover", "self_test"])]
     clean_up: bool,
 
-    /// Record pages: VirtualAlloc (all layers are recorded if none is named)
+    /// Record commit: VirtualAlloc [default: all three layers]
     #[arg(long)]
     commit: bool,
 
@@ -81,30 +81,28 @@ pub(super) struct RecordArgs {
     #[arg(long)]
     heap: bool,
 
-    /// Record trackers: custom heaps, mimalloc's and PIX's allocators. With a FILE (TOML), which says what events of your
-    /// own allocators mean, their providers too; it does not choose the layer
+    /// Record trackers: custom heaps, mimalloc and PIX; with a FILE (TOML), map events of your own allocators, whatever
+    /// the layers
     #[arg(long, value_name = "FILE")]
     trackers: Option<Option<PathBuf>>,
 
-    /// Record the frames that the programs show, beside their memory: Direct3D's presents, on Windows 11 those of Vulkan
-    /// and OpenGL too, and the marks of frames that UIforETW's library writes
+    /// Record frames: Direct3D presents, on Windows 11 those of Vulkan and OpenGL too, and UIforETW's frame marks
     #[arg(long)]
     frames: bool,
 
-    /// Record the GPU memory of the programs, beside their own: what is used, the budget and what is committed, local to the
-    /// graphics card or not
+    /// Record GPU memory: usage, budget and commitment, of the graphics card and of system memory
     #[arg(long)]
     gpu: bool,
 
-    /// Record what the .NET runtime tells: names of the code that it compiles, and when it collects garbage
+    /// Record .NET: names of compiled methods, and garbage collections
     #[arg(long)]
     managed: bool,
 
-    /// Record the events of a provider of the programs, for marks: its name or its GUID; several may be given
+    /// Record this provider's events as marks: name or GUID; repeatable
     #[arg(long, value_name = "PROVIDER", value_delimiter = ',', value_parser = provider_of)]
     marks: Vec<Guid>,
 
-    /// Record samples of what the processors run in the programs, with call stacks: a thousand a second and processor
+    /// Record CPU samples with call stacks, 1,000 per second and CPU
     #[arg(long)]
     samples: bool,
 
@@ -116,20 +114,20 @@ pub(super) struct RecordArgs {
     #[arg(long)]
     free_stacks: bool,
 
-    /// Keep only the newest: so long (30s, 5m) or so much (500MB, 2GB)
+    /// Ring buffer: keep only the last part, by time (30s, 5m) or size (500MB, 2GB)
     #[arg(long, value_name = "5m|500MB", value_parser = ring)]
     ring: Option<Ring>,
 
-    /// End by itself when this holds: private>8G (the largest recorded process), commit>90% or
-    /// commit>60G, free<500M (the machine), growth>10M/s (over ten seconds); several may be given
+    /// Stop when this holds: private>8G (largest recorded process), commit>90% or commit>60G, free<500M (machine),
+    /// growth>10M/s (over ten seconds); repeatable
     #[arg(long, value_name = "CONDITION")]
     stop_when: Vec<StopWhen>,
 
     #[command(flatten)]
     replace: Replace,
 
-    /// Trace to write
-    #[arg(short, long, value_name = "OUT.etl", required_unless_present_any = ["clean_up", "estimate", "self_test", "self_test_target"])]
+    /// Output trace
+    #[arg(short, long, value_name = "OUT.etl", required_unless_present_any = ["clean_up", "estimate", "print_wprp", "self_test", "self_test_target"])]
     output: Option<PathBuf>,
 }
 
@@ -187,7 +185,7 @@ fn ring(text: &str) -> Result<Ring, String> {
     }
 }
 
-const WANTED_RING: &str = "a time such as 30s or 5m, or a size such as 500MB or 2GB, is wanted";
+const WANTED_RING: &str = "expected a time such as 30s or 5m, or a size such as 500MB or 2GB";
 
 #[cfg(windows)]
 pub(super) use self_test::run_with as self_test;
@@ -199,6 +197,11 @@ pub(super) fn run(args: &RecordArgs) -> Result<(), Failure> {
     }
     if args.self_test {
         return test_itself(args.output.as_deref().unwrap_or(Path::new("highwater-self-test")), args.replace.existing());
+    }
+    if args.print_wprp {
+        let request = args.request()?;
+        request.check().map_err(failure)?;
+        return output::document(&recording_profile(&request));
     }
     if args.estimate {
         return estimate(&args.request()?);
@@ -218,12 +221,13 @@ fn recover_into(folder: &Path, out: &Path, existing: Existing) -> Result<(), Fai
     Ok(())
 }
 
-/// Image files on the drives of this machine; those of a recording from another machine are not here.
+/// Image files on the drives of this machine, and its manifests; those of a recording from another machine are not here.
 fn own_images() -> DiskImages {
     #[cfg(windows)]
-    return DiskImages::new(crate::capture::windows::volumes());
+    let images = DiskImages::new(crate::capture::windows::volumes());
     #[cfg(not(windows))]
-    DiskImages::default()
+    let images = DiskImages::default();
+    images.with_manifests(crate::windows_reader::installed_manifests())
 }
 
 #[cfg(windows)]

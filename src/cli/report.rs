@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::activity;
+use super::activity::{self, Activity};
 use super::asked::{Asked, GroupsAsked, IntervalInSeconds, Loaded, decides, needs_names, stopped};
+use super::for_programs::{ForPrograms, Form};
 use super::outputs::{Replace, check_file_out, write_out};
 use super::page::Question;
 use super::text::{self, Align, Table};
@@ -26,28 +27,31 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     pub(super) asked: Asked,
 
-    /// Print JSON for programs
-    #[arg(long)]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) programs: ForPrograms,
 
     #[command(flatten)]
     pub(super) groups: GroupsAsked,
 
-    /// By function and module: of the first frame behind the allocator's, without what a rule folds
+    /// With --by function and module: skip the allocator's frames, and frames that rules fold
     #[arg(long)]
     pub(super) fold: bool,
 
-    /// By stack: the source file and line of each frame
+    /// With --by stack: show source file and line of each frame
     #[arg(long)]
     pub(super) sources: bool,
 
-    /// The frees that found no allocation, by who freed: of what was allocated before the trace, or lost [default of
-    /// --by: process,heap,stack]
+    /// Also show this activity below the table; JSON always has all of it
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT", conflicts_with_all = ["json", "ndjson", "html", "unmatched"])]
+    with: Vec<Activity>,
+
+    /// List frees without a known allocation (allocated before the trace, or lost), by who freed [default of --by:
+    /// process,heap,stack]
     #[arg(long, conflicts_with_all = ["html", "sources"])]
     unmatched: bool,
 
-    /// Write a page for a browser instead: the table, the graph and the findings, in one file that needs no other
-    #[arg(long, value_name = "OUT.html", conflicts_with = "json")]
+    /// Write an HTML page instead: table, graph and findings in one self-contained file
+    #[arg(long, value_name = "OUT.html", conflicts_with_all = ["json", "ndjson"])]
     html: Option<PathBuf>,
 
     #[command(flatten)]
@@ -85,9 +89,13 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
     let doubts = loaded.doubts(&args.asked, &index, (&unnamed, decides(&request.filter, &args.groups.by, args.fold)))?;
     let trace = index.trace();
     report_problems(&trace.problems);
-    if args.json {
+    if let Some(form) = args.programs.form() {
         let exported = Exported::new(&index, &names, &request, &never).map_err(stopped)?.about(doubts, loaded.told.files());
-        return output::stream(|out| export::json(&exported, out)).map_err(output::unanswered);
+        let write = match form {
+            Form::Json => export::json,
+            Form::Lines => export::ndjson,
+        };
+        return output::stream(|out| write(&exported, out)).map_err(output::unanswered);
     }
     let request = ReportRequest { top: Some(request.top.unwrap_or(SHOWN)), ..request };
     let report = named_report(&index, &request, &names, &never).map_err(stopped)?;
@@ -98,9 +106,13 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
             Question { files, loaded, index: &index, names: &names, filter: &request.filter, doubts }.page(&report, table)?;
         return write_out(out, args.replace.existing(), "the page", |file| html::write(&page, file));
     }
-    let mask = request.filter.named_mask(trace, &names, &never).map_err(stopped)?;
-    let worst = (&mask, args.groups.top.unwrap_or(WORST));
-    let besides = ActivityEntries::of(&index, loaded.interval, args.asked.process(), worst, &never).map_err(stopped)?;
+    let besides = if args.with.is_empty() {
+        ActivityEntries::default()
+    } else {
+        let mask = request.filter.named_mask(trace, &names, &never).map_err(stopped)?;
+        let worst = (&mask, args.groups.top.unwrap_or(WORST));
+        ActivityEntries::of(&index, loaded.interval, args.asked.process(), worst, &never).map_err(stopped)?
+    };
     loaded.told.text(&(describe(args, trace, &report, &besides) + &describe_quality((trace, &names), report.interval, &doubts)))
 }
 
@@ -117,10 +129,12 @@ fn describe(args: &ReportArgs, trace: &Trace, report: &Report, besides: &Activit
     if report.count == 0 {
         text += "No matching allocations in this interval.\n";
     } else {
-        text += &table(&args.groups.by, &report.groups, &besides.frame_counts).text();
+        let none = FrameCounts::default();
+        let frames = if args.with.contains(&Activity::Frames) { &besides.frame_counts } else { &none };
+        text += &table(&args.groups.by, &report.groups, frames).text();
     }
     text += &text::more(report.count - report.groups.len(), &format!(" groups; --top {} shows them", report.count));
-    text + &activity::describe(besides)
+    text + &activity::describe(besides, &args.with)
 }
 
 fn table(by: &[By], groups: &[Group], frames: &FrameCounts) -> Table {
@@ -145,6 +159,7 @@ fn table(by: &[By], groups: &[Group], frames: &FrameCounts) -> Table {
         cells.extend(a_frame);
         table.line(cells, stack_notes(group));
     }
+    table.bars(groups.iter().map(|group| group.numbers.impacting_size.unsigned_abs()));
     table
 }
 

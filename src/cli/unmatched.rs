@@ -8,7 +8,7 @@ use super::text::{self, Align, Table};
 use super::words::key_word;
 use super::{Failure, report_problems, symbols};
 use crate::format;
-use crate::model::Trace;
+use crate::model::{Quality, Trace};
 use crate::query::{By, Cancel, Fold, UNMATCHED_KEYS, UnmatchedGroup, UnmatchedRequest, doubts, unmatched, unmatched_sites};
 
 /// The JSON answer; its field names are the machine interface.
@@ -16,6 +16,7 @@ use crate::query::{By, Cancel, Fold, UNMATCHED_KEYS, UnmatchedGroup, UnmatchedRe
 struct Answer<'a> {
     schema: &'static str,
     groups: &'a [UnmatchedGroup],
+    quality: Quality,
     doubts: &'a [String],
 }
 
@@ -49,9 +50,11 @@ pub(super) fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> 
     let mut doubts = doubts(trace, loaded.interval.to);
     doubts.extend(not_kept(trace));
     report_problems(&trace.problems);
-    if args.json {
+    if let Some(form) = args.programs.form() {
         groups.truncate(args.groups.top.unwrap_or(usize::MAX));
-        return loaded.told.json(&Answer { schema: "highwater.unmatched/1", groups: &groups, doubts: &doubts });
+        let quality = trace.quality;
+        let answer = Answer { schema: "highwater.unmatched/1", groups: &groups, quality, doubts: &doubts };
+        return loaded.told.for_programs(form, &answer, &["groups"]);
     }
     loaded.told.text(&describe(args, loaded, &groups, &doubts))
 }
@@ -68,7 +71,9 @@ fn describe(args: &ReportArgs, loaded: &Loaded, groups: &[UnmatchedGroup], doubt
     let frees: u64 = groups.iter().map(|group| group.count).sum();
     text += &match frees {
         0 => "Nothing was freed here that was allocated before.\n".to_owned(),
-        frees => format!("{} of what was allocated before, or whose allocation was lost\n\n", text::plural(frees, "free")),
+        frees => {
+            format!("{} of blocks allocated before the trace, or whose allocation was lost\n\n", text::plural(frees, "free"))
+        }
     };
     let shown = &groups[..groups.len().min(args.groups.top.unwrap_or(SHOWN))];
     if !shown.is_empty() {

@@ -61,7 +61,7 @@ fn fitting(path: &Path, name: &str) -> Result<Vec<PathBuf>, String> {
         .map(|entry| path.with_file_name(entry.file_name()))
         .collect();
     files.sort();
-    if files.is_empty() { Err(format!("{shown}: no file is called like that")) } else { Ok(files) }
+    if files.is_empty() { Err(format!("{shown}: no file matches")) } else { Ok(files) }
 }
 
 /// Whether a name matches a pattern. Cost: at most the product of both lengths.

@@ -104,6 +104,11 @@ pub fn click(window: &mut Window, label: &str) {
     settle(window);
 }
 
+/// Shows a tab, also one that is behind *More*.
+pub fn show_tab(window: &mut Window, name: &str) {
+    give(window, &format!("tabs: {name}"));
+}
+
 /// Chooses something else in a list that shows what is chosen.
 pub fn choose(window: &mut Window, from: &str, to: &str) {
     window.get_by_value(from).click();
@@ -160,6 +165,28 @@ pub fn columns(n: &GroupNumbers) -> [String; 6] {
         format::bytes(n.outstanding_to),
         format::bytes(n.peak),
     ]
+}
+
+/// Each shape of the last frame, those in groups one by one.
+pub fn painted(window: &Window) -> Vec<egui::Shape> {
+    fn each(shape: &egui::Shape, all: &mut Vec<egui::Shape>) {
+        match shape {
+            egui::Shape::Vec(shapes) => shapes.iter().for_each(|shape| each(shape, all)),
+            shape => all.push(shape.clone()),
+        }
+    }
+    let mut all = Vec::new();
+    window.output().shapes.iter().for_each(|clipped| each(&clipped.shape, &mut all));
+    all
+}
+
+/// The texts of the last frame, and where they stand.
+pub fn painted_texts(window: &Window) -> Vec<(String, egui::Rect)> {
+    let text = |shape: egui::Shape| match shape {
+        egui::Shape::Text(text) => Some((text.galley.text().to_owned(), text.visual_bounding_rect())),
+        _ => None,
+    };
+    painted(window).into_iter().filter_map(text).collect()
 }
 
 /// A file as the system hands it over when it is dropped.

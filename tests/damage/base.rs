@@ -113,6 +113,7 @@ pub fn ours() -> Vec<Base> {
                     mixed_headers: variant % 2 == 1,
                     counters: variant % 2 == 0,
                     gpu: variant % 2 == 0,
+                    pix: variant % 3 == 0,
                     samples: if variant % 2 == 0 { 40 } else { 0 },
                     lost_buffers: u32::from(variant % 4 == 3),
                     nightly: Nightly::default(),

@@ -509,6 +509,7 @@ fn a_part_of_a_trace_has_what_happened_in_it_and_the_names_for_that() {
                 interval,
                 processes,
                 trackers: &TrackerProviders::default(),
+                descriptions: &[],
                 anonymises,
             };
             let mut out = std::io::Cursor::new(Vec::new());
@@ -531,6 +532,7 @@ fn a_part_of_a_trace_has_what_happened_in_it_and_the_names_for_that() {
             interval: inside,
             processes,
             trackers: &TrackerProviders::default(),
+            descriptions: &[],
             anonymises: false,
         };
         let mut out = std::io::Cursor::new(Vec::new());

@@ -349,7 +349,8 @@ proptest! {
         for anonymises in [false, true] {
             let all = Processes::All;
             let request = Request {
-                files: &capture.files, trace: &trace, trace_start, trackers: &mapped, interval, processes: &all, anonymises,
+                files: &capture.files, trace: &trace, trace_start, trackers: &mapped, interval, processes: &all,
+                descriptions: &[], anonymises,
             };
             let mut out = Cursor::new(Vec::new());
             cut(&request, &mut out, &mut |_, _| true).unwrap();

@@ -124,6 +124,7 @@ fn part(capture: &Capture, trace: &Trace, interval: Interval, processes: &Proces
         interval,
         processes,
         trackers: &TrackerProviders::default(),
+        descriptions: &[],
         anonymises,
     };
     let mut out = Cursor::new(Vec::new());

@@ -20,7 +20,10 @@ type Write = fn(&Exported<'_>, Value, &mut dyn std::io::Write) -> Result<(), Exp
 
 fn written(exported: &Exported<'_>, value: Value, write: Write) -> String {
     let mut bytes = Vec::new();
-    write(exported, value, &mut bytes).unwrap();
+    match write(exported, value, &mut bytes) {
+        Err(ExportError::NoValue(_)) => assert!(bytes.is_empty(), "nothing was written"),
+        written => written.unwrap(),
+    }
     String::from_utf8(bytes).unwrap()
 }
 

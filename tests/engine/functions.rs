@@ -117,6 +117,7 @@ fn naive(rows: &[Named], edges: Edges, frequency: i64, of: Option<&str>) -> Vec<
             callees: asked.then(|| neighbours(&rows, edges, after)),
             function: name,
             source: None,
+            address: None,
         };
         (process.0, group)
     };

@@ -203,6 +203,7 @@ fn a_part_of_a_trace_has_the_numbers_of_that_part() {
                 interval,
                 processes: &Processes::All,
                 trackers: &TrackerProviders::default(),
+                descriptions: &[],
                 anonymises,
             };
             let mut out = Cursor::new(Vec::new());

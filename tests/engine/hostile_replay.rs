@@ -118,6 +118,7 @@ fn answers(capture: &Capture) -> Vec<(String, Vec<u8>)> {
         interval,
         processes,
         trackers: &TrackerProviders::default(),
+        descriptions: &[],
         anonymises: true,
     };
     let mut file = tempfile::tempfile().unwrap();

@@ -41,16 +41,19 @@ proptest! {
     }
 
     #[test]
-    fn the_tree_adds_up(ops in strategy::ops(OPS), a in place(), b in place()) {
+    fn the_tree_adds_up(ops in strategy::ops(OPS), a in place(), b in place(), joins in any::<bool>()) {
         let scenario = Scenario::of(&ops);
         let index = Index::scan(Arc::new(replay(&scenario)));
         let trace = index.trace();
         let edges = edges(&scenario, a, b);
         let totals = totals(&index, interval(edges), &Cancel::default()).unwrap();
-        let tree = open_tree(trace, &totals);
+        let tree = open(trace, &totals, TreeRequest { joins_at_instants: joins, ..TreeRequest::default() });
         let rows: Vec<TreeRow> = tree.rows(trace).collect();
+        let is_instant = interval(edges).is_empty();
         for (i, row) in rows.iter().enumerate() {
             let n = row.numbers;
+            let is_level = matches!(row.path.last(), Some(Key::Impacting(_)));
+            prop_assert!(!(joins && is_instant && is_level), "the levels of types are left out at an instant");
             prop_assert_eq!(i128::from(n.impacting), i128::from(n.outstanding_to) - i128::from(n.outstanding_from));
             if row.allocation.is_some() || row.mixes_layers {
                 continue;

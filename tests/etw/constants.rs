@@ -79,6 +79,12 @@ as_windows_has! {
     /// Of winerror.h.
     CALL_NOT_IMPLEMENTED: u32 = 120, errors::ERROR_CALL_NOT_IMPLEMENTED;
     /// Of winerror.h.
+    FILE_NOT_FOUND: u32 = 2, errors::ERROR_FILE_NOT_FOUND;
+    /// Of winerror.h.
+    INSUFFICIENT_BUFFER: u32 = 122, errors::ERROR_INSUFFICIENT_BUFFER;
+    /// Of winerror.h: no manifest has the event.
+    NO_MANIFEST: u32 = 1168, errors::ERROR_NOT_FOUND;
+    /// Of winerror.h.
     ALREADY_EXISTS: u32 = 183, errors::ERROR_ALREADY_EXISTS;
     /// Of winerror.h.
     PRIVILEGE_NOT_HELD: u32 = 1314, errors::ERROR_PRIVILEGE_NOT_HELD;
@@ -315,4 +321,5 @@ const OURS: &[(&str, &str)] = &[
     ("waiting.rs", "MOST_BYTES"),
     ("waiting.rs", "PATIENCE"),
     ("watch.rs", "MOST_TOLD"),
+    ("wprp.rs", "BUFFER_KB"),
 ];

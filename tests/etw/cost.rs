@@ -42,7 +42,14 @@ fn recording_takes_less_than_a_twentieth_of_a_core_at_100_000_events_a_second() 
     let consumers: Vec<u64> = scene.etw.with(|etw| {
         let first = etw.consumers.len() as u64;
         for session in 0..3 {
-            etw.consumers.push(Consumer { session, callback: Some(ignore), context: 0, mode: 0x1000, is_closed: false });
+            etw.consumers.push(Consumer {
+                session,
+                file: None,
+                callback: Some(ignore),
+                context: 0,
+                mode: 0x1000,
+                is_closed: false,
+            });
             etw.sessions[session].stop();
         }
         (first..first + 3).map(|index| FIRST_CONSUMER + index).collect()

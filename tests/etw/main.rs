@@ -22,6 +22,8 @@ mod followed;
 #[cfg(windows)]
 mod left;
 #[cfg(windows)]
+mod manifests;
+#[cfg(windows)]
 mod remote;
 #[cfg(windows)]
 mod running;

@@ -186,8 +186,14 @@ fn marks_frames_samples_and_counters_are_told_once() {
         let demo = std::iter::repeat_n("demo:", files);
         command.iter().copied().chain(demo).collect::<Vec<_>>()
     };
+    // Only how many copies there are is another number.
+    let without_copies = |mut answer: Value| {
+        answer["quality"]["duplicate_events"].take();
+        answer
+    };
     for command in [&["marks", "--json"][..], &["frames", "--json"], &["processors", "--json"]] {
-        assert_eq!(json(words(command, 2)), json(words(command, 1)), "{command:?}");
+        let [one, two] = [1, 2].map(|files| without_copies(json(words(command, files))));
+        assert_eq!(two, one, "{command:?}");
     }
     let by = &["report", "--json", "--by", "process,heap,stack,type,thread"];
     let (one, two) = (json(words(by, 1)), json(words(by, 2)));

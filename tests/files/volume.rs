@@ -6,7 +6,7 @@ use std::path::Path;
 
 use highwater::capture::volume::{Amount, Kind, Volume};
 use highwater::capture::{Request, Target};
-use highwater::etl::{EventId, Problems, ReadBuffer, TraceFile};
+use highwater::etl::{EventId, Guid, Problems, ReadBuffer, TraceFile};
 use highwater::events::EventCounts;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater_dev::synth::{self, Scenario, StackForm};
@@ -115,6 +115,12 @@ fn what_can_be_left_out_is_said_the_least_missed_first() {
     assert_eq!(told, [("the call stacks of frees", all - 150_000), ("any call stacks", all - 350_000)], "samples are few");
     let plain = Request { stacks: false, free_stacks: false, ..request() };
     assert!(whole.savings(&plain).is_empty(), "what is not asked for cannot be left out");
+
+    whole.kinds[Kind::Activity as usize][0] = amount(700, 70_000);
+    whole.kinds[Kind::Marks as usize][0] = amount(900, 90_000);
+    let marked = Request { marks: vec![Guid::from_bytes([7; 16])], ..request() };
+    let told = whole.savings(&marked).into_iter().find(|saving| saving.without == "marks");
+    assert_eq!(told.map(|saving| whole.a_minute().bytes - saving.left.bytes), Some(90_000 * 30), "frames stay");
 
     let says = |volume: &Volume, text: &str| volume.lines(&request()).iter().any(|line| line.contains(text));
     assert!(!whole.is_much() && !says(&whole, "Without"));

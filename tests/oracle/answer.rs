@@ -187,6 +187,8 @@ impl Replay {
             responsible: key.responsible.clone(),
             responsible_module: key.responsible_module.clone(),
             sources: None,
+            // No frame is in a module.
+            addresses: key.stack.as_ref().map(|frames| vec![None; frames.len()]),
             source: None,
             size_bucket: key.size,
             lifetime_bucket: key.lifetime,

@@ -62,6 +62,7 @@ fn a_filter_that_names_nothing_is_refused_with_the_nearest_names_in_every_comman
         &["functions", file],
         &["findings", file],
         &["frames", file],
+        &["scopes", file],
         &["marks", file],
         &["processors", file],
         &["check", file, "--rules", rules],
@@ -135,7 +136,7 @@ fn a_diff_refuses_what_neither_side_has() {
     let one = run(&["diff", file, "demo:", "--process", "game.exe", "--json"]);
     assert_eq!(one.code, Some(0), "{one:?}");
     let answer: Value = serde_json::from_str(&one.out).unwrap();
-    assert!(answer["doubts"].to_string().contains("B: nothing in it was alive"), "{answer}");
+    assert!(answer["doubts"].to_string().contains("B: no matching allocations"), "{answer}");
     // A lacks the process and B the heap: each is had by one.
     let crossed = run(&["diff", file, "demo:", "--process", "TelemetryService", "--heap", "0x1d0000", "--json"]);
     assert_eq!(crossed.code, Some(0), "{crossed:?}");
@@ -170,6 +171,7 @@ fn an_interval_outside_of_the_trace_is_refused_and_one_that_reaches_beyond_says_
         &["findings", file],
         &["marks", file],
         &["frames", file],
+        &["scopes", file],
         &["processors", file],
         &["cut", file, "-o", out.to_str().unwrap()],
     ] {

@@ -287,6 +287,30 @@ fn bad_arguments_exit_with_2_and_one_line() {
     }
 }
 
+/// Elsewhere it is said what is missing; under Windows and Wine the file is read, or it is said why not.
+#[test]
+fn what_only_windows_has_is_asked_for_on_windows_only() {
+    let trace = Trace::new();
+    let file = trace.path.to_str().unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("part.etl");
+    let (info, cut) = (["info", "--json", file, "--with-windows"], ["cut", file, "-o", out.to_str().unwrap(), "--manifests"]);
+    if cfg!(windows) {
+        let run = highwater(info);
+        let info: Value = serde_json::from_str(&run.out).unwrap();
+        let compared = &info["files"][0]["with_windows"];
+        assert_eq!(compared["ours"], info["events"]["total"], "{info}");
+        assert!(compared["windows"] == compared["ours"] || compared["error"].is_string(), "{info}");
+        assert_eq!(highwater(cut).code, Some(0));
+        return;
+    }
+    for (words, said) in [(&info[..], "Windows' own reader"), (&cut[..], "manifests installed")] {
+        let run = highwater(words);
+        assert!(run.code == Some(2) && run.err.contains(said) && run.err.lines().count() == 1, "{run:?}");
+    }
+    assert!(!out.exists());
+}
+
 #[test]
 fn help_and_version_are_answers() {
     for words in [&["--help"][..], &["--version"], &["report", "--help"], &["info", "--help"]] {
@@ -401,4 +425,30 @@ fn ranges_that_are_none_are_refused() {
         let run = highwater(["report", file].iter().chain(&words));
         assert_eq!((run.code, run.out.as_str(), run.err.lines().count()), (Some(2), "", 1), "{words:?}: {run:?}");
     }
+}
+
+#[test]
+fn a_saved_investigation_is_told_with_the_command_for_its_trace() {
+    let trace = Trace::new();
+    let file = trace.path.with_file_name("why.highwater");
+    std::fs::write(&file, "version = 1\n[trace]\nfiles = [\"small.etl\"]\n").unwrap();
+    let (named, own) = (file.to_str().unwrap(), trace.path.to_str().unwrap());
+    for words in [&["report", named, "--json"][..], &["info", named], &["findings", "--top", "3", named]] {
+        let run = highwater(words);
+        assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{words:?}");
+        assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+        assert!(run.err.contains(&format!("{named}: this is a saved investigation of {own} and holds no trace")), "{}", run.err);
+        if cfg!(not(windows)) {
+            let instead: Vec<&str> = words.iter().map(|word| if *word == named { own } else { word }).collect();
+            assert!(run.err.contains(&format!("highwater {}", instead.join(" "))), "{}", run.err);
+            assert_eq!(highwater(instead).code, Some(0), "the command works");
+        }
+    }
+    for words in [&["diff", named, own][..], &["functions", named]] {
+        let run = highwater(words);
+        assert!(run.code == Some(1) && run.err.contains("this is a saved investigation of "), "{words:?} {}", run.err);
+    }
+    // A text of another kind is told as before.
+    std::fs::write(&file, "no investigation").unwrap();
+    assert!(highwater(["report", named]).err.contains("this is not an ETW trace"));
 }

@@ -49,6 +49,10 @@ mod shells {
         assert_eq!(offered(&["highwater", "report", "--lay"]), ["--layer"]);
         assert_eq!(offered(&["highwater", "report", "--layer", "tr"]), ["tracker"]);
         assert_eq!(offered(&["highwater", "completions", "f"]), ["fish"]);
+        assert_eq!(offered(&["highwater", "report", "--by", "process,he"]), ["process,heap"]);
+        assert_eq!(offered(&["highwater", "report", "--by", "thr"]), ["thread"]);
+        assert_eq!(offered(&["highwater", "report", "de"]), ["demo:"]);
+        assert_eq!(offered(&["highwater", "symbols", "check", "de"]), ["demo:"]);
         let commands = offered(&["highwater", ""]);
         assert!(["info", "record", "diff", "completions"].iter().all(|name| commands.iter().any(|offer| offer == name)));
         for hidden in ["measure", "man", "--screenshot"] {
@@ -86,7 +90,7 @@ mod shells {
                 (String::from_utf8(output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr).into_owned());
             assert_eq!(complaints, "", "{}", page.display());
             let name = page.file_stem().unwrap().to_str().unwrap();
-            for part in ["NAME", "SYNOPSIS", "EXIT STATUS", name] {
+            for part in ["NAME", "SYNOPSIS", "EXAMPLES", "EXIT STATUS", name] {
                 assert!(text.contains(part), "{}: no {part} in {text}", page.display());
             }
             pages += 1;

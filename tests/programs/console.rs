@@ -28,6 +28,31 @@ fn exit_codes_pass_through() {
     }
 }
 
+/// What clients of the Model Context Protocol start: pipes on both sides.
+#[test]
+#[cfg(feature = "mcp")]
+fn pipes_pass_through() {
+    use std::io::Write;
+    let mut child = Command::new(CONSOLE)
+        .args(["mcp", "demo:"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let client = r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}"#;
+    let lines = [
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{client}}}"#),
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"open","arguments":{}}}"#.to_owned(),
+    ];
+    child.stdin.take().unwrap().write_all((lines.join("\n") + "\n").as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let answers = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<serde_json::Value> = answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.len(), 2);
+    assert_eq!(answers[1]["result"]["structuredContent"]["command"], "highwater info demo: --json", "{answers:?}");
+}
+
 /// The field Subsystem of a program file: 0x5C behind the signature "PE\0\0", whose
 /// place stands at 0x3C (Microsoft's PE format, optional header).
 #[cfg(windows)]

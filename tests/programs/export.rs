@@ -314,15 +314,24 @@ fn folding_leaves_the_allocators_frames_out() {
 }
 
 #[test]
-fn nothing_at_all_is_a_valid_file() {
-    for format in ["csv", "json", "folded", "pprof", "speedscope", "firefox"] {
+fn nothing_at_all_is_a_heading_in_lists_and_no_file_of_stacks() {
+    for (format, is_list) in
+        [("csv", true), ("json", true), ("folded", false), ("pprof", false), ("speedscope", false), ("firefox", false)]
+    {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out");
         let words = ["export", "demo:", "--format", format, "--layer", "heap", "--size", "1..1", "-o", out.to_str().unwrap()];
         let run = highwater(words);
-        assert_eq!(run.code, Some(0), "{format}: {}", run.err);
-        assert!(out.is_file());
+        // The demo has processor samples, which the Firefox Profiler shows as well.
+        let is_written = is_list || format == "firefox";
+        assert_eq!((run.code, out.is_file()), (Some(i32::from(!is_written)), is_written), "{format}: {}", run.err);
+        assert_eq!(run.err.contains("no matching allocations"), format != "firefox", "{}", run.err);
     }
+    // There are rows, but none of them has a number of this kind.
+    let nothing = ["--layer", "heap", "--process", "MemoryTestApp.exe", "--freed", "..30", "--value", "outstanding"];
+    let run = highwater(["export", "demo:", "--format", "folded", "-o", "-"].iter().chain(&nothing));
+    assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{}", run.err);
+    assert!(run.err.contains("--value outstanding") && run.err.contains("peak"), "{}", run.err);
 }
 
 /// A folder with a file from before.

@@ -91,8 +91,11 @@ fn a_report_has_frames_means_and_processors() {
     assert_eq!(of_processes, [(game::GAME.into(), 2 * game::FRAMES as u64), (game::OTHER.into(), game::FRAMES as u64 / 2)]);
     assert_eq!(number(&processors["idle"]), game::FRAMES as u64);
     assert!(is_near(&processors["sampling_interval_s"], 0.001));
-    let text = highwater(["report", game.word()]).out;
-    for told in ["4 marks", "20 frames", "Allocated a frame", "50 processor samples"] {
+    let asked = ["report", game.word(), "--with", "marks,frames,processors"];
+    let text = highwater(asked).out;
+    let without = highwater(["report", game.word()]).out;
+    assert!(!without.contains("mark") && !without.contains("frame") && !without.contains("processor"), "{without}");
+    for told in ["4 marks", "20 frames", "Allocated a frame", "50 CPU samples"] {
         assert!(text.contains(told), "{told}: {text}");
     }
 }
@@ -147,7 +150,7 @@ fn a_game_that_only_the_graphics_kernel_reports_has_frames_of_one_window_and_its
     assert_eq!(gpu[0]["adapter"], "0xffffb50c1e2a5000");
     assert_eq!(gpu[0]["usage"], serde_json::json!({"from": 0, "to": 3 << 20, "peak": 5 << 20}));
     assert!(gpu[0]["budget"].is_null() && gpu[0]["commitment"].is_null());
-    let text = highwater(["report", word]).out;
+    let text = highwater(["report", word, "--with", "gpu"]).out;
     assert!(text.contains("GPU memory\n") && text.contains("3.00 MB  5.00 MB"), "{text}");
     let info = json(["info", "--json", word]);
     assert_eq!(number(&info["events"]["gpu_usage"]), 2);
@@ -163,7 +166,7 @@ fn nothing_is_said_of_what_is_not_in_the_trace() {
     let report = json(["report", "--json", word]);
     assert!(["marks", "frames", "processors", "gpu_memory", "marks_left_out"].iter().all(|key| report.get(key).is_none()));
     assert!(report["groups"][0].get("allocated_size_per_frame").is_none());
-    for (command, told) in [("marks", "No marks"), ("frames", "No frames"), ("processors", "No processor samples")] {
+    for (command, told) in [("marks", "No marks"), ("frames", "No frames"), ("processors", "No CPU samples")] {
         let run = highwater([command, word]);
         assert!(run.code == Some(0) && run.out.contains(told), "{command}: {} {}", run.out, run.err);
         assert_eq!(highwater([command, word, "--json"]).code, Some(0));

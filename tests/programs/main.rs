@@ -9,8 +9,11 @@ mod mapped;
 mod pages;
 
 mod asking;
+#[cfg(feature = "parquet")]
+mod bisect;
 mod check;
 mod ci_example;
+mod ci_templates;
 mod cli;
 mod cli_functions;
 mod completions;
@@ -18,6 +21,8 @@ mod completions;
 mod console;
 mod cut;
 mod diff;
+mod documents;
+mod examples;
 mod export;
 #[cfg(feature = "parquet")]
 mod export_parquet;
@@ -25,13 +30,20 @@ mod export_parquet;
 mod export_without_parquet;
 mod frames;
 mod hostile_names;
+mod keep_going;
+mod lines;
 mod marks;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod mingw;
 mod outputs;
 mod page;
 mod record;
 mod recording;
 mod responsible;
+mod schemas;
+mod scopes;
 mod symbols;
+mod terminal;
 mod trackers;
 mod unmatched;

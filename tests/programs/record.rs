@@ -66,3 +66,15 @@ fn what_a_recording_left_becomes_the_trace_that_it_would_have_been() {
     assert_eq!(again.code, Some(1));
     assert!(again.err.contains("lanes"), "{}", again.err);
 }
+
+#[test]
+fn a_profile_for_wpr_is_printed_on_every_system() {
+    let run = highwater(["record", "--pid", "4660", "--stacks", "--free-stacks", "--print-wprp"]);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    for part in ["<HeapProcessId Value=\"4660\"/>", "<Stack Value=\"HeapFree\"/>", "</WindowsPerformanceRecorder>"] {
+        assert!(run.out.contains(part), "{part}: {}", run.out);
+    }
+    for refused in [&["--ring", "5m"][..], &["-o", "out.etl"], &["--estimate"]] {
+        assert_eq!(highwater(["record", "--pid", "4660", "--print-wprp"].iter().chain(refused)).code, Some(2), "{refused:?}");
+    }
+}

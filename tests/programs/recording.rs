@@ -143,8 +143,14 @@ fn a_finished_recording_is_the_trace_that_was_delivered() {
             stories.push((format!("{scenario:?} {stacks:?}"), Story::new(&options(scenario, stacks))));
         }
     }
-    let mixed =
-        Options { mixed_headers: true, wow64: true, processors: 7, counters: true, ..options(Scenario::Heap, StackForm::Walk) };
+    let mixed = Options {
+        mixed_headers: true,
+        wow64: true,
+        processors: 7,
+        counters: true,
+        pix: true,
+        ..options(Scenario::Heap, StackForm::Walk)
+    };
     stories.push(("mixed".to_owned(), Story::new(&mixed)));
     stories.push(("demo".to_owned(), Story::new(&Options { scenario: Scenario::Demo, ..Options::default() })));
     for (what, story) in stories {
@@ -445,15 +451,20 @@ fn older_frees(trace: &Trace, from: Ticks) -> u64 {
     rows.filter(|row| row.birth < from && row.death >= from && row.death < Ticks::NEVER).count() as u64
 }
 
-/// Long enough for a ring to go round several times.
+/// Options of a trace that is long enough for a ring to go round several times.
+fn long_options(scenario: Scenario) -> Options {
+    Options { scenario, events: 60_000, live: 300, distinct_stacks: 100, ..Options::default() }
+}
+
 fn long(scenario: Scenario) -> Story {
-    Story::new(&Options { scenario, events: 60_000, live: 300, distinct_stacks: 100, ..Options::default() })
+    Story::new(&long_options(scenario))
 }
 
 #[test]
 fn a_ring_of_time_keeps_the_last_of_it_and_what_names_things() {
-    for scenario in [Scenario::Heap, Scenario::Commit, Scenario::Trackers] {
-        let story = long(scenario);
+    let with_pix = Options { pix: true, ..long_options(Scenario::Heap) };
+    for options in [Scenario::Heap, Scenario::Commit, Scenario::Trackers].map(long_options).into_iter().chain([with_pix]) {
+        let story = Story::new(&options);
         let events = &story.apart.events;
         let (first, last) = (events[0].time, events.last().unwrap().time);
         let limit = (last - first) / 4;
@@ -465,6 +476,7 @@ fn a_ring_of_time_keeps_the_last_of_it_and_what_names_things() {
         assert!(most < whole / 2, "{most} of {whole} bytes");
         story.finish(recording);
         let kept = story.open();
+        assert_eq!((kept.counts.pix_timing > 0, !kept.activity.marks.list.is_empty()), (options.pix, options.pix));
         // The same from a recording to which nothing else came.
         let wanted: Vec<Delivered> =
             events.iter().filter(|event| event.time >= from || event.names_something()).cloned().collect();
@@ -472,7 +484,7 @@ fn a_ring_of_time_keeps_the_last_of_it_and_what_names_things() {
         let recording = story.record(None);
         deliver(&recording, &wanted, [0; 4], |_, _| {});
         story.finish(recording);
-        assert_same(kept, story.open(), &format!("{scenario:?}: what is kept is right, names and stacks included"));
+        assert_same(kept, story.open(), &format!("{:?}: what is kept is right, names and stacks included", options.scenario));
     }
 }
 

@@ -140,7 +140,7 @@ fn what_a_baseline_accepts_stays_silent_until_it_holds_more() {
     assert_eq!((silent["findings"].as_array().unwrap().len(), silent["accepted"].as_u64()), (0, Some(count as u64)));
     assert_eq!(silent["unused"], json!([]));
     let text = highwater(["findings", "demo:", "--baseline", path]).out;
-    assert!(text.contains(&format!("{count} findings held back by the baseline.")), "{text}");
+    assert!(text.contains(&format!("{count} findings accepted by the baseline.")), "{text}");
     // It is not written over unasked, and never while it is read.
     assert_eq!(highwater(["findings", "demo:", "--write-baseline", path]).code, Some(2));
     assert_eq!(highwater(["findings", "demo:", "--baseline", path, "--write-baseline", path, "--replace"]).code, Some(2));

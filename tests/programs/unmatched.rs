@@ -34,7 +34,7 @@ fn frees_are_told_by_stack_and_pages_with_their_bytes() {
     }
     assert_eq!(groups, expected);
     let text = highwater(["report", &file, "--unmatched"]);
-    assert!(text.out.contains("10 frees of what was allocated before") && text.out.contains("2.50 MB"), "{text:?}");
+    assert!(text.out.contains("10 frees of blocks allocated before the trace") && text.out.contains("2.50 MB"), "{text:?}");
 
     let count = |words: &[&str]| {
         let told = answer([&["report", &file, "--unmatched", "--json"], words].concat());

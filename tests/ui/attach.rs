@@ -12,8 +12,11 @@ use crate::driver::{Window, give, press, settle, wait_for, window_set};
 use eframe::egui;
 use egui_kittest::kittest::Queryable;
 use highwater::app::{Options, Settings};
-use highwater::capture::{CaptureError, Cost, Lane, LaneWriter, Program, Pulse, Recorder, Recording, Request, Running, Target};
+use highwater::capture::{
+    CaptureError, Cost, Lane, LaneWriter, Manifests, Program, Pulse, Recorder, Recording, Request, Running, Target,
+};
 use highwater::etl::write::Loss;
+use highwater::events::{Described, UndescribedKind};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater_dev::synth::{self, Scenario, StackForm};
 use tempfile::TempDir;
@@ -116,8 +119,22 @@ struct Case {
     window: Window,
 }
 
+/// A machine whose manifests define nothing.
+#[derive(Debug)]
+struct NoManifests;
+
+impl Manifests for NoManifests {
+    fn describe(&self, _kinds: &[UndescribedKind]) -> Described {
+        Described::default()
+    }
+}
+
 impl Case {
     fn new() -> Self {
+        Self::with(Settings::default())
+    }
+
+    fn with(settings: Settings) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let original = folder.path().join("original.etl");
         let options = synth::Options {
@@ -140,9 +157,10 @@ impl Case {
         let options = Options {
             recorder: Some(Arc::new(Machines(Arc::clone(&machine)))),
             recordings: Some(folder.path().join("recordings")),
+            manifests: Some(Arc::new(NoManifests)),
             ..Options::default()
         };
-        let window = window_set(options, Settings::default());
+        let window = window_set(options, settings);
         Self { folder, machine, original, window }
     }
 
@@ -213,6 +231,27 @@ fn a_program_is_recorded_watched_and_is_a_trace_in_the_end() {
     let rows = |path: &Path| told(trace(path)).into_iter().skip(1).collect::<Vec<_>>();
     assert_eq!(rows(&saved[0]), rows(&case.original));
     assert_eq!(trace(&saved[0]).quality.events_lost, 3);
+}
+
+#[test]
+fn names_of_chosen_providers_are_looked_up_in_the_saved_trace() {
+    for chosen in [Vec::new(), vec!["Some-Provider".to_owned()]] {
+        let mut settings = Settings::default();
+        settings.mark_providers = chosen.clone();
+        let mut case = Case::with(settings);
+        case.pass(0.3);
+        case.begin();
+        wait_for(&mut case.window, "Source ");
+        case.click("Stop");
+        wait_for(&mut case.window, "Recorded");
+        settle(&mut case.window);
+        give(&mut case.window, "tabs: trace");
+        let providers = if chosen.is_empty() { "Providers" } else { "Providers, 1 chosen for marks" };
+        case.click(providers);
+        wait_for(&mut case.window, "Look up names on this computer");
+        settle(&mut case.window);
+        assert_eq!(case.has("The trace describes all its events."), !chosen.is_empty());
+    }
 }
 
 #[test]
@@ -301,7 +340,7 @@ fn a_recording_that_ends_by_itself_says_why() {
     assert_eq!(asked[0].stop_when, ["private>8G", "growth>10M/s"].map(|condition| condition.parse().unwrap()));
     wait_for(&mut case.window, "recorder 84 MB, 1.2 % of a core");
     *case.machine.ends.lock().unwrap() = Some("process 4660 has 8.10 GB private (private>8G)".to_owned());
-    wait_for(&mut case.window, "It ended by itself: process 4660 has 8.10 GB private (private>8G)");
+    wait_for(&mut case.window, "It stopped by itself: process 4660 has 8.10 GB private (private>8G)");
     assert!(case.has("Recorded"));
     settle(&mut case.window);
     // The next recording has the same conditions.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::driver::{Window, click, demo, has_containing, settle, wait_for};
+use crate::driver::{Window, choose, click, demo, has, has_containing, settle, wait_for};
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::format;
 use highwater::load::{Capture, Input, Unwatched, load};
@@ -32,7 +32,7 @@ fn groups(traces: [&Arc<Trace>; 2], intervals: [Interval; 2], by: &[By]) -> Vec<
 /// The lines of the table, from the top: what their cells say from the left.
 fn lines(window: &Window) -> Vec<Vec<String>> {
     let top = window.get_by_label("Change").rect().bottom();
-    let left = window.get_by_label("Stacks").rect().left() - 4.0;
+    let left = window.get_by_label("Findings").rect().left() - 4.0;
     let bottom = 776.0; // the status bar
     let mut cells = Vec::new();
     for node in window.root().children_recursive() {
@@ -128,6 +128,24 @@ fn lines_filter_to_their_heap_type_and_thread() {
 }
 
 #[test]
+fn a_click_on_a_changed_function_goes_to_it() {
+    let mut window = demo();
+    click(&mut window, "Compare");
+    choose(&mut window, "By process and heap", "By function");
+    let names: Vec<String> = lines(&window).into_iter().map(|mut line| line.remove(0)).collect();
+    let name = names.iter().find(|name| name.contains("AllocateWorkingBuffers")).unwrap_or_else(|| panic!("{names:?}"));
+    window.query_all_by_label(name).last().unwrap().click();
+    settle(&mut window);
+    assert!(has(&window, "Expand heaviest path"), "the tab Functions");
+    assert!(has_containing(&window, &format!("{name}: count ")), "the status bar tells the selected line");
+    click(&mut window, "Compare");
+    choose(&mut window, "By function", "By process and heap");
+    window.query_all_by_label("0x1d0000").last().unwrap().click();
+    settle(&mut window);
+    assert!(has_containing(&window, "Windows NT heap 0x1d0000 (default): count "), "a heap is a line of Stacks");
+}
+
+#[test]
 fn the_difference_as_a_flame_graph_takes_the_place_of_the_table_and_gives_it_back() {
     let mut window = demo();
     click(&mut window, "Compare");
@@ -192,5 +210,7 @@ fn a_trace_that_cannot_be_read_is_a_sentence() {
     window.state_mut().open_comparison(&context, vec![Input::File("no such file.etl".into())]);
     wait_for(&mut window, "no such file.etl");
     settle(&mut window);
+    let left = |label: &str| window.query_all_by_label_contains(label).next().unwrap().rect().left();
+    assert!(left("no such file.etl") < left("Dismiss"), "first what is wrong");
     assert!(has_containing(&window, "A 0 s to 18.03 s"));
 }

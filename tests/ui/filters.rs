@@ -93,14 +93,14 @@ fn every_kind_of_filter_reaches_every_number() {
     type Step = (&'static str, fn(&mut Window));
     let filters: [Step; 5] = [
         ("a type", |window| {
-            click(window, "Types");
+            crate::driver::show_tab(window, "Types");
             click(window, "RigidBody");
         }),
         ("all but a process", |window| {
             menu(window, "Source MemoryTestApp.exe: Commit (VirtualAlloc)", "Exclude this");
         }),
         ("a size", |window| {
-            click(window, "Histograms");
+            crate::driver::show_tab(window, "Histograms");
             window.get_by_label_contains("Bar size 8 MB to 16 MB: ").click();
             settle(window);
         }),

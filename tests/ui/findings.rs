@@ -116,7 +116,7 @@ fn an_accepted_finding_is_not_told_again_and_says_why_until_it_is_taken_back() {
     click(&mut window, "Findings");
     window.query_all_by_label_contains(&format!("Accept {leak}")).next().unwrap().click();
     settle(&mut window);
-    assert!(has_containing(&window, "until it holds more than"));
+    assert!(has_containing(&window, "until it exceeds"));
     window.get_by_label("Reason").focus();
     window.step();
     window.get_by_label("Reason").type_text("a list for the replay");

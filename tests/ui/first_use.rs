@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::driver::{Window, click, drag_on, drop_file, give, has, has_containing, settle, window_of, window_set};
+use crate::driver::{Window, click, drag_on, drop_file, give, has, has_containing, settle, show_tab, window_of, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
@@ -182,28 +182,9 @@ fn a_source_that_is_filtered_away_stays_in_the_list_without_numbers() {
     click(&mut window, "Clear filter");
     let selected = numbers(&window);
     assert!(selected.contains(" at the end") && selected != all, "that of the interval: {selected}");
-    click(&mut window, "Types");
+    show_tab(&mut window, "Types");
     click(&mut window, "RigidBody");
     assert_eq!(numbers(&window), "filtered out", "it has none of that type");
-}
-
-#[test]
-fn two_pins_show_what_changed_between_them() {
-    let mut window = window_of(vec![Input::Demo]);
-    let graph = window.get_by_label("Outstanding size over time").rect();
-    for seconds in [17.4, 19.4] {
-        let at = egui::pos2(graph.left() + graph.width() * part(seconds), graph.center().y);
-        window.hover_at(at);
-        window.step();
-        for pressed in [true, false] {
-            let (button, modifiers) = (egui::PointerButton::Primary, egui::Modifiers::COMMAND);
-            window.event_modifiers(egui::Event::PointerButton { pos: at, button, pressed, modifiers }, modifiers);
-            window.step();
-        }
-        settle(&mut window);
-    }
-    assert!(has_containing(&window, "A 17."));
-    assert!(has_containing(&window, "+10.00 MB  MemoryTestApp.exe: Commit (VirtualAlloc)"));
 }
 
 #[test]
@@ -294,6 +275,24 @@ fn counters_are_off_until_they_are_switched_on() {
 }
 
 #[test]
+fn numbers_that_a_program_reports_have_lines_with_a_scale_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = highwater_dev::synth::Options { pix: true, heaps: 1, processes: 1, ..heap_options() };
+    let mut window = window_of(generated(&folder, &options));
+    let switch = "Counter app0.exe (6000): Heaps (MB)";
+    click(&mut window, switch);
+    assert!(has(&window, "Lane Heaps (MB)") || has_containing(&window, "Lane app0.exe (6000): Heaps (MB)"));
+    click(&mut window, "Together");
+    let graph = window.get_by_label("Outstanding size over time").rect();
+    window.hover_at(graph.center());
+    window.step();
+    window.step();
+    let line = window.get_by_label("Line of app0.exe (6000): Heaps (MB)");
+    let value = line.accesskit_node().value().unwrap_or_default();
+    assert!(!value.contains('B') && value.parse::<f32>().is_ok(), "a number and no bytes: {value}");
+}
+
+#[test]
 fn the_commit_charge_is_drawn_where_nothing_else_is() {
     use highwater::etl::{SessionHeader, write::Writer};
     use highwater::events::{CounterEvent, Event, ProcessMemory, Record, encode::RecordWriter};
@@ -372,7 +371,7 @@ fn losses_make_totals_bounds_from_their_time_on() {
     window.hover_at(egui::pos2(0.0, 0.0));
     settle(&mut window);
     assert!(!has_containing(&window, "Buffers lost between"));
-    click(&mut window, "Trace");
+    show_tab(&mut window, "Trace");
     assert!(has(&window, "Losses") && has_containing(&window, "Buffers lost between 0.0"));
     assert!(has(&window, "Frees without a known allocation"));
     give(&mut window, "tabs: freed before");

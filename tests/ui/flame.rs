@@ -1,6 +1,6 @@
 //! The flame graph, single allocations and generations, driven by the names of widgets.
 
-use crate::driver::{Window, click, has_containing, settle, window_set};
+use crate::driver::{Window, click, has_containing, settle, show_tab, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
@@ -72,7 +72,7 @@ fn single_allocations_come_in_any_order_with_all_that_is_known_of_one() {
 fn what_each_generation_leaves_behind_is_listed_where_it_repeats() {
     let mut window = window_set(Options { inputs: vec![Input::Demo], ..Options::default() }, Settings::default());
     click(&mut window, "Source MemoryTestApp.exe: 0x1d0000 (default)");
-    click(&mut window, "Generations");
+    show_tab(&mut window, "Generations");
     assert!(has_containing(&window, "Mark the moments between repetitions"));
     click(&mut window, "Cut evenly");
     let all = labels(&window);

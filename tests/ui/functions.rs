@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::driver::{Window, choose, click, columns, has, menu, settle, wait_for, window_set};
+use crate::driver::{Window, choose, click, columns, has, menu, settle, show_tab, wait_for, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
@@ -254,7 +254,7 @@ fn who_freed_is_a_tree_of_its_own() {
     };
     let mut window = window_set(Options { inputs: vec![Input::Demo], ..Options::default() }, Settings::default());
     click(&mut window, "Source MemoryTestApp.exe: PhysicsHeap");
-    click(&mut window, "Freed by");
+    show_tab(&mut window, "Freed by");
     wait_for(&mut window, "Freed Size");
     settle(&mut window); // all begin in one function, the start of the thread
     let drawn = texts(&window).into_iter().map(|(_, text)| text).collect::<Vec<_>>();

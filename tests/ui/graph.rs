@@ -108,7 +108,7 @@ fn a_selection_stays_until_it_is_taken_away() {
     settle(&mut window);
     assert_eq!(interval(&window), selected, "a click does not lose it");
     assert!(window.query_all_by_label_contains(" s \u{b7} 10.0").next().is_some(), "its label says what it is");
-    click(&mut window, "Select nothing");
+    click(&mut window, "Clear selection");
     assert_eq!(interval(&window).0, "View");
     click(&mut window, "Back");
     assert_eq!(interval(&window), selected, "and Back brings it back");
@@ -230,6 +230,7 @@ fn at_an_instant_everything_speaks_of_what_is_alive_then() {
     assert!(says("alive at 33.550 s") && says("\u{b7} 36.00 MB"), "the chip says how much: {texts:?}");
     assert!(has(&window, "At End") && !has(&window, "Impacting Size") && !has(&window, "Peak"), "{texts:?}");
     assert!(says("Alive: Commit (VirtualAlloc) 36.00 MB") && !says("Impacting Size: "), "the status line: {texts:?}");
+    assert!(!says("Stayed (Persistent)"), "everything is alive: no level says so: {texts:?}");
     // The order is by what is alive, in Functions and Types too.
     click(&mut window, "Functions");
     crate::driver::choose(&mut window, "Top-down", "By function");
@@ -258,4 +259,32 @@ fn processes_of_one_name_carry_their_ids_wherever_there_are_two() {
     }
     click(&mut window, "Source game.exe (40): 0x10 (default)");
     assert!(has_containing(&window, "Remove filter game.exe (40) "), "the filter, too");
+}
+
+#[test]
+fn the_eye_of_a_heap_that_is_drawn_alone_is_open() {
+    let mut window = demo();
+    let eye = "Show line of MemoryTestApp.exe: Windows NT heap 0x1d0000 (default)";
+    let is_open = |window: &Window| {
+        let eyes = window.query_all_by_label_contains("Show line of ");
+        let eye = eyes.into_iter().find(|node| node.accesskit_node().label().is_some_and(|label| label.contains("0x1d0000")));
+        eye.unwrap().accesskit_node().toggled() == Some(egui::accesskit::Toggled::True)
+    };
+    assert!(!is_open(&window), "{eye}: the lane is that of all heaps");
+    click(&mut window, "Source MemoryTestApp.exe: 0x1d0000 (default)");
+    assert!(is_open(&window), "the lane is its own now");
+}
+
+#[test]
+fn a_graph_without_memory_events_says_what_to_record() {
+    let info = ProcessInfo { key: 30, parent: 1, name: "game.exe".into(), command_line: "game.exe".into() };
+    let event = Event::Process(ProcessChange::Start, Box::new(info));
+    let records = [(Record { time: 1_010, pid: Pid(30), tid: Tid(60), event }, Vec::new())];
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("empty.etl");
+    std::fs::write(&file, trace(session(false), &records)).unwrap();
+    let window = window_of(vec![Input::File(file)]);
+    let graph = window.get_by_label("Outstanding size over time").rect();
+    let texts = window.query_all_by_label_contains("record with `wpr -start VirtualAllocation");
+    assert!(texts.into_iter().any(|text| graph.contains(text.rect().center())), "not only the table says so");
 }

@@ -82,7 +82,7 @@ fn switch(window: &mut Window, heap: u64) {
     window.step();
 }
 
-/// All lines in one scale.
+/// All lines on one scale.
 fn together() -> Settings {
     let mut settings = Settings::default();
     settings.arrangement = Arrangement::Together;
@@ -161,4 +161,58 @@ fn the_way_back_leads_to_all_of_what_has_grown() {
     window.key_press(egui::Key::Backspace);
     settle(&mut window);
     assert!(window.query_by_label_contains("View: 0.000 s to 59.000 s").is_some());
+}
+
+/// The colour of a lane: of the bar before its name.
+fn color_of_lane(window: &Window, lane: &str) -> egui::Color32 {
+    let rect = window.get_by_label(lane).rect();
+    let is_bar = |shape: &egui::Rect| (shape.min - rect.min - egui::vec2(5.0, 5.0)).length() < 1.5 && shape.width() < 4.0;
+    let bars = crate::driver::painted(window).into_iter().filter_map(|shape| match shape {
+        egui::Shape::Rect(bar) if is_bar(&bar.rect) => Some(bar.fill),
+        _ => None,
+    });
+    bars.last().unwrap_or_else(|| panic!("{lane} has no bar"))
+}
+
+#[test]
+fn lanes_keep_their_colour_while_the_trace_grows_and_others_overtake_them() {
+    const LANES: [&str; 2] = ["Lane p4.exe: Windows NT heaps", "Lane p8.exe: Windows NT heaps"];
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { inputs: overtaking(&folder), speed: Some(20.0), ..Options::default() };
+    let mut window = window_at_work(options, Settings::default());
+    LANES.iter().for_each(|lane| wait_for(&mut window, lane));
+    let colors = |window: &Window| LANES.map(|lane| color_of_lane(window, lane));
+    let peak = |window: &Window, lane: &str| crate::driver::value_of(window, lane);
+    let before = colors(&window);
+    assert_ne!(before[0], before[1], "each its own");
+    let early = LANES.map(|lane| peak(&window, lane));
+    let start = Instant::now();
+    while window.query_by_label_contains("Playing at").is_some() && start.elapsed() < Duration::from_millis(600) {
+        window.step();
+        assert_eq!(colors(&window), before);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Alone, too, and beside each other again.
+    for (lane, source, color) in [(LANES[0], "Source p4.exe", before[0]), (LANES[1], "Source p8.exe", before[1])] {
+        window.get_all_by_label_contains(source).next().unwrap().click();
+        wait_for(&mut window, "Clear filter");
+        settle_lanes(&mut window, &LANES, 1);
+        assert_eq!(color_of_lane(&window, lane), color, "{lane} alone");
+        window.get_by_label("Clear filter").click();
+        settle_lanes(&mut window, &LANES, 2);
+        assert_eq!(colors(&window), before);
+    }
+    to_the_end(&mut window);
+    assert_ne!(LANES.map(|lane| peak(&window, lane)), early, "it has grown");
+    assert_eq!(colors(&window), before);
+}
+
+/// Steps until so many of these lanes are drawn.
+fn settle_lanes(window: &mut Window, lanes: &[&str], count: usize) {
+    let start = Instant::now();
+    while lanes.iter().filter(|lane| window.query_by_label(lane).is_some()).count() != count {
+        window.step();
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(start.elapsed() < Duration::from_secs(60), "not {count} lanes");
+    }
 }

@@ -1,9 +1,12 @@
 //! Marks, frames and processors in the window: on the graph, as lists, by keys.
 
 use crate::driver::{Window, click, demo, give, has, has_containing, interval, labels, menu, press, settle, value_of, window_of};
-use crate::first_use::{generated, heap_options};
+use crate::first_use::{generated, heap_options, line};
 use eframe::egui::{Event, Key, Modifiers, PointerButton, Pos2, pos2};
 use egui_kittest::kittest::{NodeT, Queryable};
+use highwater::format;
+use highwater::query::{Cancel, Index, Mask, ScopeRequest, scope_sums};
+use highwater::units::Layer;
 
 const FRAMES: &str = "Lane Frames of MemoryTestApp.exe";
 const PROCESSORS: &str = "Lane Processors of MemoryTestApp.exe";
@@ -273,4 +276,45 @@ fn averages_over_frames_are_columns_for_who_asks_for_them() {
     let values: Vec<String> = window.root().children_recursive().filter_map(|node| node.value()).collect();
     assert!(values.iter().any(|value| value == "1.00"), "{values:?}");
     assert!(values.iter().filter(|value| *value == "10.00 MB").count() >= 2, "size and bytes a frame: {values:?}");
+}
+
+#[test]
+fn scopes_say_what_their_threads_allocated_each_and_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = highwater_dev::synth::Options { pix: true, heaps: 1, processes: 1, ..heap_options() };
+    let inputs = generated(&folder, &options);
+    let trace =
+        highwater::load::load(&highwater::load::Capture::open(&inputs).unwrap(), &mut highwater::load::Unwatched).unwrap();
+    let index = Index::scan(std::sync::Arc::new(trace));
+    let mask = Mask::all(index.trace());
+    let request = ScopeRequest { interval: index.trace().span, process: None, layer: Layer::Heap, mask: &mask };
+    let by_name = scope_sums(&index, &request, &Cancel::default()).unwrap();
+    let most = &by_name[0];
+    assert!(most.allocated_count > 0);
+
+    let mut window = window_of(inputs);
+    give(&mut window, "tabs: marks");
+    assert!(has(&window, "Allocated") && has(&window, "Allocations"));
+    click(&mut window, "Scopes by name");
+    let expected =
+        [&most.scope, &format::count(most.count), &format::count(most.allocated_count), &format::bytes(most.allocated_size)];
+    let told = line(&window, &most.scope).unwrap();
+    assert_eq!([&told[0], &told[1], &told[3], &told[4]], expected, "{told:?}");
+    menu(&mut window, &most.scope, "List each of them");
+    assert!(has(&window, "Start") && !has(&window, "Count"));
+    assert!(window.query_all_by_label(&most.scope).count() > 3, "each of them");
+    let others = by_name.iter().filter(|other| other.scope != most.scope);
+    assert!(others.map(|other| &other.scope).all(|other| !has(&window, other)), "and nothing else");
+}
+
+#[test]
+fn a_list_without_scopes_has_no_columns_of_allocations() {
+    let mut window = demo();
+    give(&mut window, "tabs: marks");
+    assert!(has(&window, "Allocated") && has(&window, "Scopes by name"), "Autosave is a scope");
+    window.get_by_label("Search").focus();
+    window.step();
+    window.get_by_label("Search").type_text("Level");
+    settle(&mut window);
+    assert!(has(&window, "Level 1") && !has(&window, "Allocated") && !has(&window, "Scopes by name"));
 }

@@ -1,6 +1,6 @@
 //! Histograms that filter, and questions with markers, in the window.
 
-use crate::driver::{Window, click, demo, has_containing, settle};
+use crate::driver::{Window, click, demo, has_containing, settle, show_tab};
 use egui_kittest::kittest::{NodeT, Queryable};
 
 /// Clicks a bar, after it told what is in it.
@@ -33,14 +33,14 @@ fn table(window: &mut Window, layer: &str) -> String {
     line.click();
     settle(window);
     let told = window.get_by_label_contains(": count ").value().unwrap();
-    click(window, "Histograms");
+    show_tab(window, "Histograms");
     told
 }
 
 #[test]
 fn a_bar_filters_everything_to_its_bucket_and_gives_it_back() {
     let mut window = demo();
-    click(&mut window, "Histograms");
+    show_tab(&mut window, "Histograms");
     let before = (bars(&window, "size"), bars(&window, "lifetime"));
     let told = click_bar(&mut window, "size 8 MB to 16 MB");
     assert_eq!(told, "120.00 MB, count 12");
@@ -57,7 +57,7 @@ fn a_bar_filters_everything_to_its_bucket_and_gives_it_back() {
 #[test]
 fn buckets_of_both_kinds_are_one_choice_each() {
     let mut window = demo();
-    click(&mut window, "Histograms");
+    show_tab(&mut window, "Histograms");
     click_bar(&mut window, "size 1 MB to 2 MB");
     click_bar(&mut window, "size 8 MB to 16 MB");
     assert_eq!(chips(&window), ["size 8 MB to 16 MB"], "it takes the place of the other");
@@ -75,7 +75,7 @@ fn buckets_of_both_kinds_are_one_choice_each() {
 #[test]
 fn a_bucket_can_be_left_out() {
     let mut window = demo();
-    click(&mut window, "Histograms");
+    show_tab(&mut window, "Histograms");
     window.get_by_label_contains("Bar lifetime without an end").click_secondary();
     settle(&mut window);
     click(&mut window, "Exclude this bucket");
@@ -88,17 +88,17 @@ fn a_bucket_can_be_left_out() {
 #[test]
 fn a_question_is_one_step_and_takes_the_place_of_the_one_before() {
     let mut window = demo();
-    click(&mut window, "Generations");
+    show_tab(&mut window, "Generations");
     click(&mut window, "Cut evenly");
     click(&mut window, "Allocations");
     let ask = |window: &mut Window, question| {
-        click(window, "Questions");
-        assert!(has_containing(window, "A = 4.508 s, B = 9.015 s, C = 13.523 s"), "the user's marks");
+        click(window, "Between marks");
+        assert!(has_containing(window, "1 = 4.508 s, 2 = 9.015 s, 3 = 13.523 s"), "the user's marks");
         click(window, question);
     };
-    ask(&mut window, "Growth between A and B");
+    ask(&mut window, "Growth between 1 and 2");
     assert_eq!(chips(&window), ["growth 4.508 s to 9.015 s"]);
-    ask(&mut window, "Short-lived between A and B");
+    ask(&mut window, "Short-lived between 1 and 2");
     assert_eq!(chips(&window), ["short-lived 4.508 s to 9.015 s"]);
     click(&mut window, "Stacks");
     assert!(

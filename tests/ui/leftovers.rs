@@ -135,7 +135,7 @@ fn a_recorder_that_was_ended_from_outside_is_told_and_what_it_recorded_is_there(
     click(&mut window, "Record\u{2026}");
     wait_for(&mut window, "game.exe");
     click(&mut window, "Start recording");
-    wait_for(&mut window, "The recorder was ended from outside; sessions may still run");
+    wait_for(&mut window, "The recorder was stopped from outside; its sessions may still run");
     wait_for(&mut window, "Recorded");
     let files: Vec<_> = std::fs::read_dir(folder.path().join("recordings")).unwrap().map(|e| e.unwrap().path()).collect();
     assert!(files.iter().any(|file| file.extension().is_some_and(|ext| ext == "etl")), "{files:?}");

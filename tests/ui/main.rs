@@ -12,6 +12,8 @@ mod mapped;
 mod pages;
 #[path = "../common/painter.rs"]
 mod painter;
+#[path = "../common/jobs.rs"]
+mod seven;
 
 mod attach;
 mod commands;
@@ -30,6 +32,8 @@ mod graph;
 mod growing;
 mod happenings;
 mod histograms;
+mod investigation;
+mod jobs;
 mod layout;
 mod leftovers;
 mod names;
@@ -37,6 +41,7 @@ mod offer;
 mod page;
 mod picture_export;
 mod pictures;
+mod pins;
 mod player;
 mod processors;
 mod providers;
@@ -46,6 +51,8 @@ mod search;
 mod source_files;
 mod start;
 mod tables;
+mod trace_tab;
 mod traces;
 mod trackers;
+mod undo;
 mod views_agree;

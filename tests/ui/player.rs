@@ -91,11 +91,11 @@ fn peaks_of_heaps_and_layers_are_there_while_it_is_played_and_those_of_deeper_li
         let peak = last_of_line(&window, name).unwrap();
         assert!(peak.ends_with('B') && peak != "0 B", "{name}: {peak}");
     }
-    assert_eq!(last_of_line(&window, class).unwrap(), "\u{2026}");
+    assert_eq!(last_of_line(&window, class).unwrap(), "\u{2013}");
     window.get_by_label("Resume").click();
     wait_for(&mut window, "Playing at");
     window.get_by_label("To the End").click();
     settle(&mut window);
     assert_eq!(last_of_line(&window, heap).unwrap(), "1001.42 KB");
-    assert_ne!(last_of_line(&window, class).unwrap(), "\u{2026}");
+    assert_ne!(last_of_line(&window, class).unwrap(), "\u{2013}");
 }

@@ -1,16 +1,21 @@
 //! Providers of a trace and their events as marks, and methods of .NET: by the names of widgets.
 
+use std::sync::Arc;
+
 use crate::common::game::{DESCRIBED, SELF_DESCRIBING, game};
 use crate::common::trace::{session, trace};
 use crate::driver::{Window, click, drag_on, give, has, has_containing, labels, press, settle, wait_for, window_set};
 use eframe::egui::{self, Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
+use highwater::capture::Manifests;
+use highwater::etl::Guid;
 use highwater::events::{
-    ActivityEvent, Event, FrameRange, ManagedEvent, ManagedHeaps, ManagedMethod, MethodChange, Record, StackPart,
+    ActivityEvent, Described, Event, EventSchema, Field, FrameRange, InType, ManagedEvent, ManagedHeaps, ManagedMethod,
+    MarkEvent, MarkText, MethodChange, Record, StackPart, UndescribedKind, Untold,
 };
 use highwater::load::Input;
-use highwater::units::{Layer, Pid, Tid};
+use highwater::units::{Layer, Pid, PointerSize, Tid};
 use tempfile::TempDir;
 
 /// A window with a trace of these bytes, in a folder of its own.
@@ -88,6 +93,56 @@ fn providers_can_be_named_and_the_choice_holds_for_what_is_opened_later() {
     let own = window.get_by_label(&own);
     assert!(own.accesskit_node().is_disabled(), "it is a pattern that chooses it");
     assert!(has(&window, "game.*"));
+}
+
+/// A machine on which a manifest defines event 7 of any provider.
+#[derive(Debug)]
+struct Machine;
+
+impl Manifests for Machine {
+    fn describe(&self, kinds: &[UndescribedKind]) -> Described {
+        let field = Field { name: "wave".into(), stored: InType::UINT32, is_single: true };
+        let info = |kind: &UndescribedKind| {
+            let schema = EventSchema::named((kind.provider, kind.id, kind.version), "My-Installed-Game", "Level", "win:Start");
+            EventSchema { fields: [field.clone()].into(), ..schema }.to_info()
+        };
+        Described { infos: kinds.iter().filter(|kind| kind.id == 7).map(info).collect(), failure: None }
+    }
+}
+
+#[test]
+fn names_of_installed_manifests_are_looked_up_when_the_user_asks() {
+    let provider = Guid::new(0x4444, 2, 3, [4; 8]);
+    let mark = |id| {
+        let untold = Untold { id, version: 0, pointer: PointerSize::Eight, payload: 5u32.to_le_bytes().into() };
+        let event = MarkEvent { provider, provider_name: None, text: MarkText::Untold(untold), lasted_ms: None };
+        Event::Activity(Box::new(ActivityEvent::Mark(event)))
+    };
+    let block = Event::Alloc { layer: Layer::Heap, heap: 0x1D_0000, address: 0x1000, size: 40 };
+    let events = [(10, block), (1_000, mark(7)), (2_000, mark(8)), (3_000, Event::ThreadStart)];
+    let record = |(time, event): (i64, Event)| (Record { time: 1_000 + time, pid: Pid(4660), tid: Tid(2), event }, Vec::new());
+    let records: Vec<_> = events.into_iter().map(record).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("game.etl");
+    std::fs::write(&path, trace(session(false), &records)).unwrap();
+    let mut settings = Settings::default();
+    settings.mark_providers = vec![provider.to_string()];
+    let manifests: Arc<dyn Manifests> = Arc::new(Machine);
+    let options = Options { inputs: vec![Input::File(path)], manifests: Some(manifests), ..Options::default() };
+    let mut window = window_set(options, settings);
+    window.set_size(egui::vec2(1900.0, 1500.0));
+    settle(&mut window);
+    give(&mut window, "tabs: marks");
+    assert!(!has_containing(&window, "Level Start"), "{:?}", labels(&window));
+    give(&mut window, "tabs: trace");
+    click(&mut window, "Providers, 1 chosen for marks");
+    wait_for(&mut window, "Look up names on this computer");
+    click(&mut window, "Look up names on this computer");
+    let told = "Manifests installed here define 1 of 2 kinds of events that the trace does not describe.";
+    wait_until(&mut window, |window| has(window, told) && has(window, "Marks of My-Installed-Game"));
+    settle(&mut window);
+    give(&mut window, "tabs: marks");
+    wait_until(&mut window, |window| has_containing(window, "Level Start: 5"));
 }
 
 /// A program of which a method of .NET allocates.

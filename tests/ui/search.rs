@@ -4,7 +4,7 @@ use eframe::egui;
 use egui_kittest::kittest::Queryable;
 use highwater::load::Input;
 
-use crate::driver::{Window, click, has, has_containing, settle, window_of};
+use crate::driver::{Window, click, has, has_containing, settle, show_tab, window_of};
 use crate::first_use::line;
 
 #[test]
@@ -87,7 +87,7 @@ fn enter_in_a_search_that_finds_nothing_does_nothing() {
 fn enter_in_a_field_of_another_tab_is_not_for_the_table() {
     let mut window = window_of(vec![Input::Demo]);
     select_second_line(&mut window);
-    click(&mut window, "Types");
+    show_tab(&mut window, "Types");
     search_and_enter(&mut window, "Rigid");
     settle(&mut window);
     assert!(!is_filtered(&window));

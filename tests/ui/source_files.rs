@@ -143,7 +143,7 @@ fn source_files_come_from_the_server_that_symbols_name_once_the_user_allows_it()
 
     // What came is kept, and the server can be forgotten.
     give(&mut window, "Source files");
-    assert!(has_containing(&window, "May be asked for source files"));
+    assert!(has_containing(&window, "Servers that may be asked for source files"));
     click(&mut window, "\u{d7}");
     press(&mut window, egui::Modifiers::NONE, egui::Key::Escape);
     assert!(has_containing(&window, "  statement_") && server.asked().is_empty());

@@ -104,6 +104,18 @@ fn each_walk_leads_through_all_of_its_steps() {
 }
 
 #[test]
+fn the_tours_say_that_they_open_the_demo_and_where_to_begin_in_a_trace_of_ones_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let window = window(folder.path(), Vec::new());
+    let heading = window.get_by_label("Learn with the demo trace").rect();
+    let advice = window.get_by_label_contains("In a trace of your own, start with the tab Findings").rect();
+    for walk in ["Growth", "Spike", "Leak"] {
+        let card = window.get_by_label(&format!("Walk: {walk}")).rect();
+        assert!(heading.bottom() <= advice.top() && advice.bottom() <= card.top(), "{walk}: said before it is clicked");
+    }
+}
+
+#[test]
 fn the_walk_to_the_step_shows_its_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = window(folder.path(), Vec::new());

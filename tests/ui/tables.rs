@@ -191,3 +191,74 @@ fn wpas_words_can_stand_alone() {
     settle(&mut window);
     assert!(!lines(&window, "AIFO").is_empty(), "each level has a line");
 }
+
+/// Cells of a column from the top: the name of their line, their text, and where they are.
+fn cells(window: &Window, column: &str) -> Vec<(String, String, Rect)> {
+    let header = header(window, column).unwrap();
+    let bottom = window.ctx.content_rect().bottom() - 24.0; // the status bar
+    let labels: Vec<(Rect, String)> = window
+        .root()
+        .children_recursive()
+        .filter(|node| node.accesskit_node().role() == Role::Label && node.accesskit_node().bounding_box().is_some())
+        .filter_map(|node| Some((node.rect(), node.value().or_else(|| node.accesskit_node().label())?)))
+        .filter(|(rect, _)| rect.top() > header.bottom() - 1.0 && rect.bottom() < bottom)
+        .collect();
+    let is_its = |rect: &Rect| header.x_range().contains(rect.center().x);
+    let mut cells: Vec<(String, String, Rect)> = labels
+        .iter()
+        .filter(|(rect, _)| is_its(rect))
+        .filter_map(|(rect, text)| {
+            let beside = labels.iter().filter(|(name, _)| (name.center().y - rect.center().y).abs() < 4.0 && name.left() > 290.0);
+            let (_, name) = beside.min_by(|a, b| a.0.left().total_cmp(&b.0.left()))?;
+            Some((name.clone(), text.clone(), *rect))
+        })
+        .collect();
+    cells.sort_by(|a, b| a.2.top().total_cmp(&b.2.top()));
+    cells
+}
+
+/// The bytes of a text such as `1.50 MB`.
+fn bytes_of(text: &str) -> f64 {
+    let (number, unit) = text.split_once(' ').unwrap();
+    let shift = ["B", "KB", "MB", "GB"].iter().position(|other| *other == unit).unwrap() as i32;
+    number.parse::<f64>().unwrap() * 1024f64.powi(shift)
+}
+
+/// The text beside a cell, after the pointer has rested on it.
+fn tooltip(window: &mut Window, at: egui::Pos2) -> String {
+    for at in [at + vec2(0.0, 60.0), at] {
+        window.hover_at(at);
+        (0..6).for_each(|_| window.step());
+    }
+    let values = window.root().children_recursive().filter_map(|node| node.value());
+    values.filter(|text| text.contains(" % of ")).last().unwrap_or_default()
+}
+
+#[test]
+fn bars_of_the_impacting_size_are_shares_of_one_whole_growth_and_what_was_given_back() {
+    let mut window = demo([1280.0, 1400.0]); // all lines
+    crate::driver::drag_on(&mut window, "Outstanding size over time", 0.6, 1.0);
+    // By whole: the bytes of which each cell is a share, the sum of those shares, and whether there are both signs.
+    let mut wholes: std::collections::BTreeMap<String, (Vec<f64>, f64, [bool; 2])> = Default::default();
+    for (name, text, rect) in cells(&window, "Impacting Size") {
+        let Some(bytes) = text.strip_prefix(['+', '\u{2212}']) else { continue }; // a zero has no bar
+        let told = tooltip(&mut window, rect.center());
+        let (percent, whole) = told.split_once(" % of ").unwrap_or_else(|| panic!("{name} {text}: {told}"));
+        assert!(whole.starts_with("all change in ") && whole.ends_with(", growth and what was given back together"), "{told}");
+        let percent: f64 = percent.parse().unwrap();
+        let (all, sum, signs) = wholes.entry(whole.to_owned()).or_default();
+        if percent >= 5.0 {
+            all.push(bytes_of(bytes) * 100.0 / percent);
+        }
+        if name.ends_with("(Impacting)") {
+            *sum += percent;
+            signs[usize::from(text.starts_with('+'))] = true;
+        }
+    }
+    assert!(wholes.values().any(|(.., signs)| *signs == [true; 2]), "growth and what was given back in one layer: {wholes:?}");
+    for (whole, (all, sum, _)) in &wholes {
+        assert!(*sum <= 101.0, "{whole}: they do not exceed it: {wholes:?}");
+        let (least, most) = all.iter().fold((f64::MAX, 0.0f64), |(least, most), &bytes| (least.min(bytes), most.max(bytes)));
+        assert!(most <= least * 1.12, "{whole}: one for all cells: {all:?}");
+    }
+}

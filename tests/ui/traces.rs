@@ -64,7 +64,7 @@ fn a_second_trace_opens_behind_a_tab_and_each_keeps_what_was_done_in_it() {
     assert!(!has_containing(&window, "Trace other.etl"), "closed; one trace needs no tab");
     assert!(has_containing(&window, "Remove filter TelemetryService.exe"));
     press(&mut window, Modifiers::COMMAND, Key::W);
-    assert!(has_containing(&window, "What do you want to know?"), "the start page");
+    assert!(has_containing(&window, "Learn with the demo trace"), "the start page");
 }
 
 #[test]
@@ -89,10 +89,10 @@ fn what_the_others_hold_is_not_there_for_a_trace() {
         |more: u64| Options { inputs: vec![Input::Demo], memory_limit: Some(demo.load_bytes + more), ..Options::default() };
     let mut roomy = window_set(limit(256 << 20), Settings::default());
     open(&mut roomy, &path);
-    assert!(is_in_front(&roomy, "other.etl") && !has_containing(&roomy, "What shall be loaded?"), "both fit");
+    assert!(is_in_front(&roomy, "other.etl") && !has_containing(&roomy, "Choose what to load."), "both fit");
     let mut narrow = window_set(limit(64 << 10), Settings::default());
     open(&mut narrow, &path);
-    assert!(has_containing(&narrow, "What shall be loaded?"), "the other is offered in part");
+    assert!(has_containing(&narrow, "Choose what to load."), "the other is offered in part");
     click(&mut narrow, "Cancel");
     assert!(
         !has_containing(&narrow, "Trace other.etl") && has_containing(&narrow, "Source TelemetryService.exe"),

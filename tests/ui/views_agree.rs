@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::driver::{Window, click, settle, wait_for, window_set};
+use crate::driver::{Window, click, settle, show_tab, wait_for, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
@@ -102,7 +102,7 @@ fn every_view_says_what_the_command_line_says() {
     let heap = &list(&["report", "demo:", "--by", "process,heap"], "groups")[0];
     assert_line(&window, "Windows NT heap 0x1d0000 (default)", heap);
 
-    click(&mut window, "Types");
+    show_tab(&mut window, "Types");
     for group in list(&["report", "demo:", "--by", "type"], "groups") {
         assert_line(&window, group["type"].as_str().unwrap(), &group);
     }
@@ -145,7 +145,7 @@ fn every_view_says_what_the_command_line_says() {
         assert!((*least..2.0 * least).contains(size), "{size} in the bucket from {least}");
     }
 
-    click(&mut window, "Histograms");
+    show_tab(&mut window, "Histograms");
     for group in list(&["report", "demo:", "--by", "size"], "groups") {
         let [from, to] = [0, 1].map(|i| group["size_bucket"][i].as_u64().unwrap());
         let (bytes, count) = (format::bytes(number(&group, "size")), format::count(number(&group, "count")));
@@ -156,7 +156,7 @@ fn every_view_says_what_the_command_line_says() {
         assert!(bar.is_some(), "no bar of {from} to {to}: {bytes}, count {count}");
     }
 
-    click(&mut window, "Generations");
+    show_tab(&mut window, "Generations");
     click(&mut window, "Cut evenly");
     let left = list(&["report", "demo:", "--allocated", "0..", "--freed", "never", "--by", "responsible"], "groups");
     for group in left {

@@ -1,12 +1,14 @@
-//! Facts that only the recording machine knows: the builds of images and the drives of volumes. Other machines and
-//! other tools need them to find symbols.
+//! Facts that only the recording machine knows: the builds of images, the drives of volumes, and what the manifests say
+//! that are installed. Other machines and other tools need them to find symbols, and to show events in words.
 
+use std::fmt;
 use std::io::{Seek, Write};
+use std::sync::Arc;
 
 use crate::etl::RawEvent;
 use crate::etl::write::WriteError;
 use crate::events::encode::RecordWriter;
-use crate::events::{Event, ImageChange, ImageFile, ImageId, ImageInfo, Record, image};
+use crate::events::{Described, Event, ImageChange, ImageFile, ImageId, ImageInfo, Record, UndescribedKind, image};
 use crate::paths;
 use crate::pe::{self, Build, Likeness};
 use crate::tables::KeyedMap;
@@ -19,18 +21,36 @@ pub trait Images {
 
     /// The NT paths of volumes with their drives: `\Device\HarddiskVolume3`, `C:`.
     fn volumes(&mut self) -> Vec<(String, String)>;
+
+    /// Describes events by the manifests that are installed.
+    fn describe(&mut self, _kinds: &[UndescribedKind]) -> Described {
+        Described::default()
+    }
+}
+
+/// The manifests that are installed on this machine. Asking them may fail in any way, and then names are missing: that
+/// is no error of a recording.
+pub trait Manifests: fmt::Debug + Send + Sync {
+    /// Describes these kinds of events, as far as manifests define them.
+    fn describe(&self, kinds: &[UndescribedKind]) -> Described;
 }
 
 /// Reads the files of images on this machine.
 #[derive(Clone, Debug, Default)]
 pub struct DiskImages {
     volumes: Vec<(String, String)>,
+    manifests: Option<Arc<dyn Manifests>>,
 }
 
 impl DiskImages {
     /// Creates a reader for these volumes.
     pub fn new(volumes: Vec<(String, String)>) -> Self {
-        Self { volumes }
+        Self { volumes, manifests: None }
+    }
+
+    /// Also describes events by these manifests.
+    pub fn with_manifests(self, manifests: Option<Arc<dyn Manifests>>) -> Self {
+        Self { manifests, ..self }
     }
 }
 
@@ -41,6 +61,11 @@ impl Images for DiskImages {
 
     fn volumes(&mut self) -> Vec<(String, String)> {
         self.volumes.clone()
+    }
+
+    fn describe(&mut self, kinds: &[UndescribedKind]) -> Described {
+        let manifests = self.manifests.as_ref().filter(|_| !kinds.is_empty());
+        manifests.map_or_else(Described::default, |manifests| manifests.describe(kinds))
     }
 }
 
@@ -61,6 +86,27 @@ impl<'a> Identities<'a> {
     /// The number of paths, and how many of them have an identity.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.known.len() as u64, self.known.values().flatten().count() as u64)
+    }
+
+    /// Writes the descriptions of events that the installed manifests have. Returns the number of events, and why some
+    /// are missing.
+    pub(super) fn write_descriptions<W: Write + Seek>(
+        &mut self,
+        w: &mut RecordWriter<W>,
+        time: i64,
+        kinds: &[UndescribedKind],
+    ) -> Result<(u64, Option<String>), WriteError> {
+        let Described { infos, failure } = self.images.describe(kinds);
+        let mut written = 0;
+        for info in infos {
+            match w.put_event_info(time, &info) {
+                Ok(()) => written += 1,
+                // Only this one is missing.
+                Err(WriteError::TooLarge { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((written, failure))
     }
 
     /// Writes the drives of the volumes. Returns the number of events.
@@ -132,10 +178,12 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
-    use crate::etl::write::Writer;
+    use crate::etl::write::{Descriptor, Writer};
     use crate::etl::{Guid, ReadBuffer, SessionHeader, Source, TraceFile};
+    use crate::events::EventSchema;
     use crate::events::ImageChange::{Load, Rundown, Unload};
     use crate::problem::Problems;
+    use crate::units::PointerSize;
 
     const PDB: Guid = Guid::new(1, 2, 3, [4; 8]);
 
@@ -235,5 +283,31 @@ mod tests {
         let event = events_of(w).remove(0);
         let text: Vec<u8> = "\\Device\\Volume1\\\0C:\\\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert_eq!(RawEvent::parse(&event).unwrap().payload, text);
+    }
+
+    #[test]
+    fn what_manifests_tell_is_written_and_what_is_too_large_is_not() {
+        #[derive(Debug)]
+        struct Two;
+        impl Manifests for Two {
+            fn describe(&self, kinds: &[UndescribedKind]) -> Described {
+                let info = |kind: &UndescribedKind| EventSchema::named(kind.key(), "My-Game", "Level", "").to_info();
+                let infos = kinds.iter().map(info).chain([vec![0; 70_000]]).collect();
+                Described { infos, failure: Some("one is odd".to_owned()) }
+            }
+        }
+        let kind =
+            UndescribedKind { provider: PDB, id: 7, version: 1, descriptor: Descriptor::default(), pointer: PointerSize::Eight };
+        let mut machine = DiskImages::default().with_manifests(Some(Arc::new(Two)));
+        assert_eq!(machine.describe(&[]), Described::default(), "nobody is asked for nothing");
+        let mut w = writer();
+        let (written, failure) = Identities::new(&mut machine).write_descriptions(&mut w, 9, &[kind]).unwrap();
+        assert_eq!((written, failure.as_deref()), (1, Some("one is odd")));
+        let event = events_of(w).remove(0);
+        let raw = RawEvent::parse(&event).unwrap();
+        let schema = EventSchema::from_info(raw.payload).unwrap();
+        assert_eq!((raw.time, schema.id, &*schema.name), (9, 7, "Level"));
+        let mut plain = DiskImages::default();
+        assert_eq!(Identities::new(&mut plain).write_descriptions(&mut writer(), 9, &[kind]).unwrap(), (0, None));
     }
 }

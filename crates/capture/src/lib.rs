@@ -44,12 +44,13 @@ mod unfinished;
 pub mod volume;
 #[cfg(windows)]
 pub mod windows;
+mod wprp;
 
 pub use error::CaptureError;
 pub use files::{Lane, is_recording, lane_file};
 pub use folder::Folder;
 pub use followed::{Because, Elsewhere, Followed, Rules, Started};
-pub use images::{DiskImages, Images};
+pub use images::{DiskImages, Images, Manifests};
 pub use merge::{Summary, recover, recover_on, save};
 pub use notes::{Note, Notes};
 pub use recorder::{Aftermath, Leftovers, Program, Pulse, Recorder, Running};
@@ -60,3 +61,4 @@ pub use sample::{Cost, MemorySample, ProcessSample};
 pub use status::{LaneStatus, Status};
 pub use stop_when::{GROWTH_SAMPLES, Measure, StopWatch, StopWhen};
 pub use unfinished::is_unfinished;
+pub use wprp::recording_profile;

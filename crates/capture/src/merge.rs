@@ -1,6 +1,6 @@
 //! Merges lanes into one ordinary `.etl`, as CreateMergedTraceFile merges the files of several sessions: every event
 //! with all its bytes, the events of each CPU in the order of time, plus the data that other machines need: image
-//! identities and volumes.
+//! identities, volumes, and at the end descriptions of events by the manifests that are installed here.
 //!
 //! Events with equal times keep the order of their lane, so stacks stay behind their events; of several lanes, context
 //! comes first. Within a lane, events may be late by up to a buffer. Losses recorded in buffers become events of their
@@ -28,7 +28,7 @@ use super::{CaptureError, Storage};
 use crate::etl::SessionHeader;
 use crate::etl::write::{WriteError, Writer};
 use crate::events::encode::RecordWriter;
-use crate::events::{Event, RawItem, RawReading, Record};
+use crate::events::{Event, ManifestEvents, RawItem, RawReading, Record};
 use crate::paths::{self, Draft, Existing, Reading, Refusal};
 use crate::problem::{Problem, ProblemKind, Problems};
 use crate::units::{Pid, Tid};
@@ -48,6 +48,10 @@ pub struct Summary {
     pub images: u64,
     /// Number of image files whose build is known.
     pub images_identified: u64,
+    /// Number of kinds of events that installed manifests describe.
+    pub descriptions: u64,
+    /// Why descriptions are missing, if something failed. The trace is complete without them.
+    pub names_missing: Option<String>,
     /// Problems in the lanes.
     pub problems: Vec<Problem>,
 }
@@ -171,6 +175,11 @@ struct Pass<'a> {
     /// Whether this pass starts the file.
     is_first: bool,
     events: u64,
+    /// Kinds of events that this pass wrote. (After an interruption, those of the part that was written before are
+    /// missing.)
+    kinds: ManifestEvents,
+    /// Time of the last event that was written.
+    last_time: i64,
 }
 
 impl<'a> Pass<'a> {
@@ -186,14 +195,17 @@ impl<'a> Pass<'a> {
         let identities = Identities::new(images);
         Ok(match left {
             Some(Left { paused, marks, events }) => {
+                let (kinds, last_time) = (ManifestEvents::default(), paused.last_time);
                 let writer = Writer::resume(file, inputs.header.clone(), paused)?;
                 let streams = streams_of(&inputs.files, from, &marks);
-                Self { w: RecordWriter::new(writer), identities, streams, aside, is_first: false, events }
+                Self { w: RecordWriter::new(writer), identities, streams, aside, is_first: false, events, kinds, last_time }
             }
             None => {
                 let writer = Writer::new(file, inputs.header.clone())?;
                 let streams = streams_of(&inputs.files, from, &[]);
-                Self { w: RecordWriter::new(writer), identities, streams, aside, is_first: true, events: 0 }
+                let (kinds, last_time) = (ManifestEvents::default(), inputs.header.start_ticks);
+                let w = RecordWriter::new(writer);
+                Self { w, identities, streams, aside, is_first: true, events: 0, kinds, last_time }
             }
         })
     }
@@ -232,11 +244,26 @@ impl<'a> Pass<'a> {
                 order.extend(stream.time().map(|time| Reverse((time, index))));
             }
         }
+        let (descriptions, names_missing) =
+            self.identities.write_descriptions(&mut self.w, self.last_time, &self.kinds.undescribed())?;
+        self.events += descriptions;
+        if let Some(reason) = &names_missing {
+            log::warn!("names of installed manifests are missing: {reason}");
+        }
         self.w.finish()?;
         let (images, images_identified) = self.identities.counts();
         let SessionHeader { events_lost, buffers_lost, .. } = inputs.header;
         let (lost_events, lost_buffers) = (events_lost.into(), buffers_lost.into());
-        Ok(Summary { events: self.events, lost_events, lost_buffers, images, images_identified, ..Summary::default() })
+        Ok(Summary {
+            events: self.events,
+            lost_events,
+            lost_buffers,
+            images,
+            images_identified,
+            descriptions,
+            names_missing,
+            ..Summary::default()
+        })
     }
 
     /// Writes the loaded events of a stream that come before the next event of the others.
@@ -246,8 +273,10 @@ impl<'a> Pass<'a> {
             let processor = stream.processor;
             let Some((time, is_image, item)) = stream.next() else { break };
             self.events += 1;
+            self.last_time = self.last_time.max(time);
             match item {
                 RawItem::Event(bytes) => {
+                    self.kinds.note(bytes);
                     if is_image {
                         self.events += self.identities.write_before(&mut self.w, processor, bytes)?;
                     }

@@ -137,7 +137,7 @@ impl FromStr for StopWhen {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let names = "private>8G, commit>90%, free<500M or growth>10M/s";
-        let at = text.find(['<', '>']).ok_or_else(|| format!("a condition such as {names} is wanted"))?;
+        let at = text.find(['<', '>']).ok_or_else(|| format!("expected a condition such as {names}"))?;
         let (name, rest) = text.split_at(at);
         let name = name.trim();
         let measure = Measure::ALL.into_iter().find(|measure| measure.name().eq_ignore_ascii_case(name));
@@ -316,8 +316,8 @@ mod tests {
     #[test]
     fn what_is_no_condition_is_refused_with_what_is_wanted() {
         let cases = [
-            ("", "a condition such as private>8G"),
-            ("private=8G", "a condition such as"),
+            ("", "expected a condition such as private>8G"),
+            ("private=8G", "expected a condition such as"),
             ("memory>8G", "\u{201c}memory\u{201d} cannot be watched"),
             ("private<8G", "private is compared with >, as in private>8G"),
             ("free>500M", "free is compared with <, as in free<500M"),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::providers::{Purpose, wanted};
 use super::recording::names_something;
 use super::{Aftermath, CaptureError, Request, Running, Target};
-use crate::etl::{EventId, Problems, RawEvent, ReadBuffer, TraceFile, extended_type};
+use crate::etl::{EventId, ExtendedItem, Guid, Problems, RawEvent, ReadBuffer, TraceFile, i64_at, u32_at};
 use crate::events::{hook, kernel_hook};
 use crate::format::{count, rough_bytes};
 use crate::tables::KeyedMap;
@@ -55,8 +55,10 @@ pub enum Kind {
     PageFrees,
     /// Blocks of trackers.
     Trackers,
-    /// Frames, GPU memory, .NET, and marks of providers.
-    Beside,
+    /// Frames, GPU memory, and .NET.
+    Activity,
+    /// Marks of providers.
+    Marks,
     /// Samples of the processors.
     Samples,
     /// All other events, such as starts of threads.
@@ -65,13 +67,14 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order in which they are listed.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::HeapAllocations,
         Self::HeapFrees,
         Self::PageAllocations,
         Self::PageFrees,
         Self::Trackers,
-        Self::Beside,
+        Self::Activity,
+        Self::Marks,
         Self::Samples,
         Self::Other,
     ];
@@ -84,7 +87,8 @@ impl Kind {
             Self::PageAllocations => "committed pages",
             Self::PageFrees => "freed pages",
             Self::Trackers => "tracker blocks",
-            Self::Beside => "frames, GPU memory, .NET and marks",
+            Self::Activity => "frames, GPU memory and .NET",
+            Self::Marks => "marks",
             Self::Samples => "processor samples",
             Self::Other => "everything else",
         }
@@ -124,7 +128,11 @@ pub fn measure(
         return Err(CaptureError::BadRequest("only a program that runs can be measured".to_owned()));
     }
     let whole = Request { ring: None, stop_when: Vec::new(), ..request.clone() };
-    std::fs::create_dir_all(folder).map_err(CaptureError::file(folder))?;
+    if let Some(parent) = folder.parent() {
+        std::fs::create_dir_all(parent).map_err(CaptureError::file(parent))?;
+    }
+    // Only a folder that this made is removed again.
+    std::fs::create_dir(folder).map_err(CaptureError::file(folder))?;
     let measured = measure_in(&whole, folder, start);
     let removed = std::fs::remove_dir_all(folder).map_err(CaptureError::file(folder));
     measured.and_then(|measured| removed.map(|()| measured))
@@ -227,7 +235,7 @@ impl Volume {
         let parts = [
             (request.free_stacks, "the call stacks of frees", of_frees),
             (request.samples, "processor samples", all(Kind::Samples)),
-            (!request.marks.is_empty(), "marks", all(Kind::Beside)),
+            (!request.marks.is_empty(), "marks", all(Kind::Marks)),
             (request.stacks, "any call stacks", Amount::sum([of_frees, of_allocations])),
         ];
         let whole = self.a_minute();
@@ -243,7 +251,7 @@ type StackOwner = (i64, u32);
 #[derive(Default)]
 struct Counted {
     volume: Volume,
-    purposes: KeyedMap<crate::etl::Guid, Purpose>,
+    purposes: KeyedMap<Guid, Purpose>,
     /// Kinds of the events that can have a stack.
     owners: KeyedMap<StackOwner, Kind>,
     /// Stacks, whose events may come later: buffers of several processors follow each other.
@@ -270,7 +278,7 @@ impl Counted {
         }
         let kind = self.kind(event.id, hook);
         let [own, stacks] = &mut self.volume.kinds[kind as usize];
-        let inline = event.extended.into_iter().filter(|item| is_stack(item.kind)).map(|item| item.data.len());
+        let inline = event.extended.into_iter().filter(ExtendedItem::is_stack).map(|item| item.data.len());
         let inline = inline.sum::<usize>().min(bytes);
         own.add(bytes - inline);
         stacks.bytes += inline as u64;
@@ -288,7 +296,8 @@ impl Counted {
             (Some(hook::SAMPLE), _) => Kind::Samples,
             (None, EventId::Provider { provider, .. }) => match self.purposes.get(&provider) {
                 Some(Purpose::Trackers) => Kind::Trackers,
-                Some(Purpose::Frames | Purpose::Gpu | Purpose::Managed | Purpose::Marks) => Kind::Beside,
+                Some(Purpose::Frames | Purpose::Gpu | Purpose::Managed) => Kind::Activity,
+                Some(Purpose::Marks) => Kind::Marks,
                 None => Kind::Other,
             },
             _ => Kind::Other,
@@ -308,12 +317,5 @@ impl Counted {
 
 /// The event that a stack belongs to: its payload begins with time, process and thread.
 fn stack_owner(payload: &[u8]) -> Option<StackOwner> {
-    let (time, rest) = payload.split_first_chunk()?;
-    let tid = rest.get(4..8)?.first_chunk()?;
-    Some((i64::from_le_bytes(*time), u32::from_le_bytes(*tid)))
-}
-
-fn is_stack(kind: u16) -> bool {
-    use extended_type::{STACK_KEY32, STACK_KEY64, STACK_TRACE32, STACK_TRACE64};
-    matches!(kind, STACK_TRACE32 | STACK_TRACE64 | STACK_KEY32 | STACK_KEY64)
+    Some((i64_at(payload, 0)?, u32_at(payload, 12)?))
 }

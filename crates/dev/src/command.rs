@@ -84,6 +84,9 @@ struct SynthArgs {
     /// Add GPU memory of all processes (heap)
     #[arg(long)]
     gpu: bool,
+    /// Add PIX's scopes on all threads, and a counter of each process (heap)
+    #[arg(long)]
+    pix: bool,
     /// Add so many samples of processors (heap)
     #[arg(long, default_value_t = 0)]
     samples: u64,
@@ -252,6 +255,7 @@ impl SynthArgs {
             mixed_headers: self.mixed_headers,
             counters: self.counters,
             gpu: self.gpu,
+            pix: self.pix,
             samples: self.samples,
             lost_buffers: self.lost_buffers,
             nightly: self.nightly(),

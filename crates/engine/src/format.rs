@@ -5,7 +5,7 @@ pub use crate::etl::text::{bytes, count};
 use crate::units::Ticks;
 
 /// Makes a foreign text safe to display in one line: replaces control characters, line breaks, characters that change
-/// the writing direction, and characters that XML cannot represent. Every string from a trace, a PDB or a file name
+/// the writing direction, characters that XML cannot represent, and Unicode's noncharacters. Every string from a trace, a PDB or a file name
 /// goes through here before it becomes part of a sentence or a cell.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if is_plain(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
@@ -17,7 +17,9 @@ pub fn is_plain(c: char) -> bool {
     // Embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX #9).
     let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let no_xml = matches!(c, '\u{fffe}' | '\u{ffff}');
-    !(c.is_control() || breaks_line || turns || no_xml)
+    // What a program may use for itself, and answers for people do.
+    let is_internal = matches!(c, '\u{fdd0}'..='\u{fdef}');
+    !(c.is_control() || breaks_line || turns || no_xml || is_internal)
 }
 
 /// Describes a file whose whole content is in another one.
@@ -55,15 +57,30 @@ fn sign(n: i64) -> &'static str {
     }
 }
 
-/// Parses bytes as people write them: a number, optionally with K, M or G for powers of 2^10.
+/// Parses bytes as people write them and as they are printed: `1500`, `1.5M`, `10 MB`, `8GiB`, in any case. K, M, G and T
+/// are powers of 2^10.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    let units = [("K", 10), ("M", 20), ("G", 30), ("k", 10), ("m", 20), ("g", 30)];
-    let unit = units.into_iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)));
-    let (digits, shift) = unit.unwrap_or((text, 0));
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err("bytes are wanted, such as 100, 64K, 5M or 1G".to_owned());
+    const WANTED: &str = "expected a size such as 100, 64K, 1.5M or 8 GB";
+    const DECIMALS: usize = 9;
+    let at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = (&text[..at], text[at..].trim_start().to_ascii_lowercase());
+    let shift = match unit.as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        _ => return Err(WANTED.to_owned()),
+    };
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+    let is_number = [whole, decimals].iter().all(|part| part.bytes().all(|b| b.is_ascii_digit()));
+    let has_fraction = number.contains('.');
+    if !is_number || whole.is_empty() || decimals.len() > DECIMALS || (has_fraction && (shift == 0 || decimals.is_empty())) {
+        return Err(WANTED.to_owned());
     }
-    let bytes = digits.parse().ok().and_then(|n: u64| n.checked_mul(1 << shift));
+    let fraction: u64 = format!("{decimals:0<DECIMALS$}").parse().unwrap_or(0);
+    let part = (u128::from(fraction) * (1 << shift) + 500_000_000) / 1_000_000_000;
+    let bytes = whole.parse().ok().and_then(|n: u64| n.checked_mul(1 << shift)).and_then(|n| n.checked_add(part as u64));
     bytes.ok_or_else(|| "that is larger than any block".to_owned())
 }
 

@@ -15,7 +15,7 @@
 //! - [`query`]: pure functions of (trace, interval, filter); `Index` is what is prepared for them.
 //! - [`limits`]: rules that limit numbers of a trace, and whether it keeps them.
 //!
-//! Shared words: [`units`], [`problem`], [`format`](mod@format), [`utc`], [`seconds`], [`time_spec`], [`nearest`],
+//! Shared words: [`units`], [`problem`], [`format`](mod@format), [`json`], [`ndjson`], [`utc`], [`seconds`], [`time_spec`], [`nearest`],
 //! [`pattern`], [`tables`], [`toml_file`], [`pe`], [`open_error`], [`panics`], [`random`]. `seconds` and `time_spec` need a trace to say what a time means, so they
 //! are above `model` and `query`.
 //!
@@ -35,9 +35,11 @@ use highwater_files::paths;
 
 pub mod events;
 pub mod format;
+pub mod json;
 pub mod limits;
 pub mod model;
 pub mod names;
+pub mod ndjson;
 pub mod nearest;
 pub mod open_error;
 pub mod panics;

@@ -48,7 +48,7 @@ impl Pattern {
 
 impl Pattern {
     /// Whether any name can match that starts with `begin` and continues, if at all, only with characters that `rest` accepts.
-    pub fn may_fit(&self, begin: &str, rest: impl Fn(char) -> bool) -> bool {
+    pub(crate) fn may_fit(&self, begin: &str, rest: impl Fn(char) -> bool) -> bool {
         let is_rest = |text: &str| text.chars().all(&rest);
         // Whether the part can start at the end of the known text, or behind it, and extend beyond.
         let goes_beyond = |known: &str, part: &str| {

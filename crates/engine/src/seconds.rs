@@ -18,7 +18,19 @@ const NANOS_PER_SECOND: i128 = 1_000_000_000;
 /// Maximum number of digits before the point; no clock reaches a longer number.
 const MAX_WHOLE_DIGITS: usize = 18;
 
-const WANTED: &str = "seconds are wanted, such as 12.5, with at most nine decimals";
+const WANTED: &str = "expected seconds such as 12.5, with at most nine decimals, or a time such as 300ms or 2min";
+
+/// Units of times, and nanoseconds in each.
+const UNITS: [(&str, i128); 8] = [
+    ("", NANOS_PER_SECOND),
+    ("s", NANOS_PER_SECOND),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("\u{b5}s", 1_000), // as it is printed
+    ("ns", 1),
+    ("min", 60 * NANOS_PER_SECOND),
+    ("h", 3600 * NANOS_PER_SECOND),
+];
 
 impl Seconds {
     /// The nearest tick; halves are rounded away from zero.
@@ -43,10 +55,14 @@ impl FromStr for Seconds {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (negative, digits) = match text.strip_prefix('-') {
-            Some(digits) => (true, digits),
+        let (negative, number) = match text.strip_prefix('-') {
+            Some(number) => (true, number),
             None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
+        let unit = number.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(number.len());
+        let (digits, unit) = (&number[..unit], number[unit..].trim_start());
+        let unit = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit));
+        let &(_, nanos_per_unit) = unit.ok_or(WANTED)?;
         let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
         let all_digits = [whole, decimals].iter().all(|part| part.bytes().all(|b| b.is_ascii_digit()));
         if !all_digits || (whole.is_empty() && decimals.is_empty()) || decimals.len() > DECIMALS {
@@ -58,7 +74,11 @@ impl FromStr for Seconds {
         }
         let number = |digits: &str| digits.bytes().fold(0i128, |n, b| n * 10 + i128::from(b - b'0'));
         let fraction = number(&format!("{decimals:0<DECIMALS$}"));
-        let nanos = number(whole) * NANOS_PER_SECOND + fraction;
+        // To the nearest nanosecond.
+        let nanos = number(whole) * nanos_per_unit + (fraction * nanos_per_unit + NANOS_PER_SECOND / 2) / NANOS_PER_SECOND;
+        if nanos >= 10i128.pow(MAX_WHOLE_DIGITS as u32) * NANOS_PER_SECOND {
+            return Err("that is longer than any trace".to_owned());
+        }
         Ok(Self { nanos: if negative { -nanos } else { nanos } })
     }
 }
@@ -80,6 +100,16 @@ mod tests {
         assert_eq!(ticks(".5", 10), 5);
         assert_eq!(ticks("7.", 10), 70);
         assert_eq!(ticks("+007", 10), 70);
+    }
+
+    #[test]
+    fn units_are_those_in_which_times_are_printed() {
+        let nanos = |text: &str| text.parse::<Seconds>().unwrap().nanos;
+        assert_eq!(nanos("300ms"), 300_000_000);
+        assert_eq!(nanos("1.5 s"), 1_500_000_000);
+        assert_eq!(nanos("2min"), 120_000_000_000);
+        assert_eq!(nanos("-34.5 \u{b5}s"), -34_500);
+        assert_eq!((nanos("250NS"), nanos("0.4ns"), nanos("0.5ns"), nanos("1h")), (250, 0, 1, 3_600_000_000_000));
     }
 
     #[test]
@@ -106,8 +136,26 @@ mod tests {
 
     #[test]
     fn what_is_no_decimal_number_is_refused() {
-        let refused =
-            ["", "-", ".", "+-1", "1e3", "nan", "inf", "1,5", "0x10", " 1", "1.0000000001", "1.2.3", "1234567890123456789"];
+        let refused = [
+            "",
+            "-",
+            ".",
+            "+-1",
+            "1e3",
+            "nan",
+            "inf",
+            "1,5",
+            "0x10",
+            " 1",
+            "1.0000000001",
+            "1.2.3",
+            "1234567890123456789",
+            "ms",
+            "1 m",
+            "1sec",
+            "1 s s",
+            "999999999999999999min",
+        ];
         for text in refused {
             assert!(text.parse::<Seconds>().is_err(), "{text:?}");
         }

@@ -3,6 +3,9 @@
 //! The civil date is computed from the day number with Howard Hinnant's `civil_from_days` (public domain). There are no
 //! time zones and no leap seconds, as FILETIME has neither.
 
+/// The start of 1970, from which Unix counts.
+pub const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
+
 const TICKS_PER_SECOND: i64 = 10_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 /// Days from 0000-03-01 to 1601-01-01.
@@ -51,8 +54,6 @@ fn civil(day: i64) -> (i64, i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
 
     #[test]
     fn known_moments_have_their_date() {

@@ -32,6 +32,14 @@ pub struct ExtendedItem<'a> {
     pub data: &'a [u8],
 }
 
+impl ExtendedItem<'_> {
+    /// Whether it holds the event's call stack, as addresses or as a key.
+    pub fn is_stack(&self) -> bool {
+        use extended_type::{STACK_KEY32, STACK_KEY64, STACK_TRACE32, STACK_TRACE64};
+        matches!(self.kind, STACK_TRACE32 | STACK_TRACE64 | STACK_KEY32 | STACK_KEY64)
+    }
+}
+
 impl<'a> Extended<'a> {
     /// Splits the bytes behind an EVENT header into items and payload. `None` if the chain of items
     /// runs past the event.

@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 
 use super::{ExportError, Exported};
-use crate::query::{ChainEntry, FrameEntry, Group, LifetimeBounds, MarkEntry, UNKNOWN_CHANGE, each_group};
+use crate::query::{ChainEntry, FrameEntry, Group, LifetimeBounds, MarkEntry, ScopeEntry, UNKNOWN_CHANGE, each_group};
 use highwater_engine::format::plain;
 
 /// The columns in their order, each with the cell of a group.
@@ -107,9 +107,29 @@ pub fn frames_csv<'a>(
     Ok(())
 }
 
+/// Writes scopes, one line per name, process and layer.
+pub fn scopes_csv<'a>(
+    layers: impl Iterator<Item = (&'static str, &'a [ScopeEntry])>,
+    out: &mut dyn Write,
+) -> Result<(), ExportError> {
+    let names = ["layer", "scope", "provider", "process", "pid", "process_start_s", "count", "length_s"];
+    csv_line(out, names.iter().chain(&["allocated_count", "allocated_size"]).map(|name| (*name).to_owned()))?;
+    for (layer, scopes) in layers {
+        for entry in scopes {
+            let ScopeEntry { scope, provider, process, pid, process_start_s, count, length_s, .. } = entry;
+            let start = process_start_s.map_or_else(String::new, |at| at.to_string());
+            let texts = [scope, provider, process].map(|text| csv_cell(text));
+            let numbers = [pid.to_string(), start, count.to_string(), length_s.to_string()];
+            let sums = [entry.allocated_count, entry.allocated_size].map(|sum| sum.to_string());
+            csv_line(out, std::iter::once(layer.to_owned()).chain(texts).chain(numbers).chain(sums))?;
+        }
+    }
+    Ok(())
+}
+
 /// A stack in one cell. Names of templates can contain `;`, which is replaced in them. A program that splits cells at
 /// `;` finds no formula behind it either.
-fn joined(frames: &[String]) -> String {
+pub(super) fn joined(frames: &[String]) -> String {
     quoted(frames.iter().map(|frame| not_computed(&frame.replace(';', ":"))).collect::<Vec<_>>().join(";"))
 }
 

@@ -20,6 +20,9 @@ pub enum ExportError {
     /// A format with one value per stack would add up layers, which contain each other.
     #[error("{} memory would be added up, and one lies in the other; choose one of them with --layer", layer_names(.0))]
     SeveralLayers(Vec<Layer>),
+    /// No stack has a number of this kind.
+    #[error("no stack has a number for --value {0}; another one may have: allocated, peak or count")]
+    NoValue(&'static str),
     /// The work was cancelled.
     #[error("stopped")]
     Stopped,

@@ -4,7 +4,7 @@ use super::error::ExportError;
 use super::format::Value;
 use crate::model::{SiteId, Trace};
 use crate::names::Names;
-use crate::query::{Cancel, Cancelled, Index, Mask, ReportRequest};
+use crate::query::{Cancel, Cancelled, Index, Mask, ReportRequest, named_report, sample_counts};
 use crate::units::{Interval, Layer};
 
 /// The part of a trace to export, and how.
@@ -35,6 +35,17 @@ impl<'a> Exported<'a> {
     /// Adds doubts about the numbers, and the files that the numbers come from if the answer has to name them.
     pub fn about(self, doubts: Vec<String>, files: Option<&[String]>) -> Self {
         Self { doubts, files: files.map(<[String]>::to_vec), ..self }
+    }
+
+    /// Returns whether there is nothing to export: no rows, or no samples.
+    pub fn is_empty(&self, value: Value) -> Result<bool, Cancelled> {
+        let Self { index, names, request, cancel, .. } = self;
+        if value == Value::Samples {
+            let counts = sample_counts(self.trace(), request.interval, request.filter.process.as_deref());
+            return Ok(counts.iter().all(|&count| count == 0));
+        }
+        let counted = ReportRequest { by: Vec::new(), top: Some(0), ..(*request).clone() };
+        Ok(named_report(index, &counted, names, cancel)?.count == 0)
     }
 
     pub(super) fn trace(&self) -> &'a Trace {

@@ -23,6 +23,11 @@ impl Format {
     /// All formats.
     pub const ALL: [Self; 7] = [Self::Csv, Self::Json, Self::Folded, Self::Pprof, Self::Speedscope, Self::Firefox, Self::Parquet];
 
+    /// Whether it lists groups or allocations; the others hold stacks, and Parquet all tables.
+    pub fn is_list(self) -> bool {
+        matches!(self, Self::Csv | Self::Json)
+    }
+
     /// The name in the machine interface.
     pub fn name(self) -> &'static str {
         match self {

@@ -9,7 +9,10 @@ use serde::Serialize;
 use super::streamed::{Streamed, Take, write};
 use super::{ExportError, Exported};
 use crate::model::Quality;
-use crate::query::{ActivityEntries, ChainFrames, GpuEntry, Group, MarkEntry, PerFrame, ProcessorEntries, each_group};
+use crate::query::{
+    ActivityEntries, ChainFrames, GpuEntry, Group, MarkEntry, PerFrame, ProcessorEntries, ReportedEntry, each_group,
+};
+use highwater_engine::json::is_zero;
 
 /// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
@@ -31,11 +34,8 @@ struct Answer<'a, Groups> {
     processors: Option<ProcessorEntries>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu_memory: Option<Vec<GpuEntry>>,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counters: Option<Vec<ReportedEntry>>,
 }
 
 /// A group, with its numbers per frame.
@@ -56,8 +56,17 @@ struct Seconds {
     to_s: f64,
 }
 
-/// Writes a report.
+/// Writes a report as one object.
 pub fn json(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    report(exported, None, out)
+}
+
+/// Writes a report as lines: the object without its lists, then one for each of their entries.
+pub fn ndjson(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    report(exported, Some(&["groups", "marks", "frames", "gpu_memory", "counters"]), out)
+}
+
+fn report(exported: &Exported<'_>, lists: Option<&[&str]>, out: &mut dyn Write) -> Result<(), ExportError> {
     let (trace, interval) = (exported.trace(), exported.interval());
     let interval = Seconds { from_s: trace.clock.seconds(interval.from), to_s: trace.clock.seconds(interval.to) };
     let stopped = RefCell::default();
@@ -65,7 +74,7 @@ pub fn json(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportEr
     let files = files.as_deref();
     let process = request.filter.process.as_deref();
     let worst = (mask, request.top.unwrap_or(WORST));
-    let ActivityEntries { marks, frames, processors, gpu_memory, frame_counts } =
+    let ActivityEntries { marks, frames, processors, gpu_memory, counters, frame_counts } =
         ActivityEntries::of(index, request.interval, process, worst, cancel)?;
     let groups = Streamed::new(&stopped, |take: Take<'_, Entry>| {
         each_group(index, request, mask, names, cancel, |group| {
@@ -79,7 +88,21 @@ pub fn json(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportEr
     let schema = "highwater.report/1";
     write(
         out,
-        &Answer { schema, files, interval, groups, quality, doubts, marks, marks_left_out, frames, processors, gpu_memory },
+        &Answer {
+            schema,
+            files,
+            interval,
+            groups,
+            quality,
+            doubts,
+            marks,
+            marks_left_out,
+            frames,
+            processors,
+            gpu_memory,
+            counters,
+        },
+        lists,
         &stopped,
     )
 }

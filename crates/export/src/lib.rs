@@ -30,20 +30,22 @@ mod json;
 #[cfg(feature = "parquet")]
 pub mod lake;
 mod pprof;
+mod rows;
 mod speedscope;
 mod stacks;
 mod streamed;
 
 use std::io::{self, Write};
 
-pub use self::csv::{csv, csv_cell, csv_line, frames_csv, marks_csv};
+pub use self::csv::{csv, csv_cell, csv_line, frames_csv, marks_csv, scopes_csv};
 pub use error::ExportError;
 pub use exported::Exported;
 pub use firefox::firefox;
 pub use folded::folded;
 pub use format::{Format, Value};
-pub use json::json;
+pub use json::{json, ndjson};
 pub use pprof::pprof;
+pub use rows::{rows_csv, rows_ndjson};
 pub use speedscope::speedscope;
 
 /// Writes an export in any format that is a single file.

@@ -104,7 +104,7 @@ pub fn speedscope(exported: &Exported<'_>, value: Value, out: &mut dyn Write) ->
         profiles: profiles.collect(),
         shared: Shared { frames: Written(&gathered.frames) },
     };
-    write(out, &file, stopped)
+    write(out, &file, None, stopped)
 }
 
 impl Gathered {

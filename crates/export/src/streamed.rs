@@ -7,6 +7,7 @@ use serde::ser::{Error, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use super::ExportError;
+use highwater_engine::ndjson;
 
 /// The function that takes the next item.
 pub(super) type Take<'t, T> = &'t mut dyn FnMut(T) -> Result<(), ExportError>;
@@ -46,16 +47,23 @@ impl<T: Serialize, F: Fn(Take<'_, T>) -> Result<(), ExportError>> Serialize for 
     }
 }
 
-/// Writes a value that contains such lists as one line of JSON.
+/// Writes a value that contains such lists as one line of JSON; with `lists`, which names its lists, as lines.
 pub(super) fn write(
     out: &mut dyn std::io::Write,
     value: &impl Serialize,
+    lists: Option<&[&str]>,
     stopped: &RefCell<Option<ExportError>>,
 ) -> Result<(), ExportError> {
-    let written = serde_json::to_writer(&mut *out, value);
+    let written = match lists {
+        None => serde_json::to_writer(&mut *out, value),
+        Some(lists) => ndjson::write(out, value, lists),
+    };
     if let Some(error) = stopped.take() {
         return Err(error);
     }
     written?;
-    Ok(out.write_all(b"\n")?)
+    if lists.is_none() {
+        out.write_all(b"\n")?;
+    }
+    Ok(())
 }

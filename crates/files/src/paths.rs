@@ -5,6 +5,7 @@
 //! Format: NT paths as the kernel gives them for images; UNC and device paths and reserved names (Microsoft, "Naming
 //! Files, Paths, and Namespaces").
 
+mod below;
 mod inputs;
 mod output;
 
@@ -12,6 +13,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use below::Folders;
 pub use inputs::{Reading, is_read_below};
 pub use output::{Draft, Existing, Refusal, adopt, check, check_file, create, keep, remove_drafts, spare, transfer, write};
 

@@ -8,7 +8,7 @@ use super::copied;
 use super::input::Input;
 use crate::archive::{Contents, Member, Progress};
 use crate::etl::{Expandable, TraceFile};
-use crate::events::{self, Copies, Merge, RawLoss};
+use crate::events::{self, Copies, Merge, RawLoss, machine_name};
 use crate::model::{Clock, Loss, Machine};
 use crate::open_error::OpenError;
 use crate::problem::{ProblemKind, Problems};
@@ -148,11 +148,21 @@ impl Capture {
         self.files.iter().map(|f| f.bytes).sum()
     }
 
-    /// The machine that recorded it.
+    /// The machine that recorded it, with its name.
     pub fn machine(&self) -> Machine {
+        Machine { name: self.machine_name().map(Into::into), ..self.machine_in_headers() }
+    }
+
+    /// The name of the machine that recorded it, if a file has it. Cost: a few buffers of each file are read.
+    pub fn machine_name(&self) -> Option<String> {
+        self.files.iter().find_map(machine_name)
+    }
+
+    /// The machine that recorded it, as far as the headers of the files tell it, which is all but its name.
+    pub(super) fn machine_in_headers(&self) -> Machine {
         self.earliest().map_or_else(Machine::default, |file| {
             let header = &file.header;
-            Machine { os: header.os, processors: header.processors, pointer_size: header.pointer_size }
+            Machine { name: None, os: header.os, processors: header.processors, pointer_size: header.pointer_size }
         })
     }
 

@@ -13,7 +13,7 @@ use crate::format;
 
 /// Maximum gap between the end of one file and the start of the next in one capture, in seconds: the sessions of a
 /// recording are started and stopped one after the other.
-pub const MOST_APART: u64 = 60;
+pub(crate) const MOST_APART: u64 = 60;
 
 /// The files of one capture, among files that were opened together.
 #[derive(Clone, PartialEq, Eq, Debug)]

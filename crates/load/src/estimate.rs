@@ -13,7 +13,7 @@ use super::distinct::Distinct;
 use super::sample::{Sample, Tally};
 use crate::etl::{BufferInfo, BufferKind, ReadBuffer, TraceFile};
 use crate::events::{Batch, Wants, decode_buffer, process_names};
-use crate::model::{BLOCKS_A_ROW, SUMS_A_ROW, Scope};
+use crate::model::{BLOCKS_A_ROW, SUMS_A_ROW, Scope, unknown_label};
 use crate::units::{Layer, Pid};
 
 /// Number of sampled buffers.
@@ -126,7 +126,7 @@ impl Estimate {
     pub fn name(&self, pid: Pid) -> String {
         match self.names.get(&pid) {
             Some(name) => format!("{name} ({pid})"),
-            None if pid.is_known() => format!("Unknown ({pid})"),
+            None if pid.is_known() => unknown_label(pid),
             None => "Unknown process".to_owned(),
         }
     }

@@ -61,7 +61,7 @@ pub fn follow(inputs: &[Input], plan: &Plan, watch: &mut impl Watch) -> Result<T
     let bytes = lanes.capture.bytes();
     let losses = lanes.all_losses(|| watch.progress(merge.totals().bytes, bytes));
     replay.builder.set_losses(lanes.capture.losses());
-    let about = About { capture: &lanes.capture, plan, losses, tells_scope: true };
+    let about = About { capture: &lanes.capture, plan, losses, machine: lanes.capture.machine(), tells_scope: true };
     replay.run(&mut merge, &about, watch, |_, _| i64::MAX).map_err(stopped)?;
     let is_clean = lanes.agrees && merge.late() == 0 && merge.totals().problems.total() == 0;
     let is_same = is_clean && (lanes.capture.clock(), lanes.capture.trace_start()) == (clock, start);
@@ -73,7 +73,9 @@ pub fn follow(inputs: &[Input], plan: &Plan, watch: &mut impl Watch) -> Result<T
 }
 
 fn about<'a>(lanes: &'a Lanes, plan: &'a Plan) -> About<'a> {
-    About { capture: &lanes.capture, plan, losses: Default::default(), tells_scope: true }
+    // The kernel writes the name of the machine when its session ends.
+    let machine = lanes.capture.machine_in_headers();
+    About { capture: &lanes.capture, plan, losses: Default::default(), machine, tells_scope: true }
 }
 
 fn stopped(_: Stopped) -> OpenError {

@@ -22,6 +22,14 @@ pub const DEMO_NAME: &str = "demo:";
 /// The bytes of the demo trace. `crates/dev` generates it, and tests that the committed file is what it generates.
 pub const DEMO_TRACE: &[u8] = include_bytes!("../../../assets/demo.etl");
 
+/// Extension of saved investigations, which name their trace or hold it.
+pub const INVESTIGATION: &str = "highwater";
+
+/// Whether a path is that of a saved investigation, by its extension.
+pub fn is_investigation(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(INVESTIGATION))
+}
+
 impl Input {
     /// Converts a command line argument.
     pub fn from_arg(arg: &std::ffi::OsStr) -> Self {

@@ -32,14 +32,14 @@ mod watch;
 mod whole;
 
 pub use capture::{Capture, Opened};
-pub use captures::{MOST_APART, Together, together};
+pub use captures::{Together, together};
 pub use estimate::{Estimate, Part};
 pub use follow::follow;
 pub use highwater_engine::events::MarkProviders;
 pub use highwater_engine::model::{Processes, Scope, WhenFull};
-pub use input::{DEMO_NAME, DEMO_TRACE, Input, reading};
+pub use input::{DEMO_NAME, DEMO_TRACE, INVESTIGATION, Input, is_investigation, reading};
 pub use marks::MarksFound;
 pub use plan::{Plan, default_budget, describe_scope};
 pub use replay::no_memory_events;
-pub use watch::{LOOK_EVERY, Stopped, Unwatched, Watch};
+pub use watch::{Stopped, Unwatched, Watch};
 pub use whole::{inspect, load, load_planned};

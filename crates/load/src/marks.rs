@@ -6,7 +6,7 @@
 
 use super::capture::Capture;
 use crate::etl::Guid;
-use crate::events::{MarkProviders, ProviderCensus, ProviderSeen, providers};
+use crate::events::{ManifestEvents, MarkProviders, ProviderCensus, ProviderSeen, manifest_events, providers};
 
 /// The providers that some words refer to in a capture.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +21,11 @@ impl Capture {
     /// The providers that have events in this capture.
     pub fn providers(&self) -> Vec<ProviderSeen> {
         self.files.iter().map(providers).fold(ProviderCensus::default(), ProviderCensus::plus).list()
+    }
+
+    /// The kinds of events of providers with a manifest. Cost: a pass over the capture.
+    pub fn manifest_events(&self) -> ManifestEvents {
+        self.files.iter().map(manifest_events).fold(ManifestEvents::default(), |all, more| all.plus(&more))
     }
 
     /// Finds the providers that match words: names (in any case, `*` for anything) or GUIDs.

@@ -1,10 +1,11 @@
 //! How much of a capture is loaded: the memory budget, and what is left out if the whole capture needs more.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::capture::Capture;
 use crate::etl::TraceFile;
-use crate::events::{MarkProviders, TrackerProviders, process_names};
+use crate::events::{EventSchema, MarkProviders, TrackerProviders, process_names};
 use crate::format;
 use crate::model::{Clock, Cut, CutReason, Processes, Scope, WhenFull, is_process_name};
 use crate::platform;
@@ -24,13 +25,15 @@ pub struct Plan {
     pub marks: MarkProviders,
     /// Providers whose events are blocks of trackers.
     pub trackers: TrackerProviders,
+    /// Descriptions of events that the trace may lack, such as those of installed manifests.
+    pub descriptions: Arc<[EventSchema]>,
 }
 
 impl Default for Plan {
     /// Everything, without a memory limit.
     fn default() -> Self {
-        let (scope, marks, trackers) = Default::default();
-        Self { scope, budget: u64::MAX, when_full: WhenFull::Cut, marks, trackers }
+        let (scope, marks, trackers, descriptions) = Default::default();
+        Self { scope, budget: u64::MAX, when_full: WhenFull::Cut, marks, trackers, descriptions }
     }
 }
 

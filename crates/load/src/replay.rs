@@ -10,7 +10,7 @@ use super::plan::{self, Plan, describe_scope};
 use super::watch::{Stopped, Watch};
 use super::{copied, playback};
 use crate::events::{EventCounts, Merge, Tick, Totals};
-use crate::model::{Builder, InputState, Loss, Trace};
+use crate::model::{Builder, InputState, Loss, Machine, Trace};
 use crate::problem::ProblemKind;
 
 /// Publishing may take at most one part in this many of the loading time.
@@ -23,6 +23,8 @@ pub(super) struct About<'a> {
     pub(super) plan: &'a Plan,
     /// The losses recorded in the buffers.
     pub(super) losses: Arc<[Loss]>,
+    /// The machine that recorded it.
+    pub(super) machine: Machine,
     /// Whether to report that only a part was loaded; not if the load only looks for problems.
     pub(super) tells_scope: bool,
 }
@@ -37,7 +39,7 @@ impl About<'_> {
 
     /// The state of the input for a trace. `totals` is complete once loading is.
     fn state(&self, totals: &Totals, builder: &Builder, complete: bool) -> InputState {
-        let Self { capture, plan, losses, .. } = self;
+        let Self { capture, plan, losses, machine, .. } = self;
         let name = capture.files.first().map_or("", |f| f.name.as_str());
         let mut problems = capture.problems.clone();
         // Omissions come first, because they affect all numbers.
@@ -52,7 +54,7 @@ impl About<'_> {
             problems.add(ProblemKind::LimitReached, name, 0, format!("only {what} was loaded; all numbers speak of that part"));
         }
         problems.append(totals.problems.clone());
-        for left_out in builder.counters_left_out().into_iter().chain(builder.activity_left_out()) {
+        for left_out in builder.counters_left_out().into_iter().chain(builder.activity_left_out(complete)) {
             problems.add(ProblemKind::LimitReached, name, 0, left_out);
         }
         if complete && !totals.counts.has_memory_events() {
@@ -64,7 +66,7 @@ impl About<'_> {
             problem_count: problems.total(),
             problems: problems.list(),
             copies: totals.copies.by_file(),
-            machine: capture.machine(),
+            machine: machine.clone(),
             duplicate_events: totals.copies.total(),
             tracker_names: totals.tracker_names.clone(),
             losses: copied::losses(losses, &totals.copies),
@@ -188,6 +190,7 @@ impl Replay {
 
     /// Returns the complete trace.
     pub(super) fn complete(mut self, about: &About<'_>, totals: &Totals) -> Trace {
+        about.plan.descriptions.iter().for_each(|schema| self.builder.describe(schema));
         self.builder.set_losses(copied::lost(&about.capture.files, &totals.copies));
         let state = about.state(totals, &self.builder, true);
         self.builder.publish(state)

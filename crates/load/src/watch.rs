@@ -37,7 +37,7 @@ pub trait Watch {
 }
 
 /// The interval at which the files of a followed capture are checked.
-pub const LOOK_EVERY: Duration = Duration::from_millis(120);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(120);
 
 /// An observer that does nothing.
 #[derive(Clone, Copy, Debug, Default)]

@@ -33,7 +33,7 @@ fn replayed(capture: &Capture, plan: &Plan, tells_scope: bool, watch: &mut impl 
     if !watch.progress(0, total) {
         return Err(Stopped);
     }
-    let about = About { capture, plan, losses, tells_scope };
+    let about = About { capture, plan, losses, machine: capture.machine(), tells_scope };
     let mut merge = Merge::new(&capture.files).within(plan.for_decoding()).reading(plan.marks.clone(), plan.trackers.clone());
     let mut playback = Playback::new(capture.trace_start(), capture.clock().frequency);
     let mut replay = Replay::new(about.builder());

@@ -9,7 +9,7 @@ use undname::Flags;
 const MAX_LENGTH: usize = 4096;
 
 /// Demangles a C++ or Rust name to what was written in the source.
-pub fn demangle(name: &str) -> String {
+pub(crate) fn demangle(name: &str) -> String {
     try_demangle(name).unwrap_or_else(|| name.to_owned())
 }
 

@@ -48,14 +48,13 @@ mod wanted;
 
 use std::path::PathBuf;
 
-pub use demangle::demangle;
 pub use error::PdbError;
 pub use guard::Stop;
 pub use handle::{Options, Seek, Symbols};
 pub use locate::{Download, Located, Locator, ServerAnswers, Wanted};
 pub use module_report::{ModuleNote, ModuleReport, ModuleState};
 pub use path::{Place, SymbolPath};
-pub use resolver::{PdbFacts, Request, Resolved, facts, identify, resolve, resolve_watched};
+pub use resolver::{PdbFacts, Request, Resolved, facts, identify, resolve};
 pub use source::PdbFile;
 pub use source_origin::{BuildSources, SourceOrigin, SourceUrl, source_origin};
 pub use source_store::SourceStore;

@@ -31,7 +31,7 @@ impl Locator {
         stop: &Stop,
         progress: &dyn Fn(Download),
     ) -> Result<Located, NotFound> {
-        let image = on_disk(&wanted.image, &self.sources.volumes);
+        let image = on_disk(&wanted.image, &self.sources.volumes).filter(|image| self.sources.allow(image));
         let Named { key, pdb, is_certain } = match &wanted.pdb {
             // MinGW's linker writes an identity but no name.
             Some((_, path)) if path.is_empty() => {
@@ -63,7 +63,7 @@ impl Locator {
             (local_path(&pdb), sources.where_linked, "where the linker wrote it"),
         ];
         for (file, is_wanted, source) in near {
-            if let Some(file) = file.filter(|file| is_wanted && search.is_it(file)) {
+            if let Some(file) = file.filter(|file| is_wanted && sources.allow(file) && search.is_it(file)) {
                 return Ok(located(file.as_path().into(), source.to_owned()));
             }
         }

@@ -3,7 +3,7 @@
 //!
 //! `srv*` lists stores from near to far. An empty one is the default store, and a file that is found far away is
 //! copied to the stores before it. `cache*` puts a store before everything to its right. A bare URL is a server
-//! behind the default store.
+//! behind the default store. `%NAME%`, `$NAME` and `${NAME}` stand for environment variables; of one that is not set, the text stays.
 //!
 //! A path is searched for each module, so it is bounded: everything after [`MOST_PARTS`] parts, or after
 //! [`MOST_PLACES`] places including the stores before each, is left out, and that is reported.
@@ -52,6 +52,7 @@ impl SymbolPath {
     pub fn parse(text: &str, default_store: Option<&Path>) -> Self {
         let default = || default_store.map(|path| Place::Store(path.to_owned()));
         let mut caches: Vec<Place> = Vec::new();
+        let text = &expanded(text, |name| std::env::var(name).ok());
         let mut path = Self::default();
         let mut named = 0;
         for part in text.split(';').map(|part| part.trim().trim_matches('"')).filter(|part| !part.is_empty()) {
@@ -106,6 +107,15 @@ impl SymbolPath {
         (self.left_out > 0).then(|| format!("the symbol path is too long; its last {} {parts} were left out", self.left_out))
     }
 
+    /// The folders on the path that do not exist, stores that are filled from servers apart.
+    pub fn missing_folders(&self) -> Vec<&Path> {
+        let folders = self.chains.iter().flatten().filter_map(|place| match place {
+            Place::Folder(path) => Some(path.as_path()),
+            Place::Store(_) | Place::Server(_) => None,
+        });
+        folders.filter(|path| !path.exists()).collect()
+    }
+
     /// Reads `_NT_SYMBOL_PATH`, then `_NT_ALT_SYMBOL_PATH`.
     pub fn from_environment(default_store: Option<&Path>) -> Self {
         let mut path = Self::default();
@@ -151,6 +161,39 @@ impl SymbolPath {
         let local = |chain: &Vec<Place>| chain.iter().filter(|place| !matches!(place, Place::Server(_))).cloned().collect();
         Self { chains: self.chains.iter().map(local).collect(), left_out: self.left_out }
     }
+}
+
+/// Replaces the environment variables in a text by their values.
+fn expanded(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['%', '$']) {
+        let (before, from) = rest.split_at(at);
+        out += before;
+        let behind = &from[1..];
+        // The name, and the length of the variable's whole text.
+        let found = match (from.starts_with('%'), behind.strip_prefix('{')) {
+            (true, _) => behind.find('%').map(|end| (&behind[..end], end + 2)),
+            (false, Some(inner)) => inner.find('}').map(|end| (&inner[..end], end + 3)),
+            (false, None) => {
+                let end = behind.find(|c| !is_of_name(c)).unwrap_or(behind.len());
+                Some((&behind[..end], end + 1))
+            }
+        };
+        let known = found.filter(|(name, _)| !name.is_empty() && name.chars().all(|c| is_of_name(c) || matches!(c, '(' | ')')));
+        match known.and_then(|(name, length)| Some((value(name)?, length))) {
+            Some((value, length)) => {
+                out += &value;
+                rest = &from[length..];
+            }
+            None => {
+                out += &from[..1];
+                rest = behind;
+            }
+        }
+    }
+    out + rest
 }
 
 /// Whether the connection to a server is encrypted, so that the answer is surely from that server.
@@ -230,6 +273,26 @@ mod tests {
             assert_eq!(spell(text), expected, "{text}");
         }
         assert_eq!(SymbolPath::parse("srv**", None).chains, [vec![]], "no default store: nothing to ask");
+    }
+
+    #[test]
+    fn environment_variables_are_replaced_and_all_else_stays() {
+        let value = |name: &str| match name {
+            "BUILD" => Some("/out".to_owned()),
+            "ProgramFiles(x86)" => Some("/programs".to_owned()),
+            _ => None,
+        };
+        for (text, expected) in [
+            (r"%BUILD%\pdb;srv*${BUILD}/store", r"/out\pdb;srv*/out/store"),
+            ("$BUILD/pdb;$BUILDER", "/out/pdb;$BUILDER"),
+            ("%ProgramFiles(x86)%/a", "/programs/a"),
+            (r"\\host\c$\symbols", r"\\host\c$\symbols"),
+            ("https://host/a%20b%20c", "https://host/a%20b%20c"),
+            ("%NOBODY%;100%;${;$;%%", "%NOBODY%;100%;${;$;%%"),
+            ("%%BUILD%", "%/out"),
+        ] {
+            assert_eq!(expanded(text, value), expected, "{text}");
+        }
     }
 
     #[test]

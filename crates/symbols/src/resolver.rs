@@ -113,7 +113,7 @@ pub fn resolve(
 }
 
 /// Resolves addresses as [`resolve`] does; `progress` is called with the number of bytes that were read.
-pub fn resolve_watched(
+pub(crate) fn resolve_watched(
     file: impl Into<PdbFile>,
     request: Request,
     stop: &Stop,

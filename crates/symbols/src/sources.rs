@@ -1,14 +1,17 @@
 //! Where symbols may come from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::path::SymbolPath;
 use super::{PdbKey, depot};
+use crate::paths::Folders;
 
 /// Where symbols come from.
 #[derive(Clone, Debug)]
 pub struct Sources {
+    /// If given, images and PDBs are read where a trace says that they lie only in and below these folders.
+    pub only_in: Option<Folders>,
     /// Whether a PDB may be beside its image.
     pub beside_image: bool,
     /// Whether it may be where the linker wrote it.
@@ -43,6 +46,7 @@ pub struct Embedded {
 impl Default for Sources {
     fn default() -> Self {
         Self {
+            only_in: None,
             beside_image: true,
             where_linked: true,
             path: SymbolPath::default(),
@@ -57,6 +61,11 @@ impl Default for Sources {
 }
 
 impl Sources {
+    /// Whether a file may be read where a trace says that it lies.
+    pub(super) fn allow(&self, file: &Path) -> bool {
+        self.only_in.as_ref().is_none_or(|folders| folders.contain(file))
+    }
+
     /// The program's own store on this machine.
     pub fn default_store() -> Option<PathBuf> {
         Some(super::cache_folder()?.join("symbols"))

@@ -13,6 +13,12 @@ impl<K> Default for ByHand<K> {
     }
 }
 
+impl<K: Ord> FromIterator<(K, bool)> for ByHand<K> {
+    fn from_iter<I: IntoIterator<Item = (K, bool)>>(switched: I) -> Self {
+        Self(switched.into_iter().collect())
+    }
+}
+
 impl<K: Ord + Copy> ByHand<K> {
     /// Records that the user switched it.
     pub fn switch(&mut self, id: K, is_on: bool) {

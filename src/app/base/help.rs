@@ -182,7 +182,7 @@ mod tests {
         assert!(titles[0].starts_with("A first walk") && titles.contains(&"What the numbers mean"));
         assert!(guide().iter().all(|part| part.blocks.len() > 3));
         let tables = guide().iter().flat_map(|part| &part.blocks).filter(|block| matches!(block, Block::Table(_)));
-        assert_eq!(tables.count(), 3);
+        assert_eq!(tables.count(), 4);
         let words = glossary().unwrap();
         let headings = words.blocks.iter().filter(|block| matches!(block, Block::Heading(_)));
         assert!(words.title == "Glossary" && headings.count() >= 5);

@@ -2,11 +2,11 @@
 
 pub mod background;
 pub mod by_hand;
-pub mod failure;
 pub mod fonts;
 pub mod frame_times;
 pub mod help;
 pub mod icon;
+pub mod message;
 pub mod table;
 pub mod theme;
 pub mod ui_dump;

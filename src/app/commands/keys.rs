@@ -38,8 +38,10 @@ pub const GUIDE: Keys = &[KeyboardShortcut::new(Modifiers::SHIFT, K::F1)];
 pub const SHOW_KEYS: Keys = &[key(K::F1)];
 pub const HOLD: Keys = &[key(K::Space)];
 pub const ZOOM: Keys = &[key(K::Z), ctrl(K::Period)];
-pub const BACK: Keys = &[key(K::Backspace), ctrl_shift(K::Minus), alt(K::ArrowLeft)];
-pub const FORWARD: Keys = &[alt(K::ArrowRight)];
+pub const BACK: Keys = &[key(K::Backspace), ctrl(K::Z), ctrl_shift(K::Minus), alt(K::ArrowLeft)];
+pub const FORWARD: Keys = &[alt(K::ArrowRight), ctrl_shift(K::Z), ctrl(K::Y)];
+pub const SAVE: Keys = &[ctrl(K::S)];
+pub const NOTE: Keys = &[shift(K::M)];
 pub const WHOLE: Keys = &[key(K::Home)];
 pub const MARK: Keys = &[key(K::M)];
 pub const NEXT_MARK: Keys = &[key(K::N)];
@@ -65,14 +67,14 @@ pub const STEPS: [(K, isize); 4] = [(K::ArrowUp, -1), (K::ArrowDown, 1), (K::Pag
 
 /// Keys and mouse gestures that belong to no command, each with its effect.
 pub const GESTURES: &[(&str, &str)] = &[
-    ("drag on the graph", "Select an interval; the tables show it. Its edges and its label can be dragged"),
+    ("drag on the graph", "Select an interval for the tables. Drag its edges to resize it, its label to move it"),
     ("wheel, Shift+wheel on the graph", "Zoom at the pointer, move sideways"),
-    ("click, double click on a frame", "Select it, show it alone"),
-    ("Ctrl+click on the graph", "Set a pin; two pins show the difference"),
-    ("right-click", "What can be done with a line, a source, a moment"),
+    ("click, double click on a frame", "Select it; show only this frame"),
+    ("Ctrl+click on the graph", "Set a pin; two pins show how much changed between them"),
+    ("right-click", "The menu of a line, a source or a moment"),
     ("Up, Down, Page Up, Page Down", "Move in the table"),
-    ("Left, Right", "Close and open the selected line, leave it and enter it"),
-    ("Enter", "Filter to the selected line; in the search, go to what it finds first"),
+    ("Left, Right", "Close or open the selected line; go to its parent or its first child"),
+    ("Enter", "Filter to the selected line; in the search field, go to the first match"),
     ("Ctrl+C", "Copy the selected line"),
 ];
 
@@ -118,6 +120,11 @@ impl Owner {
         Self { is_typing: ctx.egui_wants_keyboard_input(), has_menu: egui::Popup::is_any_open(ctx) }
     }
 
+    /// Whether neither a text field nor a menu owns the keyboard, so that keys act on the table.
+    pub fn is_table(self, ctx: &egui::Context) -> bool {
+        !self.has_menu && self.is_nobody(ctx)
+    }
+
     /// Whether no text field owns the keyboard.
     pub fn is_nobody(self, ctx: &egui::Context) -> bool {
         !self.is_typing && !ctx.egui_wants_keyboard_input()
@@ -147,9 +154,11 @@ pub fn held(shortcut: &KeyboardShortcut) -> u8 {
     u8::from(alt) + u8::from(shift) + u8::from(command)
 }
 
-/// Whether a text field needs the key.
+/// Whether a text field needs the key: letters, with Shift too, and undoing what was typed.
 pub fn disturbs_typing(shortcut: &KeyboardShortcut) -> bool {
-    shortcut.conflicts_with_text_editing() && shortcut.logical_key != K::F1
+    let is_letter = held(shortcut) == u8::from(shortcut.modifiers.shift);
+    let undoes = shortcut.modifiers.command && matches!(shortcut.logical_key, K::Z | K::Y);
+    (shortcut.conflicts_with_text_editing() || is_letter || undoes) && shortcut.logical_key != K::F1
 }
 
 #[cfg(test)]
@@ -160,7 +169,7 @@ mod tests {
     fn keys_are_told_as_they_are_written_on_keyboards() {
         assert_eq!(first(OPEN), if cfg!(target_os = "macos") { "Cmd+O" } else { "Ctrl+O" });
         if cfg!(not(target_os = "macos")) {
-            assert_eq!(all(BACK), "Backspace, Ctrl+Shift+\u{2212}, Alt+Left");
+            assert_eq!(all(BACK), "Backspace, Ctrl+Z, Ctrl+Shift+\u{2212}, Alt+Left");
             assert_eq!(hint("Zoom", ZOOM), "Zoom (Z)");
         }
         assert_eq!(first(ESCAPE), "Esc");
@@ -169,6 +178,8 @@ mod tests {
     #[test]
     fn letters_are_for_text_fields_and_function_keys_are_not() {
         assert!(disturbs_typing(&ZOOM[0]) && disturbs_typing(&BACK[0]) && disturbs_typing(&HOLD[0]));
+        assert!(disturbs_typing(&NOTE[0]) && disturbs_typing(&PREVIOUS_MARK[0]) && disturbs_typing(&BACK[1]));
+        assert!(!disturbs_typing(&GUIDE[0]) && !disturbs_typing(&SAVE[0]));
         assert!(!disturbs_typing(&SHOW_KEYS[0]) && !disturbs_typing(&PALETTE[0]) && !disturbs_typing(&ZOOM[1]));
     }
 }

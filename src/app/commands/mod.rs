@@ -14,14 +14,16 @@ use crate::app::jobs::load_scope::ScopeChange;
 use crate::app::jobs::player::PlayerChange;
 use crate::app::services::accepted::AcceptChange;
 use crate::app::services::dialogs::{Purpose, TypedPath};
+use crate::app::services::investigation::Bookmark;
 use crate::app::services::names::ModuleChange;
 use crate::app::services::picture::PictureRequest;
 use crate::app::services::record_dialog::Form;
 use crate::app::services::rule_book::RulesChange;
+use crate::app::state::alignment::Alignment;
 use crate::app::state::answers::LayerOf;
 use crate::app::state::filters::{Chip, Predicate};
 use crate::app::state::graph::{Arrangement, LineOf};
-use crate::app::state::ids::{Stop, Tab};
+use crate::app::state::ids::{Place, Stop, Tab};
 use crate::app::state::lanes::Parts;
 use crate::app::state::layout::{Part, Preset};
 use crate::app::state::palette::Palette;
@@ -98,11 +100,15 @@ pub enum Command {
     /// Add the rules of a file.
     ReadRules(PathBuf),
     ChangeModule(ModuleKey, ModuleChange),
-    DismissError(usize),
+    DismissMessage(usize),
+    /// Stop writing a file, by its place among those that are being written.
+    StopWriting(usize),
     /// Close the message about files of several captures.
     CloseApart,
     /// List the providers that have events in the trace.
     ListProviders,
+    /// Look up the trace's events in the manifests that are installed on this machine.
+    LookUpManifests,
     ShowKeys(bool),
     /// Open the guide or the glossary, or close it.
     ShowHelp(Option<Page>),
@@ -126,6 +132,12 @@ pub enum Command {
     TakePicture(PictureRequest),
     /// Let the user choose the file for a page with what the window shows.
     Share,
+    /// Let the user choose the file for the investigation; with the selected interval of the trace inside or without.
+    SaveInvestigation {
+        with_trace: bool,
+    },
+    /// Edit the note at a moment, or begin one; without a moment at the cursor.
+    EditNote(Option<Ticks>),
     Document(DocCommand),
 }
 
@@ -201,6 +213,11 @@ pub enum DocCommand {
     ZoomToSelection,
     /// Make an interval the view and keep the selection.
     Zoom(Interval),
+    /// Change the view during a drag; `before` is the view where the drag began, to which one step goes back.
+    ZoomOn {
+        view: Interval,
+        before: Interval,
+    },
     /// Make an interval the view and clear the selection.
     ZoomInto(Interval),
     /// Zoom by wheel or keys; steps close in time are one step of the history.
@@ -221,6 +238,12 @@ pub enum DocCommand {
     ClearMarks,
     /// Replace the marks by these, up to the maximum number.
     MarkAll(Vec<Ticks>),
+    /// Write a note at a moment, in place of the one there; an empty text removes it.
+    Note(Ticks, String),
+    /// Go to the place of a saved investigation.
+    Resume(Box<Bookmark>),
+    /// Lay the compared trace over the graph so, or do not draw it.
+    Align(Option<Alignment>),
     /// Put the cursor at a moment, or remove it.
     PutCursor(Option<Ticks>),
     /// Go to a mark of the trace or to a frame.
@@ -244,6 +267,8 @@ pub enum DocCommand {
     ClearFilter,
     /// Go to a finding: its interval, filter and stack.
     GoToFinding(Box<Finding>),
+    /// Go to the line of a function, heap or the like in the tab that lists such.
+    GoToPlace(Place),
     /// Show or hide a line.
     ShowLine(LineOf, bool),
     /// Expand a lane, or collapse it.

@@ -5,7 +5,7 @@ use crate::app::state::overlay::Overlay;
 use crate::app::state::overlays::{FramesOf, OverlayRequest};
 use crate::events::SegmentGroup;
 use crate::model::{PresentLane, ProcessId};
-use crate::query::{Key, chain_label, frame_lanes, main_frames, main_gpu};
+use crate::query::{Key, chain_label, frame_lanes, main_frames, main_gpu, process_counters};
 use crate::units::Layer;
 
 impl Document {
@@ -22,8 +22,20 @@ impl Document {
             chain: frames.map(|of| of.chain),
             frames: frames.filter(|_| self.draws(Overlay::Frames)),
             processors: self.draws(Overlay::Processors).then(|| self.process_in_scope()),
+            memory: self.memory_in_scope().filter(|_| self.draws(Overlay::Memory)),
             gpu: SegmentGroup::ALL.map(|group| self.gpu_in_scope(group).filter(|_| self.draws(Overlay::Gpu(group)))),
         }
+    }
+
+    /// The process whose memory is drawn as the system saw it: the one in scope, else the first with such counters; and its
+    /// largest layer.
+    pub fn memory_in_scope(&self) -> Option<(ProcessId, Layer)> {
+        let has = |process: &ProcessId| process_counters(&self.trace, *process).is_some();
+        let others = || self.lanes().iter().map(|lane| lane.of.0).find(has);
+        let process = self.process_in_scope().filter(has).or_else(others)?;
+        let has = |layer: &Layer| self.trace.heaps.iter().any(|heap| (heap.process, heap.layer) == (process, *layer));
+        let peak = |layer: &Layer| self.answers.overview.peak_of((process, *layer));
+        Some((process, Layer::ALL.into_iter().filter(has).max_by_key(peak)?))
     }
 
     /// The GPU memory in scope: that of the process of the filter; without one, of the largest process, else of the one that

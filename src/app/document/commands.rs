@@ -6,6 +6,7 @@ use crate::app::commands::DocCommand;
 use crate::app::state::filters::{Chip, Filters, Predicate};
 use crate::app::state::history::History;
 use crate::app::state::ids::MOST_MARKS;
+use crate::app::state::notes::with_note;
 use crate::query::Path;
 use crate::units::{Interval, Ticks};
 
@@ -22,21 +23,29 @@ impl Document {
             }
             DocCommand::ZoomInto(interval) => self.history.go_into(self.clamp(interval)),
             DocCommand::Zoom(interval) => self.history.go(self.clamp(interval)),
+            DocCommand::ZoomOn { view, before } if before == self.view() => self.history.go(self.clamp(view)),
+            DocCommand::ZoomOn { view, .. } => self.history.follow(self.clamp(view)),
             DocCommand::ZoomStep(interval) => self.history.step(self.clamp(interval)),
             DocCommand::ZoomOut => self.history.go(self.trace.span),
             DocCommand::Back => self.go(History::back),
             DocCommand::Forward => self.go(History::forward),
             DocCommand::Pin(at) => self.pin(at),
-            DocCommand::ClearPins => self.pins.clear(),
+            DocCommand::ClearPins => self.history.pin(Vec::new()),
             DocCommand::Mark(at) => self.mark(at.unwrap_or(self.trace.span.to)),
             DocCommand::MarkEvenly(parts) => self.mark_evenly(parts),
-            DocCommand::ClearMarks => self.marks.clear(),
-            DocCommand::MarkAll(marks) => {
-                self.marks = marks;
-                self.marks.sort_unstable();
-                self.marks.dedup();
-                self.marks.truncate(MOST_MARKS);
+            DocCommand::ClearMarks => self.history.mark(Vec::new()),
+            DocCommand::MarkAll(mut marks) => {
+                marks.sort_unstable();
+                marks.dedup();
+                marks.truncate(MOST_MARKS);
+                self.history.mark(marks);
             }
+            DocCommand::Note(at, text) => {
+                self.history.note(with_note(self.history.notes(), at, &text));
+                return; // no number depends on a note
+            }
+            DocCommand::Align(alignment) => self.alignment = alignment,
+            DocCommand::Resume(place) => self.resume(*place),
             DocCommand::PutCursor(at) => {
                 self.cursor = at;
                 return; // no number depends on the cursor
@@ -76,8 +85,12 @@ impl Document {
                 self.choose_lines();
             }
             // The workspace carries these out, with the views.
-            DocCommand::GoToFinding(_) | DocCommand::Unselect | DocCommand::GoToFound | DocCommand::Search(_) => {}
-            DocCommand::ShowTab(tab) => self.tab = tab,
+            DocCommand::GoToFinding(_)
+            | DocCommand::GoToPlace(_)
+            | DocCommand::Unselect
+            | DocCommand::GoToFound
+            | DocCommand::Search(_) => {}
+            DocCommand::ShowTab(tab) => (self.tab, self.tab_is_left) = (tab, false),
         }
         self.ask();
     }
@@ -113,27 +126,31 @@ impl Document {
     }
 
     fn pin(&mut self, at: Ticks) {
-        if self.pins.len() < 2 {
-            self.pins.push(at);
-        } else if let Some(nearer) = self.pins.iter_mut().min_by_key(|pin| pin.0.abs_diff(at.0)) {
+        let mut pins = self.pins().to_vec();
+        if pins.len() < 2 {
+            pins.push(at);
+        } else if let Some(nearer) = pins.iter_mut().min_by_key(|pin| pin.0.abs_diff(at.0)) {
             *nearer = at;
         }
-        self.pins.sort_unstable();
+        pins.sort_unstable();
+        self.history.pin(pins);
     }
 
     /// Sets a mark, or removes the one that is there.
     fn mark(&mut self, at: Ticks) {
-        match self.marks.binary_search(&at) {
-            Ok(known) => _ = self.marks.remove(known),
-            Err(place) if self.marks.len() < MOST_MARKS => self.marks.insert(place, at),
+        let mut marks = self.marks().to_vec();
+        match marks.binary_search(&at) {
+            Ok(known) => _ = marks.remove(known),
+            Err(place) if marks.len() < MOST_MARKS => marks.insert(place, at),
             Err(_) => {}
         }
+        self.history.mark(marks);
     }
 
     fn mark_evenly(&mut self, parts: usize) {
         let interval = self.interval();
         let edge = |i: usize| interval.from.0 as i128 + i128::from(interval.len()) * i as i128 / parts.max(1) as i128;
-        self.marks = (1..parts).map(|i| Ticks(edge(i) as i64)).collect();
+        self.history.mark((1..parts).map(|i| Ticks(edge(i) as i64)).collect());
     }
 
     /// The command for the next press of Escape.
@@ -142,7 +159,7 @@ impl Document {
             DocCommand::Select(None)
         } else if self.cursor.is_some() {
             DocCommand::PutCursor(None)
-        } else if !self.pins.is_empty() {
+        } else if !self.pins().is_empty() {
             DocCommand::ClearPins
         } else if self.views.has_selected {
             DocCommand::Unselect

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::Document;
+use crate::app::state::alignment::Alignment;
 use crate::app::state::answers::LayerOf;
-use crate::app::state::graph::{Arrangement, LineOf, Split};
+use crate::app::state::graph::{Arrangement, GraphLine, LineOf, Split};
 use crate::app::state::lanes::{Lane, Parts};
-use crate::model::HeapId;
+use crate::model::{HeapId, Trace};
 
 impl Document {
     /// The kind of lines that the graph has.
@@ -36,9 +37,21 @@ impl Document {
         self.lines.heaps()
     }
 
-    /// The number of a line's colour, if it is drawn.
+    /// The number of a line's colour, if it is drawn. The only heap that the filters leave in a lane is drawn by that lane.
     pub fn color_of(&self, line: &LineOf) -> Option<usize> {
+        self.own_color(line).or_else(|| self.own_color(&self.lane_of_only(line)?))
+    }
+
+    /// The number of a line's colour, if a line of its own is drawn.
+    fn own_color(&self, line: &LineOf) -> Option<usize> {
         self.colors.of(&self.color_key(line))
+    }
+
+    /// The lane in which a heap is the only one.
+    fn lane_of_only(&self, line: &LineOf) -> Option<LineOf> {
+        let LineOf::Heap(heap) = *line else { return None };
+        let is_its = |lane: &&Lane| self.arrangement == Arrangement::Lanes && lane.only == Some(heap);
+        self.lanes.all().iter().find(is_its).map(|lane| LineOf::Layer(lane.of.0, lane.of.1))
     }
 
     /// Whether a line of the list of sources is drawn, or any line inside it.
@@ -50,12 +63,28 @@ impl Document {
         self.color_of(line).is_some() || self.arrangement == Arrangement::Together && self.lines.heaps().iter().any(is_inside)
     }
 
+    /// The trace to lay over the graph, and where: lanes of sources can show another trace.
+    pub(super) fn laid_over(&self) -> Option<(Arc<Trace>, Alignment)> {
+        let has_lanes = self.arrangement == Arrangement::Lanes && self.graph_split() == Split::Sources && self.is_settled();
+        let other = self.comparison.opened().filter(|_| has_lanes)?;
+        Some((Arc::clone(&other.ready.trace), self.alignment.clone()?))
+    }
+
+    /// The line of the other trace in a lane, with the name of that trace.
+    pub fn laid_line(&self, of: &LineOf) -> Option<(&GraphLine, &str)> {
+        let LineOf::Layer(process, layer) = of else { return None };
+        let (other, laid) = (self.comparison.opened()?, self.answers.laid.as_ref()?);
+        let is_current = self.alignment.is_some() && laid.of.as_ptr() == Arc::as_ptr(&other.ready.trace);
+        let (_, line) = laid.lines.iter().find(|(of, _)| *of == (*process, *layer)).filter(|_| is_current)?;
+        Some((line, &other.name))
+    }
+
     /// The drawn line that contains a heap: its own, or that of its layer.
     pub fn line_with(&self, heap: HeapId) -> Option<LineOf> {
         let own = LineOf::Heap(heap);
         let of = self.trace.heap(heap);
         let layer = LineOf::Layer(of.process, of.layer);
-        [own, layer].into_iter().find(|line| self.color_of(line).is_some())
+        [own, layer].into_iter().find(|line| self.own_color(line).is_some())
     }
 
     /// Shows or hides a line, whatever its size.
@@ -68,6 +97,9 @@ impl Document {
             LineOf::Heap(heap) => {
                 let heap_of = self.trace.heap(heap);
                 let of = (heap_of.process, heap_of.layer);
+                if !shown && self.own_color(&LineOf::Heap(heap)).is_none() && self.lane_of_only(&LineOf::Heap(heap)).is_some() {
+                    self.lanes.show(of, false);
+                }
                 let is_opened = self.lanes.get(of).is_some_and(|lane| lane.opened == Some(Parts::Heaps));
                 if self.arrangement == Arrangement::Lanes && shown && !is_opened {
                     // Only its own lane, without the layer's other heaps.

@@ -8,10 +8,10 @@ use eframe::egui;
 
 use super::ask::Request;
 use super::lines::{Grouped, Lines};
-use super::overlays;
 use super::query::{Answer, Part, Query};
 use super::query_cache::{GraphKey, QueryCache};
 use super::query_context::QueryContext;
+use super::{laid, overlays};
 use crate::app::state::answers::{LayerOf, LifetimeBand, Overview};
 use crate::app::state::graph::{GraphLine, LineOf};
 use crate::model::{HeapId, SiteId};
@@ -159,5 +159,6 @@ fn pictures(query: &Query, context: &mut QueryContext<'_>, tell: &dyn Fn(Part)) 
         tell(Part::Counters { view: query.view, ids: query.counters.clone(), lines });
         context.cache.counters = Some(counters);
     }
-    overlays::picture(query, context, tell)
+    overlays::picture(query, context, tell)?;
+    laid::picture(query, context, tell)
 }

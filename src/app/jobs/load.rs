@@ -9,7 +9,7 @@ use eframe::egui;
 use super::JobId;
 use super::apart::{Part, parts};
 use super::player::{Pace, Player, PlayerChange, SharedSpeed};
-use crate::app::base::failure::Failure;
+use crate::app::base::message::Message;
 use crate::app::state::provider_choice::ProviderChoice;
 use crate::load::{self, Capture, Estimate, Input, MarkProviders, Plan, Scope, Watch, WhenFull, load_planned, reading};
 use crate::model::Trace;
@@ -27,7 +27,7 @@ pub enum LoadEvent {
     /// The files are of several captures; none of them is loaded.
     Apart(Vec<Part>),
     /// Nothing could be read, or the load panicked.
-    Failed(Failure),
+    Failed(Message),
 }
 
 /// The memory that a trace needs, and how much may be used.
@@ -110,8 +110,8 @@ impl LoadJob {
             let event = match result {
                 Ok(Ok(Some(trace))) => Some(LoadEvent::Trace(Arc::new(trace))),
                 Ok(Ok(None)) => None,
-                Ok(Err(reason)) => Some(LoadEvent::Failed(Failure::expected(reason))),
-                Err(caught) => Some(LoadEvent::Failed(Failure::internal("the loading", &inputs, &caught))),
+                Ok(Err(reason)) => Some(LoadEvent::Failed(Message::error(reason))),
+                Err(caught) => Some(LoadEvent::Failed(Message::internal("the loading", &inputs, &caught))),
             };
             if let Some(event) = event {
                 let _ = send.send(event); // the receiver is gone once the job is dropped
@@ -231,7 +231,8 @@ fn run_load(
     let capture = captures.pop().map(|only| only.capture).unwrap_or_default();
     let Some(scope) = scope(&capture, budget, chosen, &watch) else { return Ok(None) };
     let marks = capture.mark_providers(&providers.marks).providers;
-    let plan = Plan { scope, budget, marks, trackers: providers.trackers.clone(), ..Plan::default() };
+    let described = Plan { descriptions: Arc::clone(&providers.descriptions), ..Plan::default() };
+    let plan = Plan { scope, budget, marks, trackers: providers.trackers.clone(), ..described };
     Ok(load_planned(&capture, &plan, &mut watch).ok())
 }
 
@@ -241,8 +242,9 @@ fn run_follow(
     mut watch: Watcher,
 ) -> Result<Option<Trace>, String> {
     panics::reach("follow");
-    let ProviderChoice { marks, trackers } = providers.clone();
-    let plan = Plan { budget, when_full: WhenFull::Forget, marks: MarkProviders::new(marks), trackers, ..Plan::default() };
+    let ProviderChoice { marks, trackers, descriptions } = providers.clone();
+    let (when_full, marks) = (WhenFull::Forget, MarkProviders::new(marks));
+    let plan = Plan { budget, when_full, marks, trackers, descriptions, ..Plan::default() };
     match load::follow(inputs, &plan, &mut watch) {
         Ok(trace) => Ok(Some(trace)),
         Err(OpenError::Stopped) => Ok(None),

@@ -6,13 +6,13 @@ use super::query_cache::{FramesKey, PictureKey};
 use super::{Part, Query, QueryContext};
 use crate::app::state::graph::{GraphLine, LineOf};
 use crate::app::state::overlay::Overlay;
-use crate::app::state::overlays::{FramesOf, FramesShown, GpuShown, OverlayAnswer, ProcessorsShown};
-use crate::model::{CounterId, PresentLane, ProcessId};
+use crate::app::state::overlays::{FramesOf, FramesShown, GpuShown, MemoryShown, OverlayAnswer, ProcessorsShown};
+use crate::model::{CounterId, PresentLane, ProcessId, SiteId};
 use crate::query::{
-    Cancelled, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, counter_series, frame_bars, frame_sums, mark_spots,
-    process_samples, processor_series,
+    Cancelled, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, Mask, SeriesOf, by_heap, counter_series, frame_bars,
+    frame_sums, mark_spots, process_counters, process_samples, processor_series, series,
 };
-use crate::units::Interval;
+use crate::units::{Interval, Layer, Ticks};
 
 /// Minimum number of samples in a bin of the CPU lane: fewer do not give a meaningful share.
 const SAMPLES_A_BIN: f64 = 8.0;
@@ -34,6 +34,9 @@ pub(super) fn picture(query: &Query, context: &mut QueryContext<'_>, tell: &dyn 
     }
     if let Some(of) = asked.frames {
         happened.frames = frames(query, context, of)?;
+    }
+    if let Some(of) = asked.memory {
+        happened.memory = memory(query, context, of)?;
     }
     for of in asked.gpu.into_iter().flatten() {
         happened.gpu.extend(gpu(query, context, of)?);
@@ -74,6 +77,39 @@ fn processors(query: &Query, context: &QueryContext<'_>, process: Option<Process
     let shares = shares.filter(|samples| process.is_none_or(|process| samples.process == Some(process)));
     let average = (shares.map(|samples| samples.share).sum::<f64>() * 1000.0).round() as u64;
     Ok(ProcessorsShown { process, own: process.map(|process| draw(Some(process))).transpose()?, all: draw(None)?, average })
+}
+
+/// The memory that the system gave a process, and how much of it is known, of all rows.
+fn memory(query: &Query, context: &mut QueryContext<'_>, of: (ProcessId, Layer)) -> Result<Option<MemoryShown>, Cancelled> {
+    let (process, layer) = of;
+    let trace = context.trace();
+    let Some(counters) = process_counters(trace, process) else { return Ok(None) };
+    let cancel = context.cancel;
+    let graph_line = |line| GraphLine::new(trace.clock, LineOf::Overlay(Overlay::Memory), line);
+    let draw = |id: Option<CounterId>| {
+        let lines = counter_series(trace, id.as_slice(), query.view, query.bins, cancel)?;
+        Ok(lines.into_iter().next().map(graph_line))
+    };
+    let Some(commit) = draw(Some(counters.commit))? else { return Ok(None) };
+    let sums = context.all_totals_of(query.view)?;
+    let is_its: Vec<bool> = trace.heaps.iter().map(|heap| (heap.process, heap.layer) == (process, layer)).collect();
+    let site = |site: SiteId| is_its[trace.site(site).heap.0 as usize].then_some(0);
+    let lines = series(context.all_rows(), &sums, &SeriesOf::new(trace, 1, site), query.bins, cancel)?;
+    let Some(known) = lines.into_iter().next() else { return Ok(None) };
+    // While the trace grows it would be stale at once.
+    let at = Some(commit.line.peak_at).filter(|_| commit.line.peak > 0 && !query.growing);
+    let at_peak = at.map(|at| Ok((outstanding(context, &is_its, at)?, commit.line.peak))).transpose()?;
+    let (working_set, private_working_set) = (draw(counters.working_set)?, draw(counters.private_working_set)?);
+    Ok(Some(MemoryShown { process, layer, known: graph_line(known), commit, working_set, private_working_set, at_peak }))
+}
+
+/// Bytes outstanding in some heaps at a moment, of all rows.
+fn outstanding(context: &mut QueryContext<'_>, is_wanted: &[bool], at: Ticks) -> Result<u64, Cancelled> {
+    let trace = context.trace();
+    let sums = context.all_totals_of(Interval { from: at, to: at })?;
+    let by_heap = by_heap(trace, &sums, &Mask::all(trace), context.cancel)?;
+    let wanted = by_heap.iter().zip(is_wanted).filter(|(_, is_wanted)| **is_wanted);
+    Ok(wanted.map(|(sums, _)| sums.numbers().outstanding_to).fold(0, u64::saturating_add))
 }
 
 fn gpu(query: &Query, context: &QueryContext<'_>, of: usize) -> Result<Option<GpuShown>, Cancelled> {

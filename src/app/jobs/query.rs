@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use crate::app::state::alignment::{Alignment, Laid};
 use crate::app::state::answers::{LifetimeBand, Overview};
 use crate::app::state::filters::Filters;
 use crate::app::state::graph::{Arrangement, LineOf, Split};
@@ -55,6 +56,8 @@ pub struct Query {
     pub highlight: Option<Path>,
     /// The interval between the pins.
     pub pins: Option<Interval>,
+    /// The trace whose lines are drawn over those of the graph, and where.
+    pub laid: Option<(Arc<Trace>, Alignment)>,
 }
 
 /// One part of the answer.
@@ -68,6 +71,8 @@ pub enum Part {
     Graph(Split, Vec<(LineOf, Series)>),
     /// Lines of the query's counters.
     Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
+    /// Lines of the trace that is laid over the graph.
+    Laid(Laid),
     /// Marks, frames and CPU use.
     OverlayAnswer(Box<OverlayAnswer>),
     /// The filtered sums of each heap in the query's interval.

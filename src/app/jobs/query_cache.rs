@@ -5,7 +5,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::Query;
-use crate::app::state::answers::Overview;
+use crate::app::state::alignment::Alignment;
+use crate::app::state::answers::{LayerOf, Overview};
 use crate::app::state::filters::Scope;
 use crate::app::state::graph::{Arrangement, Split};
 use crate::app::state::lanes::Lane;
@@ -43,6 +44,9 @@ pub struct QueryCache {
     pub(super) counters: Option<(Interval, Vec<CounterId>, usize)>,
     pub(super) sources: Option<(Interval, Rows)>,
     pub(super) happened: Option<PictureKey>,
+    /// The index of the trace that is laid over the graph, and the inputs of its lines.
+    pub(super) other: Option<Arc<Index>>,
+    pub(super) laid: Option<LaidKey>,
     /// Frames of a swap chain with their sums.
     pub(super) frames: Kept<FramesKey, Arc<Vec<FrameLine>>, 1>,
 }
@@ -161,6 +165,22 @@ pub(super) struct PictureKey {
     pub(super) bins: usize,
     pub(super) asked: OverlayRequest,
     pub(super) rows: Rows,
+}
+
+/// The inputs of the lines of a trace that is laid over the graph.
+pub(super) struct LaidKey {
+    pub(super) of: Weak<Trace>,
+    pub(super) alignment: Alignment,
+    pub(super) view: Interval,
+    pub(super) bins: usize,
+    pub(super) lanes: Vec<LayerOf>,
+}
+
+impl PartialEq for LaidKey {
+    fn eq(&self, other: &Self) -> bool {
+        let rest = |of: &Self| (of.view, of.bins);
+        self.of.ptr_eq(&other.of) && self.alignment == other.alignment && rest(self) == rest(other) && self.lanes == other.lanes
+    }
 }
 
 /// The inputs of the sums of frames.

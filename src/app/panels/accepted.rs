@@ -19,7 +19,7 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
         ui.heading("Accept this finding");
         ui.label(RichText::new(finding.words()).strong());
         let most = format::bytes(finding.most_bytes);
-        ui.label(format!("It is not told again in any trace until it holds more than {most}."));
+        ui.label(format!("It stays hidden in all traces until it exceeds {most}."));
         is_accepted = fields(finding, file, ui);
         ui.add_space(6.0);
         ui.horizontal(|ui| {

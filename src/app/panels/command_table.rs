@@ -21,6 +21,7 @@ use crate::app::services::dialogs::{Purpose, TypedPath};
 use crate::app::services::picture::{PictureFormat, PictureRequest, Subject};
 use crate::app::services::recent::RecentTrace;
 use crate::app::services::rule_book::RulesChange;
+use crate::app::state::alignment::Alignment;
 use crate::app::state::graph::Arrangement;
 use crate::app::state::settings::SymbolSettings;
 use crate::app::state::walk::{Walk, Walking};
@@ -175,7 +176,21 @@ fn share(context: &PanelContext<'_>) -> Vec<Entry> {
         .hint("One HTML file for a colleague: the graph, the findings and the tables in sight. It opens in any browser")
         .also("report html export colleague")
         .when(context.document.is_some(), NO_TRACE);
-    vec![entry]
+    let is_settled = context.document.is_some_and(Document::is_settled);
+    let save = |words, with_trace, hint| {
+        Entry::new(words, Command::SaveInvestigation { with_trace })
+            .hint(hint)
+            .also("notes session colleague workspace")
+            .when(context.document.is_some(), NO_TRACE)
+            .when(is_settled, "The trace is still growing")
+    };
+    let hint = "View, selection, filters, marks, notes and layout, in a small file beside the trace";
+    let with_trace = "The same with the selected interval of the trace, or else what the graph shows: one file for a colleague";
+    vec![
+        save("Save investigation\u{2026}", false, hint).keys(keys::SAVE),
+        save("Save investigation with trace\u{2026}", true, with_trace),
+        entry,
+    ]
 }
 
 fn default_programs() -> Vec<Entry> {
@@ -191,12 +206,12 @@ fn load(context: &PanelContext<'_>) -> Vec<Entry> {
     let is_played = job.and_then(|job| job.player()).is_some_and(|player| !player.hurries());
     let is_followed = job.is_some_and(|job| job.is_followed() && !job.is_ending());
     vec![
-        Entry::new("Hold, or go on", Command::Load(LoadCommand::TogglePause))
+        Entry::new("Pause or resume", Command::Load(LoadCommand::TogglePause))
             .keys(keys::HOLD)
-            .hint("Hold a live or played trace, and go on")
+            .hint("Pause a live or replayed trace, or resume it")
             .when(is_live, "No live trace is open"),
         Entry::new("Play to the end", Command::Load(LoadCommand::ChangePlayer(PlayerChange::ToTheEnd)))
-            .when(is_played, "Nothing is being played"),
+            .when(is_played, "No trace is being replayed"),
         Entry::new("Stop following", Command::Load(LoadCommand::EndFollowing))
             .when(is_followed, "No recording is being followed"),
         Entry::new("Stop loading", Command::Load(LoadCommand::Cancel)).when(job.is_some(), NOTHING_LOADS),
@@ -227,10 +242,10 @@ fn close(context: &PanelContext<'_>) -> Vec<Entry> {
     let is_beside = document.is_some_and(|document| !matches!(document.comparison, Comparison::Nothing));
     vec![
         Entry::new("Compare with\u{2026}", Command::CompareDialog)
-            .hint("Open another trace beside this one")
+            .hint("Compare this trace with another one")
             .when(document.is_some(), NO_TRACE)
             .when(document.is_some_and(Document::is_settled), "The trace is still growing"),
-        Entry::new("Close the other trace", Command::StopComparing).when(is_beside, "No other trace is open beside this one"),
+        Entry::new("Close the other trace", Command::StopComparing).when(is_beside, "Nothing is being compared"),
         Entry::new("Close trace", Command::Close).keys(keys::CLOSE).when(document.is_some(), NO_TRACE),
         Entry::new("Quit", Command::Quit),
     ]
@@ -244,11 +259,13 @@ fn way(context: &PanelContext<'_>) -> Vec<Entry> {
     vec![
         entry("Back", DocCommand::Back)
             .keys(keys::BACK)
-            .hint("The view before")
+            .hint("Undo the last change of view, selection, filters, notes, marks or pins")
+            .also("undo")
             .when(is(|d| d.history.can_go_back()), "There is no view before this one"),
         entry("Forward", DocCommand::Forward)
             .keys(keys::FORWARD)
-            .hint("The view after")
+            .hint("Redo what was undone")
+            .also("redo")
             .when(is(|d| d.history.can_go_forward()), "There is no view after this one"),
         entry("Zoom to selection", DocCommand::ZoomToSelection)
             .keys(keys::ZOOM)
@@ -274,10 +291,15 @@ fn chosen(context: &PanelContext<'_>) -> Vec<Entry> {
             .when(is(|d| d.selection().is_some()), "No interval is selected"),
         entry("Mark this moment", DocCommand::Mark(None))
             .keys(keys::MARK)
-            .hint("Mark a moment: where the pointer is on the graph, or the end while live")
+            .hint("Mark the moment under the pointer, or the present one while recording")
             .when(is(|d| !d.is_settled()), "Point at the graph, and press the key"),
-        entry("Clear marks", DocCommand::ClearMarks).when(is(|d| !d.marks.is_empty()), "There are no marks"),
-        entry("Clear pins", DocCommand::ClearPins).when(is(|d| !d.pins.is_empty()), "There are no pins"),
+        Entry::new("Write a note", Command::EditNote(None))
+            .keys(keys::NOTE)
+            .hint("A note on the time axis, at the cursor or the start of the selection")
+            .also("comment annotation")
+            .when(document.is_some(), NO_TRACE),
+        entry("Clear marks", DocCommand::ClearMarks).when(is(|d| !d.marks().is_empty()), "There are no marks"),
+        entry("Clear pins", DocCommand::ClearPins).when(is(|d| !d.pins().is_empty()), "There are no pins"),
         entry("Counters of all processes", DocCommand::ListAllCounters(!counters)).switch(counters),
     ];
     entries.extend([2, 4, 8].map(|parts| entry_of_parts(parts).when(document.is_some(), NO_TRACE)));
@@ -306,7 +328,7 @@ fn escape(context: &PanelContext<'_>) -> Entry {
     ];
     let window = shown.into_iter().find_map(|(is_shown, close)| is_shown.then_some(close));
     let command = window.or_else(|| context.document.map(|document| Command::Document(document.escape())));
-    let hint = "Close what is in front; else clear the selection, then pins, search and filter";
+    let hint = "Close the dialog in front; else clear the selection, then pins, search and filter";
     let entry = Entry::new("Back out step by step", Command::ShowKeys(false)).keys(keys::ESCAPE).hint(hint);
     Entry { command: command.ok_or(NO_TRACE), ..entry }
 }
@@ -318,30 +340,30 @@ fn stacks(context: &PanelContext<'_>) -> Vec<Entry> {
     let symbols = SymbolSettings { network: Some(!asks), ..context.settings.symbols.clone() };
     vec![
         Entry::new("All frames", Command::Set(Setting::AllFrames(!shown)))
-            .hint("Show also the frames of the allocator and of libraries, what starts a thread, and what your rules fold")
+            .hint("Also show frames of the allocator and of libraries, those that start a thread, and those that your rules hide")
             .switch(shown),
         Entry::new("Merge single-child calls", Command::Set(Setting::Chains(chains)))
-            .hint("A call that makes one other call and nothing else shares its line: a \u{203a} b \u{203a} c")
+            .hint("Show a chain of calls without branches on one line: a \u{203a} b \u{203a} c")
             .switch(!chains),
         Entry::new("WPA's words", Command::Set(Setting::WpaWords(!wpa)))
-            .hint("Impacting, Transient, Persistent and AIFI, AIFO, AOFI, AOFO, without plain words")
+            .hint("Use WPA's terms (Impacting, Transient, Persistent, AIFI, AIFO, AOFI, AOFO) instead of plain words")
             .switch(wpa),
         Entry::new("Ask symbol servers", Command::Set(Setting::Symbols(symbols)))
-            .hint("Look for names of functions on the servers of the symbol path too")
+            .hint("Also look for function names on the servers of your symbol path")
             .switch(asks),
         Entry::new("Stack rules\u{2026}", Command::ShowRules(true)).hint("Hidden frames, and tags for stacks"),
         Entry::new("Custom allocators\u{2026}", Command::ShowTrackers(true))
-            .hint("Which events of a provider are allocations and frees, so that they are trackers"),
+            .hint("Map a provider's events to the allocations and frees of a custom allocator"),
         Entry::new("Source files\u{2026}", Command::ShowSources(true))
-            .hint("The editor that opens them, and where the folders of build machines are here"),
+            .hint("Choose the editor, and where the build machine's folders are on this machine"),
     ]
 }
 
 fn rules(context: &PanelContext<'_>) -> Vec<Entry> {
     let change = |words, change| Entry::new(words, Command::ChangeRules(change));
     vec![
-        change("Stack rules: Undo", RulesChange::Undo).when(context.rules.can_undo(), "No rule was changed"),
-        change("Stack rules: Redo", RulesChange::Redo).when(context.rules.can_redo(), "No change was taken back"),
+        change("Stack rules: Undo", RulesChange::Undo).when(context.rules.can_undo(), "Nothing to undo"),
+        change("Stack rules: Redo", RulesChange::Redo).when(context.rules.can_redo(), "Nothing to redo"),
         Entry::new("Stack rules: Add from file\u{2026}", Command::OpenRulesDialog),
         Entry::new("Stack rules: Save to file\u{2026}", Command::SaveRulesDialog)
             .when(!context.rules.now.is_empty(), "There are no rules"),
@@ -351,12 +373,19 @@ fn rules(context: &PanelContext<'_>) -> Vec<Entry> {
 /// The arrangement of the graph's lines, and the command that focuses the graph.
 fn graph(context: &PanelContext<'_>) -> Vec<Entry> {
     let now = context.settings.arrangement;
+    let is_compared = context.document.is_some_and(|document| document.comparison.opened().is_some());
+    let is_drawn = context.document.is_some_and(|document| document.alignment.is_some());
     let arrange = |words, arrangement, hint| {
         Entry::new(words, Command::Set(Setting::Arrangement(arrangement))).choice(now == arrangement).hint(hint)
     };
     vec![
-        arrange("Lanes", Arrangement::Lanes, "A lane for each layer of a process, with a scale of its own"),
-        arrange("Together", Arrangement::Together, "All lines of the graph in one scale"),
+        arrange("Lanes", Arrangement::Lanes, "A lane for each layer of a process, each with its own scale"),
+        arrange("Together", Arrangement::Together, "All lines of the graph on one scale"),
+        Entry::new("Draw the compared trace", Command::Document(DocCommand::Align((!is_drawn).then(Alignment::default))))
+            .switch(is_drawn)
+            .hint("Its lines over those of the open trace; the menu of the graph aligns them at a mark or a frame")
+            .also("overlay baseline")
+            .when(is_compared, "No other trace is open beside this one"),
         Entry::new("To the graph", Command::FocusGraph)
             .keys(keys::GRAPH)
             .hint("Arrows move a cursor (with Ctrl by more), Shift+arrows select, Up and Down zoom")
@@ -387,7 +416,7 @@ fn pictures(context: &PanelContext<'_>) -> Vec<Entry> {
             (_, Some(subject)) => Ok(Command::TakePicture(PictureRequest { subject, format })),
         };
         let words = format!("{of}: {}", format.label()).into();
-        Entry { words, hint: "As it is drawn, to a file", keys: &[], also: "", switch: Switch::None, command }
+        Entry { words, hint: "Save it to a file as it is drawn", keys: &[], also: "", switch: Switch::None, command }
     };
     let of_graph = PictureFormat::ALL.map(|format| entry("Graph", format, Some(Subject::Graph)));
     let of_view = PictureFormat::ALL.map(|format| entry("Tab in sight", format, view.map(Subject::View)));
@@ -412,6 +441,6 @@ fn help(context: &PanelContext<'_>) -> Vec<Entry> {
         Entry::new("Commands\u{2026}", Command::ShowPalette(Some(Default::default())))
             .keys(keys::PALETTE)
             .hint("Find a command by its name"),
-        Entry::new("Keys", Command::ShowKeys(!context.show_keys)).keys(keys::SHOW_KEYS).hint("This key map"),
+        Entry::new("Keys", Command::ShowKeys(!context.show_keys)).keys(keys::SHOW_KEYS).hint("All keyboard shortcuts"),
     ]
 }

@@ -3,16 +3,18 @@
 
 use std::sync::Arc;
 
-use crate::app::base::failure::Failure;
 use crate::app::base::help::Page;
+use crate::app::base::message::Message;
 use crate::app::commands::{Command, Commands};
 use crate::app::document::Document;
 use crate::app::jobs::LoadJob;
 use crate::app::jobs::apart::Apart;
 use crate::app::jobs::load_scope::ScopeChoice;
+use crate::app::jobs::writing::Writing;
 use crate::app::services::accepted::AcceptedFindings;
 use crate::app::services::dialogs::TypedPath;
 use crate::app::services::leftovers::LeftoversJob;
+use crate::app::services::manifests::ManifestNames;
 use crate::app::services::names::Looked;
 use crate::app::services::recent::Recents;
 use crate::app::services::record_dialog::RecordDialog;
@@ -57,8 +59,13 @@ pub struct PanelContext<'a> {
     pub typed_path: Option<&'a TypedPath>,
     /// The existing file that the user named for saving.
     pub replacing: Option<&'a Place>,
-    pub errors: &'a [Failure],
+    pub messages: &'a [Message],
+    /// Files that are being written for long.
+    pub writing: &'a [Writing],
+    /// Whether the window closes as soon as they are written.
+    pub is_closing: bool,
     pub recorder: Option<&'a Arc<dyn Recorder>>,
+    pub manifests: &'a ManifestNames,
     /// The dialog for recording.
     pub record_dialog: Option<&'a RecordDialog>,
     pub recording: Option<&'a RecordJob>,

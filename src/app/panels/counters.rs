@@ -11,10 +11,12 @@ use super::timeline::axes::bytes_mark;
 use crate::app::base::theme;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
+use crate::app::state::counters::CounterLine;
 use crate::app::state::graph::{Graph, LineOf};
+use crate::app::widgets::icons::shortened;
 use crate::format;
 use crate::model::{CounterId, CounterOwner};
-use crate::query::{counter_label, counter_owner};
+use crate::query::{HEIGHT, counter_at, counter_label, counter_owner, counter_text, reported_range};
 use crate::units::Ticks;
 
 /// The graph's vertical scales.
@@ -31,7 +33,8 @@ impl Scales {
     /// would not fit the heaps' scale, or lie at its bottom.
     pub fn of(document: &Document) -> Self {
         let peak = document.answers.graph.as_ref().map_or(0, Graph::peak);
-        let counters = document.counters.lines().iter().map(|line| line.line.peak).max().unwrap_or(0);
+        let sizes = document.counters.lines().iter().filter(|line| !is_reported(document, line.id));
+        let counters = sizes.map(|line| line.line.peak).max().unwrap_or(0);
         Self::new(peak, counters)
     }
 
@@ -45,6 +48,13 @@ impl Scales {
         let share = counters as f64 * AIR / top(peak);
         let counter_factor = if counters == 0 || (LOWEST..=1.0).contains(&share) { 1.0 } else { share.log2().ceil().exp2() };
         Self { top: top(peak), counter_factor }
+    }
+
+    /// The divisor of a counter's values on the heaps' scale. Numbers that a program reported have no axis: the largest is near the
+    /// top.
+    pub fn factor(self, document: &Document, id: CounterId) -> f64 {
+        const PART: f64 = 0.9;
+        if is_reported(document, id) { HEIGHT as f64 / (self.top * PART) } else { self.counter_factor }
     }
 
     /// The axes: the heaps' at the left, this many points wide; and the counters' at the right, if it is a different one.
@@ -68,7 +78,8 @@ fn color(document: &Document, id: CounterId, visuals: &egui::Visuals) -> egui::C
 /// Draws the lines.
 pub fn paint(document: &Document, scales: Scales, transform: &PlotTransform, ui: &Ui, painter: &egui::Painter) {
     for line in document.counters.lines().iter().filter(|line| line.points.len() > 1) {
-        let at = |point: &PlotPoint| transform.position_from_point(&PlotPoint::new(point.x, point.y / scales.counter_factor));
+        let factor = scales.factor(document, line.id);
+        let at = |point: &PlotPoint| transform.position_from_point(&PlotPoint::new(point.x, point.y / factor));
         let points: Vec<Pos2> = line.points.iter().map(at).collect();
         painter.add(Shape::line(points, Stroke::new(1.0, color(document, line.id, ui.visuals()))));
     }
@@ -79,10 +90,40 @@ pub fn paint(document: &Document, scales: Scales, transform: &PlotTransform, ui:
     }
 }
 
-/// The value of each counter at a moment: its id, name and bytes.
-pub fn readout(document: &Document, at: Ticks) -> Vec<(CounterId, String, Option<u64>)> {
-    let value = |line: &crate::query::Series| line.is_known_at(at).then(|| line.value_at(at));
-    document.counters.lines().iter().map(|line| (line.id, name(document, line.id), value(&line.line))).collect()
+/// A counter at a moment.
+pub struct Readout {
+    /// The counter.
+    pub id: CounterId,
+    /// Its name with its owner's.
+    pub name: String,
+    /// The height of its line, and its value in words; `None` if it is not known at the moment.
+    pub value: Option<(u64, String)>,
+}
+
+/// The counters of the graph at a moment.
+pub fn readout(document: &Document, at: Ticks) -> impl Iterator<Item = Readout> {
+    document.counters.lines().iter().map(move |CounterLine { id, line, .. }| {
+        let text = |height| text_at(document, *id, at).unwrap_or_else(|| format::bytes(height));
+        let value = line.is_known_at(at).then(|| line.value_at(at)).map(|height| (height, text(height)));
+        Readout { id: *id, name: name(document, *id), value }
+    })
+}
+
+/// Whether a counter's line is the height of numbers that a program reported.
+pub fn is_reported(document: &Document, id: CounterId) -> bool {
+    document.trace.counters.get(id.0 as usize).is_some_and(|counter| !counter.kind.is_of_bytes())
+}
+
+/// The number of a reported counter at a moment; `None` for counters of bytes, whose lines have their values.
+pub fn text_at(document: &Document, id: CounterId, at: Ticks) -> Option<String> {
+    let counter = document.trace.counters.get(id.0 as usize).filter(|counter| !counter.kind.is_of_bytes())?;
+    counter_at(counter, at).map(|value| counter_text(counter, value))
+}
+
+/// The smallest and largest number of a reported counter; `None` for counters of bytes.
+pub fn range(document: &Document, id: CounterId) -> Option<(f32, f32)> {
+    let counter = document.trace.counters.get(id.0 as usize).filter(|counter| !counter.kind.is_of_bytes())?;
+    Some(reported_range(counter))
 }
 
 /// A counter's name with its owner's.
@@ -113,16 +154,14 @@ pub fn source(document: &Document, id: CounterId, rect: Rect, ui: &mut Ui, comma
     } else {
         ui.painter().rect_stroke(swatch, 3.0, Stroke::new(1.5, color), egui::StrokeKind::Inside);
     }
-    let font = FontId::proportional(12.5);
     let painter = ui.painter().with_clip_rect(rect);
-    let peak = format::bytes(counter.peak);
+    let peak = counter_text(counter, counter.peak);
     let at = Pos2::new(rect.right() - 4.0, rect.top() + 2.0);
     let peak = painter.text(at, Align2::RIGHT_TOP, peak, FontId::proportional(11.5), visuals.weak_text_color());
-    let mut room = rect;
-    room.set_right(peak.left() - 6.0);
-    let label = counter_label(counter);
     let at = Pos2::new(swatch.right() + 6.0, rect.top() + 2.0);
-    ui.painter().with_clip_rect(room).text(at, Align2::LEFT_TOP, label, font, visuals.text_color());
+    // Small enough for the handles that heaps have.
+    let (font, color) = (FontId::proportional(12.0), visuals.text_color());
+    painter.galley(at, shortened(&painter, &counter_label(counter), font, color, peak.left() - 4.0 - at.x), color);
     commands.on_click(&response, DocCommand::ShowLine(LineOf::Counter(id), !shown));
     response.on_hover_text(format!("{full}. Right: its largest value. Click to show or hide its line"));
 }

@@ -16,7 +16,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
         ui.horizontal_wrapped(|ui| match &leftovers.stage {
             Stage::Nothing => {}
             Stage::Found(found) => offer(&format!("An earlier recording left {}", listed(found)), commands, ui),
-            Stage::CutShort => offer("The recorder was ended from outside; sessions may still run", commands, ui),
+            Stage::CutShort => offer("The recorder was stopped from outside; its sessions may still run", commands, ui),
             Stage::CleaningUp => {
                 ui.spinner();
                 ui.label("Cleaning up; Windows may ask for your consent\u{2026}");
@@ -31,7 +31,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
 /// A message with a button to act on it.
 fn offer(text: &str, commands: &mut Commands, ui: &mut Ui) {
     ui.colored_label(ui.visuals().warn_fg_color, text);
-    let hint = "Stops what still runs and puts back what was set; Windows asks once for the rights";
+    let hint = "Stop what still runs and restore the settings; Windows asks once for administrator rights";
     commands.on_click(&ui.button("Clean up").on_hover_text(hint), RecordCommand::CleanUp);
     dismiss("Not now", commands, ui);
 }

@@ -23,7 +23,7 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
         ui.set_width(460.0f32.min(screen.width() - 60.0));
         ui.heading("More memory than there is");
         let (need, may) = (rough_bytes(offer.estimate.total()), rough_bytes(offer.budget));
-        ui.label(format!("This trace needs about {need}; {may} may be used. What shall be loaded?"));
+        ui.label(format!("This trace needs about {need} of memory; {may} may be used. Choose what to load."));
         ui.add_space(6.0);
         // Approximate height of everything around the list.
         let height = (screen.height() - 300.0).clamp(60.0, 300.0);
@@ -78,7 +78,7 @@ fn processes(offer: &ScopeChoice, height: f32, commands: &mut Commands, ui: &mut
 
 fn others(offer: &ScopeChoice, change: &mut impl FnMut(ScopeChange), ui: &mut Ui) {
     let mut wanted = offer.others;
-    let hint = "Processes that the estimate did not meet: they have few events, or none";
+    let hint = "Processes that the estimate did not see: they have few events, or none";
     if ui.checkbox(&mut wanted, "Other processes").on_hover_text(hint).clicked() {
         change(ScopeChange::Others(wanted));
     }

@@ -73,7 +73,7 @@ pub fn item(entry: Entry, commands: &mut Commands, ui: &mut Ui) {
 
 /// The memory that a trace may use; it applies to traces opened later.
 fn memory_limit(context: &mut PanelContext<'_>, ui: &mut Ui) {
-    ui.weak("From the next trace that is opened:");
+    ui.weak("For traces that you open from now on:");
     let limit = context.settings.memory_limit_mb;
     let automatic = format!("Three quarters of the machine's ({})", format::rough_bytes(default_budget()));
     context.commands.on_click(&ui.radio(limit.is_none(), automatic), Setting::MemoryLimit(None));

@@ -12,6 +12,7 @@ mod keys;
 mod leftovers;
 pub mod load_scope;
 mod menu;
+mod messages;
 pub mod overview;
 mod palette;
 mod player;
@@ -35,11 +36,11 @@ mod traces;
 mod trackers;
 mod typed_path;
 mod walk;
+mod writing;
 
 use eframe::egui;
 
 use crate::app::base::theme;
-use crate::app::commands::Command;
 use crate::app::document::Document;
 use crate::app::state::ids::ViewId;
 use crate::app::views::{Pane, ViewContext, Views};
@@ -48,13 +49,13 @@ use context::PanelContext;
 /// Draws the whole window.
 pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
     egui::Panel::top("menu").show(ui, |ui| menu::show(context, ui));
-    errors(context, ui);
+    messages::show(context, ui);
+    writing::show(context, ui);
     recording::show(context, ui);
     leftovers::show(context, ui);
     apart::show(context, ui);
     if context.document.is_some() {
         egui::Panel::top("tools").show(ui, |ui| toolbar::tools(context, ui));
-        symbol_sources::question(context, ui);
     }
     egui::Panel::bottom("status").show(ui, |ui| status::show(context, ui));
     if context.document.is_none() {
@@ -63,6 +64,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
         let frame = egui::Frame::NONE.fill(ui.visuals().panel_fill);
         egui::CentralPanel::default().frame(frame).show(ui, |ui| tiles::show(context, ui));
     }
+    symbol_sources::question(context, ui);
     walk::show(context, ui.ctx());
     help::show(context, ui.ctx());
     keys::show(context, ui.ctx());
@@ -117,24 +119,4 @@ fn with_view(context: &mut PanelContext<'_>, id: ViewId, draw: impl FnOnce(&mut 
 pub fn view_keys(context: &mut PanelContext<'_>, ctx: &egui::Context) {
     let Some(view) = context.document.and_then(Document::view_in_sight) else { return };
     with_view(context, view, |view, around| view.keys(around, ctx));
-}
-
-/// The error messages at the top of the window, until they are closed.
-fn errors(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
-    if context.errors.is_empty() {
-        return;
-    }
-    egui::Panel::top("errors").show(ui, |ui| {
-        for (i, error) in context.errors.iter().enumerate() {
-            ui.horizontal(|ui| {
-                context.commands.on_click(&ui.button("Dismiss"), Command::DismissError(i));
-                if let Some(details) = &error.details
-                    && ui.button("Copy details").on_hover_text("What a report of this error needs").clicked()
-                {
-                    context.commands.push(Command::Copy(details.clone()));
-                }
-                ui.add(egui::Label::new(egui::RichText::new(&error.text).color(ui.visuals().error_fg_color)).wrap());
-            });
-        }
-    });
 }

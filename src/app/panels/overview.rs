@@ -1,5 +1,5 @@
-//! The strip above the graph: the whole trace in small, with the view as a window. A drag makes a new
-//! view, a click moves the view there.
+//! The strip above the graph: the whole trace in small, with the view as a box. A drag beside the box makes a new view;
+//! on the box it moves the view, at an edge it moves the edge. A click moves the view there.
 
 use eframe::egui::{self, Color32, Pos2, Rect, Sense, Stroke, Ui};
 
@@ -10,7 +10,7 @@ use crate::app::commands::DocCommand;
 use crate::app::document::Document;
 use crate::app::state::graph::{Arrangement, LineOf};
 use crate::app::state::lanes::Lane;
-use crate::app::widgets::brush::brush;
+use crate::app::widgets::brush::{Brush, brush};
 use crate::app::widgets::line::{small_line, x_in};
 use crate::app::widgets::losses;
 use crate::format;
@@ -18,11 +18,23 @@ use crate::model::HeapId;
 use crate::query::Series;
 use crate::units::{Interval, Ticks};
 
+/// Height in points, and that where the graph below needs the room: for a lane more.
 const HEIGHT: f32 = 40.0;
+const LOW: f32 = 26.0;
+
+/// Height of overview and graph together below which it is low.
+const ROOMY: f32 = 240.0;
+
+/// Distance in points from an edge of the box at which the edge is dragged.
+const EDGE: f32 = 5.0;
+
+/// Smallest part of the trace to which the box can be dragged: a point of a wide screen.
+const SMALLEST: i64 = 4000;
 
 pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let Some(document) = context.document else { return };
-    let (outer, response) = ui.allocate_exact_size(egui::vec2(ui.available_width(), HEIGHT), Sense::click_and_drag());
+    let height = if ui.available_height() < ROOMY { LOW } else { HEIGHT };
+    let (outer, response) = ui.allocate_exact_size(egui::vec2(ui.available_width(), height), Sense::click_and_drag());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Canvas, true, "Overview of the whole trace"));
     // Aligned with the graph below, whose left edge depends on its labels.
     let graph: Option<Rect> = ui.data(|data| data.get_temp(timeline::frame_id()));
@@ -43,7 +55,14 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     }
 
     let span = document.trace.span;
-    if let Some(brush) = brush(ui, &response) {
+    let pointer = response.hover_pos().map(|pointer| strip.grip_at(pointer.x));
+    let brush = brush(ui, &response);
+    if let Some(grip) = strip.dragged(ui, &response) {
+        ui.set_cursor_icon(grip.cursor(true));
+        if let Some(brush) = brush {
+            context.commands.push(grip.view(&strip, brush));
+        }
+    } else if let Some(brush) = brush {
         if brush.ended {
             context.commands.push(DocCommand::Zoom(Interval::new(strip.time_at(brush.from), strip.time_at(brush.to))));
         } else {
@@ -55,6 +74,53 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
         let room = Interval { from: Ticks(span.from.0 + half), to: Ticks((span.to.0 - half).max(span.from.0 + half)) };
         let middle = strip.time_at(pointer.x).clamp(room.from, room.to);
         context.commands.push(DocCommand::Zoom(Interval { from: Ticks(middle.0 - half), to: Ticks(middle.0 + half) }));
+    } else if let Some(Some(grip)) = pointer {
+        ui.set_cursor_icon(grip.cursor(false));
+    }
+}
+
+/// The part of the box that is dragged, with the view as it was when the drag began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Grip {
+    part: GripPart,
+    before: Interval,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum GripPart {
+    Left,
+    Right,
+    Middle,
+}
+
+impl Grip {
+    /// The view after a drag.
+    fn view(self, strip: &Strip<'_>, brush: Brush) -> DocCommand {
+        let (span, before) = (strip.document.trace.span, self.before);
+        let by = strip.time_at(brush.to).0.saturating_sub(strip.time_at(brush.from).0);
+        let edge = |at: Ticks| Ticks(at.0.saturating_add(by));
+        let shortest = (span.len() / SMALLEST).max(1);
+        let view = match self.part {
+            GripPart::Left => {
+                Interval { from: edge(before.from).min(Ticks(before.to.0 - shortest)).max(span.from), to: before.to }
+            }
+            GripPart::Right => {
+                Interval { from: before.from, to: edge(before.to).max(Ticks(before.from.0 + shortest)).min(span.to) }
+            }
+            GripPart::Middle => {
+                let by = by.clamp(span.from.0 - before.from.0, span.to.0 - before.to.0);
+                Interval { from: Ticks(before.from.0 + by), to: Ticks(before.to.0 + by) }
+            }
+        };
+        DocCommand::ZoomOn { view, before }
+    }
+
+    fn cursor(self, is_dragged: bool) -> egui::CursorIcon {
+        match (self.part, is_dragged) {
+            (GripPart::Middle, false) => egui::CursorIcon::Grab,
+            (GripPart::Middle, true) => egui::CursorIcon::Grabbing,
+            _ => egui::CursorIcon::ResizeHorizontal,
+        }
     }
 }
 
@@ -68,6 +134,36 @@ impl Strip<'_> {
         let span = self.document.trace.span;
         let part = f64::from(((x - self.rect.left()) / self.rect.width().max(1.0)).clamp(0.0, 1.0));
         Ticks(span.from.0.saturating_add((span.len() as f64 * part) as i64))
+    }
+
+    /// The part of the box at a place; `None` beside it, and if the box is the whole trace.
+    fn grip_at(&self, x: f32) -> Option<Grip> {
+        let before = self.document.view();
+        if before == self.document.trace.span {
+            return None;
+        }
+        let (left, right) = (self.x_of(before.from), self.x_of(before.to));
+        // Of a narrow box the edges are outside.
+        let inside = EDGE.min((right - left) / 4.0);
+        let part = match x {
+            x if (left - EDGE..left + inside).contains(&x) => GripPart::Left,
+            x if (right - inside..right + EDGE).contains(&x) => GripPart::Right,
+            x if (left..right).contains(&x) => GripPart::Middle,
+            _ => return None,
+        };
+        Some(Grip { part, before })
+    }
+
+    /// The part of the box that is being dragged, or was until this frame.
+    fn dragged(&self, ui: &Ui, response: &egui::Response) -> Option<Grip> {
+        let id = response.id.with("dragged part of the box");
+        if response.drag_started_by(egui::PointerButton::Primary) {
+            let grip = ui.input(|input| input.pointer.press_origin()).and_then(|origin| self.grip_at(origin.x));
+            ui.data_mut(|data| data.insert_temp(id, grip));
+        }
+        let is_dragged =
+            response.dragged_by(egui::PointerButton::Primary) || response.drag_stopped_by(egui::PointerButton::Primary);
+        ui.data(|data| data.get_temp::<Option<Grip>>(id)).flatten().filter(|_| is_dragged)
     }
 
     fn x_of(&self, t: Ticks) -> f32 {

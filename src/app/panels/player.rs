@@ -16,7 +16,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
     }
     let (text, hint) = match player.is_paused() {
         true => ("Resume", "Go on playing"),
-        false => ("Pause", "Hold the capture where it is; everything can be looked at"),
+        false => ("Pause", "Pause here; everything can still be explored"),
     };
     commands.on_click(&ui.button(text).on_hover_text(hint), LoadCommand::ChangePlayer(PlayerChange::Pause(!player.is_paused())));
     speeds(player, commands, ui);
@@ -35,15 +35,15 @@ pub fn show_followed(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
     let (does, size) = (if job.is_ending() { "Ending" } else { "Following" }, format::rough_bytes(job.bytes()));
     if !job.is_ending() {
         let (text, hint) = match job.is_held() {
-            true => ("Resume", "Show what has come meanwhile, and go on"),
-            false => ("Pause", "Hold what is shown; what comes is read all the same"),
+            true => ("Resume", "Show what arrived meanwhile, and continue"),
+            false => ("Pause", "Freeze what is shown; reading goes on"),
         };
         commands.on_click(&ui.button(text).on_hover_text(hint), LoadCommand::TogglePause);
     }
     let does = if job.is_held() { "Held" } else { does };
     ui.weak(format!("{does}: {now:.1} s, {size}"));
     let stop = ui.add_enabled(!job.is_ending(), egui::Button::new("Stop Following"));
-    if stop.on_hover_text("End the trace with what is there; whoever records goes on").clicked() {
+    if stop.on_hover_text("Keep what was read so far; the recording itself goes on").clicked() {
         commands.push(LoadCommand::EndFollowing);
     }
 }
@@ -59,5 +59,5 @@ fn speeds(player: &Player, commands: &mut Commands, ui: &mut egui::Ui) {
             }
         })
         .response
-        .on_hover_text("Seconds of the capture in a second");
+        .on_hover_text("Speed: seconds of the capture per second");
 }

@@ -1,11 +1,12 @@
 //! The providers of a trace, each with a check box that makes its events marks, and a field for
-//! providers that the trace does not list.
+//! providers that the trace does not list; and a button that looks up names in installed manifests.
 
 use eframe::egui::{self, Ui};
 
 use super::context::PanelContext;
-use crate::app::commands::{Command, Setting};
+use crate::app::commands::{Command, Commands, Setting};
 use crate::app::document::Document;
+use crate::app::services::manifests::ManifestNames;
 use crate::app::services::providers::{Providers, is_chosen, with_choice, without_events};
 use crate::events::{MarkProviders, ProviderSeen};
 use crate::format;
@@ -38,21 +39,41 @@ fn list(context: &mut PanelContext<'_>, ui: &mut Ui) {
         }
         Providers::Unknown => _ = ui.weak("They are listed when the trace is loaded."),
         Providers::Sought(_) => _ = ui.weak("Looking for providers\u{2026}"),
-        Providers::Lost => _ = ui.weak("The files could not be read once more."),
-        Providers::Known(all) if all.is_empty() => _ = ui.weak("Only Windows' kernel and what merging adds wrote events."),
-        Providers::Known(all) => chosen = table(all, words, ui),
+        Providers::Lost => _ = ui.weak("The files could not be read again."),
+        Providers::Known(all) if all.is_empty() => _ = ui.weak("Only the Windows kernel wrote events."),
+        Providers::Known(all) => chosen = table(all, (words, context.manifests), ui),
     }
     let known = if let Providers::Known(all) = &document.providers { Some(all.as_slice()) } else { None };
     let chosen = chosen.or_else(|| others(words, known, ui)).or_else(|| field(words, ui));
     status(document, context.loading.is_some(), words, ui);
+    if context.manifests.are_there() && document.is_settled() {
+        look_up(context.manifests, context.commands, ui);
+    }
     if let Some(words) = chosen {
         context.commands.push(Setting::MarkProviders(words));
     }
     ui.add_space(8.0);
 }
 
+/// The button that looks up names in installed manifests, and what the last search found.
+fn look_up(manifests: &ManifestNames, commands: &mut Commands, ui: &mut Ui) {
+    ui.horizontal_wrapped(|ui| {
+        let button = ui.add_enabled(!manifests.is_at_work(), egui::Button::new("Look up names on this computer"));
+        let about = "Names of events and their fields, from the manifests that are installed here: marks then show words where \
+                     the trace has only numbers. The file stays as it is; highwater cut --manifests writes one with these names.";
+        if button.on_hover_text(about).clicked() {
+            commands.push(Command::LookUpManifests);
+        }
+        match &manifests.told {
+            _ if manifests.is_at_work() => _ = ui.weak("Looking up names\u{2026}"),
+            Some(told) => _ = ui.weak(told),
+            None => {}
+        }
+    });
+}
+
 /// The providers as a table. Returns the new choice, if it has changed.
-fn table(all: &[ProviderSeen], words: &[String], ui: &mut Ui) -> Option<Vec<String>> {
+fn table(all: &[ProviderSeen], (words, manifests): (&[String], &ManifestNames), ui: &mut Ui) -> Option<Vec<String>> {
     let mut changed = None;
     let chosen = MarkProviders::new(words);
     egui::Grid::new("providers").num_columns(4).spacing([18.0, 3.0]).show(ui, |ui| {
@@ -61,7 +82,8 @@ fn table(all: &[ProviderSeen], words: &[String], ui: &mut Ui) -> Option<Vec<Stri
             // Chosen by a pattern, which stands for other providers too.
             let is_fixed = was_chosen && is_chosen(&with_choice(words, seen, false), seen);
             let mut is_on = was_chosen;
-            let name = seen.name.clone().unwrap_or_else(|| format!("{{{}}}", seen.guid));
+            let known = seen.name.as_deref().or_else(|| manifests.provider(seen.guid));
+            let name = known.map_or_else(|| format!("{{{}}}", seen.guid), str::to_owned);
             let shown = ui.add_enabled(!is_fixed, egui::Checkbox::new(&mut is_on, "as marks"));
             shown.widget_info(|| {
                 egui::WidgetInfo::selected(egui::Role::CheckBox, !is_fixed, was_chosen, format!("Marks of {name}"))
@@ -71,7 +93,7 @@ fn table(all: &[ProviderSeen], words: &[String], ui: &mut Ui) -> Option<Vec<Stri
                 changed = Some(with_choice(words, seen, is_on));
             }
             number(ui, seen.events);
-            match &seen.name {
+            match known {
                 Some(name) => ui.label(name),
                 None => ui.weak("(no name in the trace)"),
             };
@@ -99,7 +121,7 @@ fn others(words: &[String], known: Option<&[ProviderSeen]>, ui: &mut Ui) -> Opti
     let stands_below = |word: &&String| word.contains('*') || is_missing(word) || known.is_none();
     for word in words.iter().filter(stands_below) {
         ui.horizontal(|ui| {
-            if ui.small_button("\u{d7}").on_hover_text(format!("Not {word} any more")).clicked() {
+            if ui.small_button("\u{d7}").on_hover_text(format!("Remove {word}")).clicked() {
                 changed = Some(words.iter().filter(|other| *other != word).cloned().collect());
             }
             ui.label(word);
@@ -140,15 +162,15 @@ fn status(document: &Document, is_loading: bool, words: &[String], ui: &mut Ui) 
     match why_not_again(document, is_loading) {
         Some(why) => ui.weak(why),
         None if is_loading => ui.weak("The trace is being loaded again\u{2026}"),
-        None => ui.weak("The trace was loaded with another choice: it holds when it is opened again."),
+        None => ui.weak("The trace was loaded with another choice: open it again to apply this one."),
     };
 }
 
 /// Why a document cannot be loaded again now.
 fn why_not_again(document: &Document, is_loading: bool) -> Option<&'static str> {
     if document.inputs.iter().any(Input::is_recording) {
-        return Some("This trace is still being recorded: the choice holds for traces that are opened from now on.");
+        return Some("This trace is still being recorded: the choice applies to traces that you open from now on.");
     }
     let is_growing = !document.is_settled() && !is_loading;
-    is_growing.then_some("The trace is still growing: the choice holds for traces that are opened from now on.")
+    is_growing.then_some("The trace is still growing: the choice applies to traces that you open from now on.")
 }

@@ -20,7 +20,7 @@ static COLUMNS: [TypedColumn<(), Program>; 5] = [
         }
     }),
     ListColumn::number("Pid", "Process id", "999999").of(|_, program| Value::Number(program.pid.into())),
-    ListColumn::number("Private bytes", "Memory that is its own", widest::BYTES)
+    ListColumn::number("Private bytes", "Memory that only this process uses", widest::BYTES)
         .of(|_, program| program.private_bytes.map_or(Value::Nothing, Value::Bytes)),
     ListColumn::number("Bits", "32 or 64", "64")
         .of(|_, program| program.is_32_bit.map_or(Value::Nothing, |narrow| Value::Number(if narrow { 32 } else { 64 }))),
@@ -88,7 +88,7 @@ fn programs(dialog: &RecordDialog, form: &mut Form, height: f32, commands: &mut 
         } else if dialog.is_listing() {
             ui.weak("Looking for programs\u{2026}");
         } else if found.is_empty() {
-            ui.weak("No program is called so.");
+            ui.weak("No program has that in its name.");
         } else {
             let found: Vec<&Program> = found.into_iter().filter_map(|at| dialog.programs.get(at)).collect();
             let pushed = list::show_short(ui, "programs", &Found(&found), &mut Programs { found: &found, form });
@@ -186,7 +186,7 @@ fn what(form: &mut Form, ui: &mut Ui) {
         ui.checkbox(&mut form.what.heap, "Windows NT heaps").on_hover_text("HeapAlloc, malloc, new");
         ui.checkbox(&mut form.what.commit, "Commit").on_hover_text("Pages: VirtualAlloc");
         ui.checkbox(&mut form.what.trackers, "Custom trackers")
-            .on_hover_text("Allocators that announce their blocks by ETW events");
+            .on_hover_text("Allocators that report their blocks as ETW events");
         ui.separator();
         ui.checkbox(&mut form.what.stacks, "Call stacks");
         ui.add_enabled_ui(form.what.stacks, |ui| {
@@ -222,9 +222,8 @@ fn record_options(form: &mut Form, ui: &mut Ui) {
             .on_hover_text("How much memory of the graphics card the program uses and may use, and what it has committed");
         ui.checkbox(&mut form.what.managed, ".NET")
             .on_hover_text("Names of the code that the .NET runtime compiles, and when it collects garbage");
-        ui.checkbox(&mut form.what.samples, "Processor samples").on_hover_text(
-            "What the processors run in the program, with call stacks: some thousand samples a second and busy processor",
-        );
+        ui.checkbox(&mut form.what.samples, "Processor samples")
+            .on_hover_text("What the program runs, with call stacks: about a thousand samples per second and busy CPU");
         ui.separator();
         ui.label("Marks of");
         let hint = "Provider, \u{2026}";
@@ -282,7 +281,7 @@ fn add_stop(stops: &mut Vec<StopField>, ui: &mut Ui) {
         }
     });
     menu.response.on_hover_text(
-        "The recording ends by itself when one of these holds. With the last minutes kept, it is what led to that",
+        "The recording stops by itself when one of these happens. Keep only the last minutes to get what led up to it",
     );
 }
 
@@ -362,7 +361,7 @@ fn volume(dialog: &RecordDialog, form: &Form, ui: &mut Ui) {
 /// The amount of data to expect at two rates of allocation, since the program's rate is not known.
 fn examples(form: &Form) -> String {
     if !(form.what.heap || form.what.trackers) {
-        return "Commit alone is little: some KB to MB a second.".to_owned();
+        return "Commit alone needs little: some KB to MB per second.".to_owned();
     }
     let stacks = u64::from(form.what.stacks) + u64::from(form.what.stacks && form.what.free_stacks);
     let each = ALLOCATION + FREE + stacks * STACK;
@@ -388,7 +387,7 @@ fn buttons(dialog: &RecordDialog, form: &Form, commands: &mut Commands, ui: &mut
         commands.on_click(&ui.button("Cancel"), RecordCommand::Show(false));
         match request {
             Err(reason) => ui.add(egui::Label::new(RichText::new(reason.to_string()).weak()).wrap()),
-            Ok(_) => ui.weak("Windows asks for the rights of an administrator."),
+            Ok(_) => ui.weak("Windows will ask for administrator rights."),
         };
     });
 }

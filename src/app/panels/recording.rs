@@ -3,7 +3,7 @@
 use eframe::egui::{self, RichText, Ui};
 
 use super::context::PanelContext;
-use crate::app::commands::{Commands, DocCommand, RecordCommand};
+use crate::app::commands::{Commands, DocCommand, RecordCommand, keys};
 use crate::app::document::Document;
 use crate::app::services::recording::{RecordJob, Stage};
 use crate::format;
@@ -21,15 +21,15 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
             Stage::Running => running(job, *document, commands, ui),
             Stage::Saving => {
                 ui.spinner();
-                ui.label(format!("Making one trace of {} of events\u{2026}", format::rough_bytes(job.pulse.bytes)));
+                ui.label(format!("Writing {} of events as a trace\u{2026}", format::rough_bytes(job.pulse.bytes)));
             }
             Stage::Saved(file, bytes) => {
                 ui.strong("Recorded");
                 ui.label(format!("{} in {}", format::rough_bytes(*bytes), format::duration(job.time().as_secs_f64())));
                 if let Some(reason) = &job.pulse.ends {
-                    ui.label(format!("It ended by itself: {reason}"));
+                    ui.label(format!("It stopped by itself: {reason}"));
                 }
-                let button = ui.button("Save as\u{2026}").on_hover_text("Put the trace where you want it");
+                let button = ui.button("Save as\u{2026}").on_hover_text("Save the trace where you want it");
                 commands.on_click(&button, RecordCommand::Save);
                 dismiss(commands, ui);
                 ui.add(egui::Label::new(RichText::new(file.display().to_string()).weak()).truncate());
@@ -54,14 +54,13 @@ fn running(job: &RecordJob, document: Option<&Document>, commands: &mut Commands
     let (dot, _) = ui.allocate_exact_size(egui::vec2(12.0, 12.0), egui::Sense::hover());
     ui.painter().circle_filled(dot.center(), 5.0, ui.visuals().error_fg_color);
     ui.strong(format!("Recording {}", job.name));
-    if ui.button("Stop").on_hover_text("End the recording; what came is a trace then").clicked() {
+    if ui.button("Stop").on_hover_text("Stop recording and keep what came as a trace").clicked() {
         commands.push(RecordCommand::Stop);
     }
     if let Some(document) = document {
         let end = Ticks(document.trace.span.to.0.saturating_sub(1));
-        if ui.button("Mark").on_hover_text("Set a pin at this moment; two pins show the difference").clicked() {
-            commands.push(DocCommand::Pin(end));
-        }
+        let hint = "Mark this moment: the tab Generations tells what each stretch between two marks leaves behind";
+        commands.on_click(&ui.button("Mark").on_hover_text(keys::hint(hint, keys::MARK)), DocCommand::Mark(Some(end)));
     }
     ui.label(format::duration(job.time().as_secs_f64()));
     let pulse = &job.pulse;
@@ -82,9 +81,8 @@ fn running(job: &RecordJob, document: Option<&Document>, commands: &mut Commands
     }
     if let Some(cost) = pulse.cost {
         let color = if cost.is_high() { ui.visuals().warn_fg_color } else { ui.visuals().weak_text_color() };
-        ui.colored_label(color, cost.to_string()).on_hover_text(
-            "What the process that records takes for itself: its private bytes, and processor time in the last second",
-        );
+        ui.colored_label(color, cost.to_string())
+            .on_hover_text("What the recorder itself uses: private bytes, and CPU time in the last second");
     }
     if let Some(failure) = &pulse.failure {
         ui.colored_label(ui.visuals().error_fg_color, failure);

@@ -43,19 +43,19 @@ fn editors(sources: &mut SourceSettings, ui: &mut Ui) {
     if sources.editor == Editor::Own {
         let hint = "C:\\Tools\\edit.exe -n {line} {file}";
         let field = TextEdit::singleline(&mut sources.command).hint_text(hint).desired_width(f32::INFINITY);
-        let told = "{file} and {line} stand for the place; put \" around words with spaces";
+        let told = "{file} and {line} are replaced; put \" around words with spaces";
         ui.add(field).on_hover_text(told);
     }
 }
 
 fn servers(sources: &mut SourceSettings, ui: &mut Ui) {
     ui.strong("Servers");
-    ui.weak("May be asked for source files that are not on this machine, where symbols name them.");
+    ui.weak("Servers that may be asked for source files that are not on this machine.");
     let mut away = None;
     for (at, server) in sources.servers.iter().enumerate() {
         ui.horizontal(|ui| {
             ui.label(server);
-            if ui.button("\u{d7}").on_hover_text("Ask it no more").clicked() {
+            if ui.button("\u{d7}").on_hover_text("Revoke").clicked() {
                 away = Some(at);
             }
         });
@@ -65,7 +65,7 @@ fn servers(sources: &mut SourceSettings, ui: &mut Ui) {
 
 fn folders(sources: &mut SourceSettings, ui: &mut Ui) {
     ui.strong("Folders");
-    ui.weak("What a folder of the build machine is called here. Other files are looked for below these by their names.");
+    ui.weak("Where a folder of the build machine is on this machine. Other files are searched below these folders by name.");
     let mut away = None;
     for (at, FolderMap { from, to }) in sources.folders.iter_mut().enumerate() {
         ui.horizontal(|ui| {

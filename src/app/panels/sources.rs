@@ -63,7 +63,8 @@ fn head(document: &Document, ui: &mut Ui, commands: &mut Commands) {
             true => "Outstanding at the end of it, and below that the Impacting Size in it",
             false => "Outstanding at the end of it, and below that the Impacting Size in it, of what is filtered",
         };
-        ui.add(egui::Label::new(egui::RichText::new(format!("in the {what}")).weak()).truncate()).on_hover_text(hint);
+        ui.add(egui::Label::new(egui::RichText::new(format!("in the {what}")).weak()).truncate().show_tooltip_when_elided(false))
+            .on_hover_text(hint);
         if !document.filters().is_all() {
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                 ui.add_space(GRIP);
@@ -93,9 +94,9 @@ fn nothing(document: &Document) -> &'static str {
 }
 
 /// Tooltip: where the known amount comes from.
-const SAMPLED: &str = "That is of its private bytes, which the trace samples; known is what is outstanding in its largest layer.";
+const SAMPLED: &str = "Compared with its private bytes, which the trace samples. Known is what is alive in its largest layer.";
 /// Tooltip: how to get all of it.
-const WHOLE: &str = "To have all of it, start the program for the recording.";
+const WHOLE: &str = "To record all of it, let the recording start the program.";
 
 struct Line<'a> {
     document: &'a Document,

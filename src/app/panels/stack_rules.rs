@@ -64,7 +64,7 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
 
 fn folds(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
     ui.strong("Hidden frames");
-    ui.weak("Left out of stacks, as the frames of the allocator are: their bytes count for the caller.");
+    ui.weak("Hidden in all stacks; their bytes count for the caller.");
     list(ui, "folds", rules.folds().len(), |ui, at| {
         let frame = &rules.folds()[at].frame;
         commands.on_click(&cross(ui, frame), Command::ChangeRules(RulesChange::RemoveFold(at)));
@@ -87,14 +87,14 @@ fn tags(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
     list(ui, "tags", rules.tags().len(), |ui, at| {
         let TagRule { frame, name, .. } = &rules.tags()[at];
         commands.on_click(&cross(ui, &format!("{frame} named {name}")), Command::ChangeRules(RulesChange::RemoveTag(at)));
-        let up = ui.add_enabled(at > 0, Button::new("Up").small()).on_hover_text("Before the rule above it");
+        let up = ui.add_enabled(at > 0, Button::new("Up").small()).on_hover_text("Move it above the rule before");
         up.widget_info(|| WidgetInfo::labeled(egui::Role::Button, at > 0, format!("Raise rule {frame}")));
         commands.on_click(&up, Command::ChangeRules(RulesChange::RaiseTag(at)));
         let room = egui::vec2(NAME, ui.available_height());
         let left = egui::Layout::left_to_right(egui::Align::Center);
         ui.allocate_ui_with_layout(room, left, |ui| {
             ui.set_min_width(NAME);
-            ui.add(egui::Label::new(name).truncate()).on_hover_text(name);
+            ui.add(egui::Label::new(name).truncate().show_tooltip_when_elided(false)).on_hover_text(name);
         });
         pattern(ui, frame);
     });
@@ -138,7 +138,8 @@ fn cross(ui: &mut Ui, words: &str) -> egui::Response {
 }
 
 fn pattern(ui: &mut Ui, frame: &str) {
-    ui.add(egui::Label::new(RichText::new(frame).monospace().size(12.0)).truncate()).on_hover_text(frame);
+    ui.add(egui::Label::new(RichText::new(frame).monospace().size(12.0)).truncate().show_tooltip_when_elided(false))
+        .on_hover_text(frame);
 }
 
 /// The text of a field until it is entered.
@@ -163,14 +164,14 @@ fn buttons(rules: &RuleBook, commands: &mut Commands, ui: &mut Ui) {
             commands.on_click(&ui.add_enabled(is_enabled, Button::new(text)).on_hover_text(hint), command);
         };
         let change = Command::ChangeRules;
-        tool(ui, rules.can_undo(), "Undo", "The rules before the last change", change(RulesChange::Undo));
-        tool(ui, rules.can_redo(), "Redo", "The rules after it again", change(RulesChange::Redo));
+        tool(ui, rules.can_undo(), "Undo", "Take the last change back", change(RulesChange::Undo));
+        tool(ui, rules.can_redo(), "Redo", "Make it again", change(RulesChange::Redo));
         let any = !rules.now.is_empty();
         tool(ui, any, "Remove all", "Remove all rules", change(RulesChange::RemoveAll));
         ui.separator();
-        let hint = "Add the rules of a file, as another one of your team has written it, behind these";
+        let hint = "Add the rules of a file after these";
         tool(ui, true, "Add from file\u{2026}", hint, Command::OpenRulesDialog);
-        tool(ui, any, "Save to file\u{2026}", "Write these rules for others", Command::SaveRulesDialog);
+        tool(ui, any, "Save to file\u{2026}", "Save these rules to share them", Command::SaveRulesDialog);
     });
 }
 
@@ -178,7 +179,7 @@ fn buttons(rules: &RuleBook, commands: &mut Commands, ui: &mut Ui) {
 fn kept(rules: &RuleBook, ui: &mut Ui) {
     match (&rules.unread, rules.file.as_deref()) {
         (Some(reason), _) => {
-            let text = format!("These rules are not kept: {reason}. Put that right and start again, or save over it.");
+            let text = format!("These rules cannot be saved: {reason}. Fix the file and start again, or save over it.");
             ui.add(egui::Label::new(RichText::new(text).color(ui.visuals().warn_fg_color)).wrap());
         }
         (None, Some(file)) => {
@@ -197,7 +198,7 @@ fn name_stacks(rules: &StackRules, naming: &TagRule, is_new: bool, commands: &mu
         ui.heading("Tag these stacks");
         ui.label("All stacks with this frame:");
         let mut entered = field(ui, &mut rule.frame, "Frame", "*LoadTexture*", f32::INFINITY);
-        ui.label("have the name:");
+        ui.label("get this tag:");
         let name = egui::TextEdit::singleline(&mut rule.name).id(egui::Id::unique("stack name")).hint_text("Textures");
         let name = ui.add(name.desired_width(f32::INFINITY));
         name.widget_info(|| WidgetInfo::labeled(egui::Role::TextInput, true, "Stack name"));

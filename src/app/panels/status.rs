@@ -23,7 +23,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
         let color = if doubtful { ui.visuals().warn_fg_color } else { ui.visuals().weak_text_color() };
         let line = egui::Label::new(egui::RichText::new(trust(document)).color(color)).sense(egui::Sense::click());
         let all_doubts = |ui: &mut egui::Ui| {
-            ui.label("What the trace holds and what is wrong with it");
+            ui.label("What the trace contains, and its problems");
             doubts(&document.trace, document.trace.span.to).into_iter().for_each(|doubt| _ = ui.label(doubt));
         };
         let lost = quality.events_lost + quality.buffers_lost + quality.superseded_allocations + quality.inferred_frees;
@@ -58,7 +58,7 @@ fn activity(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
         player::show_followed(context, ui);
     } else if job.player().is_some() {
         player::show(context, ui);
-    } else {
+    } else if context.document.is_some() {
         ui.add(egui::ProgressBar::new(job.progress()).desired_width(140.0).show_percentage());
     }
     if !has_other && ui.button("Cancel").on_hover_text("Stop loading; what is loaded stays").clicked() {
@@ -73,7 +73,7 @@ fn names(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
     };
     let (done, all) = names.progress();
     let line = egui::Label::new(egui::RichText::new(format!("Names: {done} of {all} modules")).weak());
-    let button = ui.add(line.sense(egui::Sense::click())).on_hover_text("What is found for each module");
+    let button = ui.add(line.sense(egui::Sense::click())).on_hover_text("List the modules and their symbols");
     context.commands.on_click(&button, DocCommand::ShowTab(Tab::Symbols));
 }
 
@@ -107,7 +107,7 @@ fn trust(document: &Document) -> String {
         parts.push(format!("Closed allocations before {:.1} s were dropped", document.trace.clock.seconds(before)));
     }
     if !document.trace.scope.is_all() {
-        parts.push("Only a part chosen".to_owned());
+        parts.push("Only a part was loaded".to_owned());
     }
     if document.trace.quality.sums_saturate {
         parts.push("Sizes add up to more than 64 bits hold".to_owned());

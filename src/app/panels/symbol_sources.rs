@@ -45,7 +45,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
 fn switches(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let mut settings = context.settings.symbols.clone();
     ui.horizontal_wrapped(|ui| {
-        ui.checkbox(&mut settings.beside_image, "Beside the image");
+        ui.checkbox(&mut settings.beside_image, "Next to the image");
         ui.checkbox(&mut settings.where_linked, "Where the linker wrote it");
         let variables = ["_NT_SYMBOL_PATH", "_NT_ALT_SYMBOL_PATH"];
         let values = variables.map(|name| format!("{name} = {}", std::env::var(name).unwrap_or_default()));
@@ -67,7 +67,7 @@ fn path(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let lines = settings.path.split(';').map(str::trim).collect::<Vec<_>>().join("\n");
     let id = egui::Id::unique("symbol path draft");
     let mut draft = ui.data(|data| data.get_temp::<String>(id)).unwrap_or_else(|| lines.clone());
-    ui.label("Symbol path, one source a line, the first is asked first:");
+    ui.label("Symbol path, one source per line, searched from the top:");
     let field = egui::TextEdit::multiline(&mut draft).id_salt("symbol path").desired_rows(2).desired_width(f32::INFINITY);
     let field = ui.add(field.font(egui::TextStyle::Monospace).hint_text("D:\\symbols\nsrv*C:\\cache*https://server/symbols"));
     field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Symbol path"));
@@ -107,15 +107,22 @@ pub fn question(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let host = |url: &String| url.split("://").last().and_then(|rest| rest.split('/').next()).unwrap_or(url).to_owned();
     let servers = names.search.unasked.iter().map(host).collect::<Vec<_>>().join(", ");
     let mut answer = None;
-    egui::Panel::top("network question").show(ui, |ui| {
-        ui.horizontal_wrapped(|ui| {
-            ui.label(format!("{modules} no names. Ask {servers} for their symbols? {WHAT_LEAVES}"));
-            if ui.button("Ask the server").on_hover_text("From now on; the tab Symbols can change that").clicked() {
-                answer = Some(true);
-            }
-            if ui.button("Stay offline").on_hover_text("From now on; the tab Symbols can change that").clicked() {
-                answer = Some(false);
-            }
+    // Above everything else, so that nothing moves under the pointer.
+    let corner =
+        egui::Area::new(egui::Id::unique("network question")).anchor(egui::Align2::RIGHT_BOTTOM, egui::vec2(-14.0, -36.0));
+    let paper = egui::Frame::popup(ui.style()).inner_margin(10);
+    corner.order(egui::Order::Foreground).show(ui.ctx(), |ui| {
+        paper.show(ui, |ui| {
+            ui.set_max_width(400.0);
+            ui.add(egui::Label::new(format!("{modules} no names. Ask {servers} for symbols? {WHAT_LEAVES}")).wrap());
+            ui.horizontal(|ui| {
+                if ui.button("Ask the server").on_hover_text("From now on; the tab Symbols can change that").clicked() {
+                    answer = Some(true);
+                }
+                if ui.button("Stay offline").on_hover_text("From now on; the tab Symbols can change that").clicked() {
+                    answer = Some(false);
+                }
+            });
         });
     });
     if answer.is_some() {

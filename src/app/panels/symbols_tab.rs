@@ -10,6 +10,7 @@ use super::symbol_sources;
 use crate::app::base::table::{FlatTable, TypedColumn};
 use crate::app::commands::{Command, Commands};
 use crate::app::services::names::{ModuleChange, Names};
+use crate::app::widgets::centered::centered;
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Name, Style, Value, widest};
 use crate::format;
 use crate::model::Trace;
@@ -20,6 +21,7 @@ use crate::symbols::{Download, ModuleReport, ModuleState};
 pub enum Special {
     Module,
     State,
+    Notes,
 }
 
 pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
@@ -28,11 +30,11 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     managed(&document.trace, ui);
     let Some(names) = document.names.as_ref().filter(|names| !names.modules.is_empty()) else {
         let text = match (&document.names, document.is_settled()) {
-            (None, false) => "Names are sought as soon as the trace is loaded",
+            (None, false) => "Symbols are looked up as soon as the trace is loaded",
             (Some(names), true) if names.is_settled() => "The trace names no modules: frames stay addresses",
             _ => "Looking for modules\u{2026}",
         };
-        ui.centered_and_justified(|ui| ui.weak(text));
+        centered(ui, egui::RichText::new(text).weak());
         return;
     };
     let selected = egui::Id::unique("selected module");
@@ -103,7 +105,7 @@ impl Modules<'_> {
     /// The actions for the selected module, visible for users without a second mouse button.
     fn actions(&mut self, ui: &mut Ui) {
         let Some(row) = self.selected.filter(|&row| row < self.names.modules.len()) else {
-            ui.weak("Select a module to try it again, to name its PDB, or to leave it out");
+            ui.weak("Select a module to retry it, to choose its PDB, or to exclude it");
             return;
         };
         ui.horizontal(|ui| {
@@ -120,10 +122,10 @@ impl Modules<'_> {
         };
         let key = || module.key.clone();
         let change = |change| Command::ChangeModule(key(), change);
-        button(ui, has_frames, "Retry", "Look for its PDB again, whatever was found before", change(ModuleChange::Retry));
-        button(ui, has_frames, "Browse\u{2026}", "Name the PDB; one of another build is refused", Command::BrowsePdb(key()));
+        button(ui, has_frames, "Retry", "Search for its PDB again", change(ModuleChange::Retry));
+        button(ui, has_frames, "Browse\u{2026}", "Choose the PDB; one of another build is refused", Command::BrowsePdb(key()));
         let is_excluded = module.state == ModuleState::Excluded;
-        let hint = "Leave this module without names until it is tried again";
+        let hint = "Do not look for names of this module until you retry it";
         button(ui, has_frames && !is_excluded, "Exclude", hint, change(ModuleChange::Exclude));
     }
 }
@@ -135,25 +137,27 @@ impl FlatTable for Names {
     const COLUMNS: &'static [TypedColumn<Self, ModuleReport, Special>] = &[
         ListColumn::text("Module", "Image that was mapped into a process of the trace", 170.0)
             .by(Special::Module, |_, module| Value::text(&module.name)),
-        ListColumn::text("State", "How far it is with its names", 104.0)
-            .by(Special::State, |_, module| Value::Text(state(module))),
-        ListColumn::number("Frames", "Frames of the trace in it that have a name, and all", "9,999 of 9,999").of(|_, module| {
+        ListColumn::text("State", "State of its symbols", 104.0).by(Special::State, |_, module| Value::Text(state(module))),
+        ListColumn::number("Frames", "How many of its frames in this trace have a name", "9,999 of 9,999").of(|_, module| {
             let [named, all] = [module.named, module.addresses].map(|n| format::count(n as u64));
             if module.addresses == 0 { Value::Nothing } else { Value::Text(format!("{named} of {all}")) }
         }),
-        ListColumn::rest("Why not, and notes", "Why there are no names, or not all that there could be").of(|_, module| {
-            Value::Text(match &module.state {
-                ModuleState::Failed(why) => why.clone(),
-                _ => module.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
-            })
-        }),
+        ListColumn::rest("Why not, and notes", "Why there are no names, or not all that there could be").by(
+            Special::Notes,
+            |_, module| {
+                Value::Text(match &module.state {
+                    ModuleState::Failed(why) => why.clone(),
+                    _ => module.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+                })
+            },
+        ),
         ListColumn::text("Source", "Where its program database (PDB) came from", 190.0)
             .of(|_, module| Value::text(&module.source)),
         ListColumn::number("Size", "Size of the PDB", widest::BYTES)
             .of(|_, module| if module.bytes > 0 { Value::Bytes(module.bytes) } else { Value::Nothing }),
         ListColumn::number("Time", "How long finding and reading it took", widest::DURATION)
             .of(|_, module| if module.time.is_zero() { Value::Nothing } else { Value::Duration(module.time.as_secs_f64()) }),
-        ListColumn::text("PDB", "The file, or what is sought: name, GUID and age", 300.0).of(|_, module| {
+        ListColumn::text("PDB", "The file, or the one that is needed: name, GUID and age", 300.0).of(|_, module| {
             let sought = || module.pdb.map_or_else(String::new, |key| key.to_string());
             Value::Text(if module.file.is_empty() { sought() } else { module.file.to_string() })
         }),
@@ -181,7 +185,12 @@ impl List<Names> for Modules<'_> {
             }
             (state, key) => {
                 let is_weak = matches!(state, ModuleState::Unused | ModuleState::Excluded);
-                let label = list::name(ui, Name::new(&text, if is_weak { Style::Weak } else { Style::Plain }));
+                let style = match key {
+                    _ if is_weak => Style::Weak,
+                    Some(Special::Notes) => Style::Sentence,
+                    _ => Style::Plain,
+                };
+                let label = list::name(ui, Name::new(&text, style));
                 if key == Some(Special::Module) {
                     label.on_hover_text(&module.image);
                 }

@@ -21,8 +21,11 @@ const ROOMY: f32 = 340.0;
 /// Height of the line that stands for them where there is no room for more.
 const LINE: f32 = 24.0;
 
-/// Minimum width for a table's own tools, search and export in one row.
+/// Minimum width for a table's own tools, search and export in one row; with less, the tools wrap.
 const ONE_ROW: f32 = 520.0;
+
+/// Most tabs that are all shown in a row; of more the less frequent ones are behind *More*.
+const IN_A_ROW: usize = 8;
 
 /// Margin around the contents of a part.
 const MARGIN: f32 = 6.0;
@@ -33,16 +36,26 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let in_sight = context.layout.in_sight();
     let mut tree = context.layout.take_tree();
     if let Some(document) = context.document {
-        let shown = |tab: Tab| document.offers(tab) || tab == document.tab || in_sight.contains(&tab);
-        let tabs = Tab::all().filter_map(|tab| Some((tree.tiles.find_pane(&Part::Tab(tab))?, shown(tab))));
-        tabs.collect::<Vec<_>>().into_iter().for_each(|(id, is_shown)| tree.set_visible(id, is_shown));
+        context.layout.keep(document.tab);
+        let recent = context.layout.recent;
+        let mut show = |tab: Tab| {
+            let Some(id) = tree.tiles.find_pane(&Part::Tab(tab)) else { return };
+            let has_place = match is_crowded(&tree.tiles, id) {
+                true => tab.is_main() || recent == Some(tab) && document.offers(tab),
+                false => document.offers(tab),
+            };
+            tree.set_visible(id, has_place || tab == document.tab || in_sight.contains(&tab));
+        };
+        Tab::all().for_each(&mut show);
     }
+    let dropped = tree.dragged_id(ui.ctx()).filter(|_| ui.input(|input| input.pointer.any_released()));
     let bare = [Part::Sources, Part::Graph].map(|part| tree.tiles.find_pane(&part));
     let reveal = context.layout.reveal.take();
     let mut parts = Parts { context, bare, pressed: None, reveal };
     tree.ui(&mut parts, ui);
     let Parts { pressed, reveal, .. } = parts;
     context.layout.tree = tree;
+    dropped.into_iter().for_each(|dropped| context.layout.unnest(dropped));
     context.layout.reveal = reveal;
     let Some(document) = context.document else { return };
     let in_sight = context.layout.in_sight();
@@ -64,6 +77,12 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     }
 }
 
+/// Whether a tab shares its row with so many others that the less frequent ones are behind *More*.
+fn is_crowded(tiles: &Tiles<Part>, tab: TileId) -> bool {
+    let row = tiles.parent_of(tab).and_then(|row| tiles.get_container(row));
+    row.is_some_and(|row| row.num_children() > IN_A_ROW)
+}
+
 struct Parts<'a, 'b> {
     context: &'a mut PanelContext<'b>,
     /// The parts without a tab while they stand alone.
@@ -79,14 +98,13 @@ impl Parts<'_, '_> {
         let context = &mut *self.context;
         match tab {
             Tab::View(view) => {
-                let has_room = ui.available_width() >= ONE_ROW;
-                ui.horizontal(|ui| {
-                    with_view(context, view, |view, around| view.tools(around, ui));
-                    if has_room {
+                if ui.available_width() >= ONE_ROW {
+                    ui.horizontal(|ui| {
+                        with_view(context, view, |view, around| view.tools(around, ui));
                         toolbar::of_table(context, view, ui);
-                    }
-                });
-                if !has_room {
+                    });
+                } else {
+                    ui.horizontal_wrapped(|ui| with_view(context, view, |view, around| view.tools(around, ui)));
                     ui.horizontal(|ui| toolbar::of_table(context, view, ui));
                 }
                 let (frame, place) = (picture::Frame::begin(ui, Subject::View(view)), ui.available_rect_before_wrap());
@@ -107,6 +125,13 @@ impl Parts<'_, '_> {
         });
         overview::show(self.context, ui);
         timeline::show(self.context, ui);
+    }
+
+    /// Why a tab has nothing to show, if that is known.
+    fn lacks(&self, tab: Tab) -> Option<&'static str> {
+        let document = self.context.document?;
+        let view = if let Tab::View(view) = tab { self.context.views.as_ref()?.get(view) } else { None };
+        document.lacks(tab).or_else(|| view?.lacks(document))
     }
 
     /// Whether the search and the keys go to this part.
@@ -158,6 +183,7 @@ impl Behavior<Part> for Parts<'_, '_> {
 
     fn on_tab_button(&mut self, tiles: &mut Tiles<Part>, id: TileId, response: Response) -> Response {
         let Some(Part::Tab(tab)) = tiles.get_pane(&id).copied() else { return response };
+        let response = if let Some(reason) = self.lacks(tab) { response.on_hover_text(reason) } else { response };
         if response.clicked() {
             (self.pressed, self.reveal) = (Some(tab), Some((tab, FRAMES)));
         }
@@ -169,6 +195,33 @@ impl Behavior<Part> for Parts<'_, '_> {
             response.ctx.request_repaint();
         }
         response
+    }
+
+    /// Draws *More*, the menu of the tabs that have no place in their row.
+    fn top_bar_right_ui(&mut self, tiles: &Tiles<Part>, ui: &mut Ui, _: TileId, tabs: &Tabs, _: &mut f32) {
+        let tab = |id: &TileId| if let Some(Part::Tab(tab)) = tiles.get_pane(id) { Some(*tab) } else { None };
+        let hidden: Vec<Tab> = tabs.children.iter().filter(|&&id| !tiles.is_visible(id)).filter_map(tab).collect();
+        if hidden.is_empty() || tabs.children.len() <= IN_A_ROW {
+            return;
+        }
+        let more = ui.menu_button("More\u{2026}", |ui| {
+            for tab in hidden {
+                let lacks = self.lacks(tab);
+                let text = egui::RichText::new(tab.title());
+                let text = if lacks.is_some() { text.weak() } else { text };
+                let button = ui.add(egui::Button::new(text).shortcut_text(lacks.unwrap_or_default()));
+                button.widget_info(|| {
+                    let info = egui::WidgetInfo::labeled(egui::Role::Button, true, tab.title());
+                    egui::WidgetInfo { current_text_value: lacks.map(str::to_owned), ..info }
+                });
+                if button.clicked() {
+                    self.reveal = Some((tab, FRAMES));
+                    self.context.commands.push(DocCommand::ShowTab(tab));
+                }
+            }
+        });
+        more.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "More tabs"));
+        more.response.on_hover_text("Other tabs; those about what this trace does not have are dimmed");
     }
 
     fn is_tab_bar_visible(&self, _: TileId, tabs: &Tabs) -> bool {
@@ -227,6 +280,7 @@ impl Behavior<Part> for Parts<'_, '_> {
         match tiles.get_pane(&id) {
             Some(part) if state.active && self.has_keys(*part) => visuals.selection.stroke.color,
             _ if state.active => visuals.strong_text_color(),
+            Some(Part::Tab(tab)) if self.lacks(*tab).is_some() => visuals.weak_text_color(),
             _ => visuals.text_color(),
         }
     }
@@ -243,5 +297,5 @@ fn grip(ui: &Ui, part: Part, outer: Rect) -> Response {
         let at = rect.center() + vec2(4.0 * column as f32 - 2.0, 4.0 * row as f32 - 4.0);
         ui.painter().circle_filled(at, 1.1, color);
     }
-    response.on_hover_text(format!("{name}: drag it to where it is to stand"))
+    response.on_hover_text(format!("{name}: drag it to another place"))
 }

@@ -13,10 +13,14 @@ use crate::app::views::Pane;
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::format;
 
+/// Height in points, with chips or without.
+const ROW: f32 = 24.0;
+
 pub fn tools(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
     let Some(document) = context.document else { return };
     let commands = &mut context.commands;
     ui.horizontal(|ui| {
+        ui.set_min_height(ROW);
         ui.spacing_mut().item_spacing.x = 3.0;
         for (icon, name, is_possible, does, key, command) in [
             (Icon::Back, "Back", document.history.can_go_back(), "The view before", keys::BACK, DocCommand::Back),
@@ -53,8 +57,8 @@ pub fn tools(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
         let what = if document.selection().is_some() { "Selection" } else { "View" };
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             for (arrangement, name, hint) in [
-                (Arrangement::Together, "Together", "All lines of the graph in one scale"),
-                (Arrangement::Lanes, "Lanes", "A lane for each layer of a process, with a scale of its own"),
+                (Arrangement::Together, "Together", "All lines of the graph on one scale"),
+                (Arrangement::Lanes, "Lanes", "A lane for each layer of a process, each with its own scale"),
             ] {
                 let label = ui.selectable_label(document.arrangement() == arrangement, name).on_hover_text(hint);
                 commands.on_click(&label, Setting::Arrangement(arrangement));
@@ -93,7 +97,7 @@ fn export(view: &dyn Pane, commands: &mut Commands, ui: &mut egui::Ui) {
             }
         }
     });
-    menu.response.on_hover_text("All lines of the table, as text for the clipboard, or with plain numbers as a file");
+    menu.response.on_hover_text("Copy the whole table as text, or save it as CSV or JSON");
 }
 
 /// The search field of a table.

@@ -38,7 +38,9 @@ fn one(tab: &TraceTab, at: usize, width: f32, ui: &mut Ui) -> Option<Command> {
         let text = egui::RichText::new(&tab.name).color(color);
         let label = ui.scope(|ui| {
             ui.set_max_width(width);
-            ui.add(egui::Label::new(text).truncate().selectable(false).sense(egui::Sense::click()))
+            ui.add(
+                egui::Label::new(text).truncate().show_tooltip_when_elided(false).selectable(false).sense(egui::Sense::click()),
+            )
         });
         let label = label.inner.on_hover_text(&tab.name);
         label.widget_info(|| WidgetInfo::selected(Role::Tab, true, tab.is_in_front, format!("Trace {}", tab.name)));

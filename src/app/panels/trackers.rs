@@ -87,8 +87,8 @@ fn providers(context: &mut PanelContext<'_>, ui: &mut Ui) {
         }
         Providers::Unknown => _ = ui.weak("They are listed when the trace is loaded."),
         Providers::Sought(_) => _ = ui.weak("Looking for providers\u{2026}"),
-        Providers::Lost => _ = ui.weak("The files could not be read once more."),
-        Providers::Known(all) if all.is_empty() => _ = ui.weak("Only Windows' kernel and what merging adds wrote events."),
+        Providers::Lost => _ = ui.weak("The files could not be read again."),
+        Providers::Known(all) if all.is_empty() => _ = ui.weak("Only the Windows kernel wrote events."),
         Providers::Known(all) => {
             let area = egui::ScrollArea::vertical().id_salt("providers to map").auto_shrink([false, true]);
             area.max_height(LINES as f32 * 16.0).show(ui, |ui| {
@@ -112,15 +112,18 @@ fn provider(mapping: &mut TrackerMapping, seen: &ProviderSeen, ui: &mut Ui) {
     ui.horizontal(|ui| {
         let add = ui.add_enabled(!is_known, Button::new("Map").small());
         add.widget_info(|| WidgetInfo::labeled(egui::Role::Button, !is_known, format!("Map {name}")));
-        let add = add.on_hover_text("Append the beginning of a mapping for it to the text");
+        let add = add.on_hover_text("Add a template for it to the text");
         if add.on_disabled_hover_text("Its events are blocks of trackers").clicked() {
             mapping.add_skeleton(seen);
         }
-        ui.add(egui::Label::new(&name).truncate()).on_hover_text(format!("{{{guid}}}, {} events", format::count(seen.events)));
+        ui.add(egui::Label::new(&name).truncate().show_tooltip_when_elided(false))
+            .on_hover_text(format!("{name}\n{{{guid}}}, {} events", format::count(seen.events)));
     });
     if !seen.kinds.is_empty() {
-        let kinds: Vec<String> = seen.kinds.iter().map(kind).collect();
-        let line = RichText::new(kinds.iter().take(MOST_KINDS).cloned().collect::<Vec<_>>().join(", ")).weak().size(11.5);
-        ui.add(egui::Label::new(line).truncate()).on_hover_text(kinds.join("\n"));
+        let first: Vec<String> = seen.kinds.iter().take(MOST_KINDS).map(kind).collect();
+        let line = RichText::new(first.join(", ")).weak().size(11.5);
+        ui.add(egui::Label::new(line).truncate().show_tooltip_when_elided(false)).on_hover_ui(|ui| {
+            seen.kinds.iter().for_each(|of_id| drop(ui.label(kind(of_id))));
+        });
     }
 }

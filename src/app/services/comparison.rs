@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::names::Names;
 use crate::app::jobs::LoadJob;
+use crate::app::state::inputs::short_name;
+use crate::load::Input;
 use crate::model::Trace;
 use crate::paths::Reading;
 use crate::query::{Cancel, Cancelled, Fold, Forest, Functions, Index, Totals, totals};
@@ -24,6 +26,7 @@ pub enum Comparison {
 #[derive(Debug)]
 pub struct Opened {
     pub name: String,
+    pub inputs: Vec<Input>,
     pub ready: Arc<Ready>,
     pub names: Names,
     /// Protects its files from being overwritten.
@@ -70,8 +73,8 @@ impl Comparison {
 }
 
 impl Opened {
-    pub fn new(name: String, trace: Arc<Trace>, names: Names, files: Arc<Reading>) -> Self {
-        Self { name, ready: Arc::new(Ready::new(trace)), names, _files: files }
+    pub fn new(inputs: Vec<Input>, trace: Arc<Trace>, names: Names, files: Arc<Reading>) -> Self {
+        Self { name: short_name(&inputs), inputs, ready: Arc::new(Ready::new(trace)), names, _files: files }
     }
 
     /// Applies these rules to the other trace too.

@@ -9,9 +9,12 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
+use super::investigation::Snapshot;
 use super::picture::Picture;
+use super::saving::as_file_name;
 use super::shared_page::SharedPage;
 use crate::app::base::table::Export;
+use crate::load::INVESTIGATION;
 use crate::symbols::ModuleKey;
 
 /// The purpose of the files that a dialog asks for.
@@ -31,6 +34,8 @@ pub enum Purpose {
     Picture(Arc<Picture>),
     /// The file to save a page for a browser to.
     Page(Arc<SharedPage>),
+    /// The file to save an investigation to.
+    Investigation(Arc<Snapshot>),
     /// The PDB of a module.
     Pdb(ModuleKey),
     /// The file to save this trace to.
@@ -48,6 +53,7 @@ impl Purpose {
             Self::Export(_) => "Export the table",
             Self::Picture(_) => "Export the picture",
             Self::Page(_) => "Share as a page",
+            Self::Investigation(_) => "Save the investigation",
             Self::Pdb(_) => "The program database of the module",
             Self::Save(_) => "Save the recorded trace",
         }
@@ -59,7 +65,8 @@ impl Purpose {
             Self::SaveRules => Some(("stack-rules".to_owned(), "toml")),
             Self::Export(Export { table_source, format }) => Some((table_source.title().to_lowercase(), format.extension())),
             Self::Picture(picture) => Some((picture.subject.name(), picture.format().extension())),
-            Self::Page(shared) => Some((page_name(&shared.page.title), "html")),
+            Self::Page(shared) => Some((as_file_name(shared.page.title.trim_end_matches(".etl")), "html")),
+            Self::Investigation(snapshot) => Some((as_file_name(snapshot.name.trim_end_matches(".etl")), INVESTIGATION)),
             Self::Save(file) => Some((file.file_stem().unwrap_or_default().to_string_lossy().into_owned(), "etl")),
             Self::Traces | Self::Compared | Self::Rules | Self::Pdb(_) => None,
         }
@@ -70,15 +77,11 @@ impl Purpose {
         match self {
             Self::Traces | Self::Compared => "Open",
             Self::Rules | Self::Pdb(_) => "Use",
-            Self::SaveRules | Self::Export(_) | Self::Picture(_) | Self::Page(_) | Self::Save(_) => "Save",
+            Self::SaveRules | Self::Export(_) | Self::Picture(_) | Self::Page(_) | Self::Investigation(_) | Self::Save(_) => {
+                "Save"
+            }
         }
     }
-}
-
-/// A file name for a page about a trace of this name.
-fn page_name(title: &str) -> String {
-    let stem = title.strip_suffix(".etl").unwrap_or(title);
-    stem.chars().map(|c| if c.is_alphanumeric() || " .-_".contains(c) { c } else { '_' }).collect()
 }
 
 /// A path that the user types instead of choosing it in a dialog.
@@ -138,8 +141,10 @@ impl FileDialog {
                     dialog.add_filter("All files", &["*"]).pick_files()
                 }
                 _ => {
-                    let kinds = ["etl", "ETL", "zip", "ZIP", "diagsession"];
-                    let dialog = dialog.add_filter("ETW traces and archives of them", &kinds).add_filter("All files", &["*"]);
+                    let kinds = ["etl", "ETL", "zip", "ZIP", "diagsession", INVESTIGATION];
+                    let dialog = dialog
+                        .add_filter("ETW traces, archives of them, and investigations", &kinds)
+                        .add_filter("All files", &["*"]);
                     dialog.pick_files()
                 }
             };

@@ -4,7 +4,9 @@
 pub mod accepted;
 pub mod comparison;
 pub mod dialogs;
+pub mod investigation;
 pub mod leftovers;
+pub mod manifests;
 pub mod names;
 pub mod picture;
 pub mod providers;

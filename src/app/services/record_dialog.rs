@@ -301,7 +301,7 @@ mod tests {
         assert!(request.frames && !request.managed && request.samples);
         assert_eq!(Form::with(&form.record_options()).what, Request { frames: true, samples: true, ..Form::default().what });
         form.marks = "My*".to_owned();
-        assert!(form.request().unwrap_err().to_string().contains("is no provider"));
+        assert!(form.request().unwrap_err().to_string().contains("is not a provider"));
         form.marks.clear();
         form.way = Way::Launch;
         assert!(form.request().is_err());

@@ -5,11 +5,13 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use eframe::egui;
 
 use super::dialogs::{Purpose, TypedPath};
 use crate::app::base::background::Background;
+use crate::app::jobs::writing::{WriteWatch, Writing};
 use crate::paths::{self, Existing, Refusal};
 
 /// A path at which the user wants something saved.
@@ -67,6 +69,8 @@ impl Place {
 pub enum Done {
     Copied(String),
     Saved,
+    /// The user stopped the write; nothing was changed.
+    Stopped,
     Failed(String),
     /// There is no file at this place, or it may be replaced.
     Free(Place),
@@ -78,15 +82,67 @@ pub enum Done {
 
 /// Exports in progress.
 #[derive(Default)]
-pub struct Exports(pub Background<Done>);
+pub struct Exports {
+    jobs: Background<Done>,
+    /// Those that can take long and be stopped.
+    writing: Vec<Writing>,
+}
+
+/// Longest wait for stopped writes when the window closes.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 impl Exports {
     pub fn start(&mut self, ctx: &egui::Context, work: impl FnOnce() -> Done + Send + 'static) {
-        self.0.start(ctx, || {
+        self.jobs.start(ctx, || {
             let work = std::panic::AssertUnwindSafe(work);
             std::panic::catch_unwind(work).unwrap_or_else(|_| Done::Failed("The export broke down".to_owned()))
         });
     }
+
+    /// Starts to write a file, which is shown with its progress and can be stopped.
+    pub fn start_long(
+        &mut self,
+        ctx: &egui::Context,
+        name: String,
+        work: impl FnOnce(&WriteWatch) -> io::Result<()> + Send + 'static,
+    ) {
+        let (writing, watch) = Writing::begin(name.clone());
+        self.writing.push(writing);
+        self.start(ctx, move || match work(&watch) {
+            Ok(()) => Done::Saved,
+            Err(_) if watch.is_stopped() => Done::Stopped,
+            Err(reason) => Done::Failed(format!("{name} could not be written: {reason}.")),
+        });
+    }
+
+    /// Takes the results of those that have finished.
+    pub fn done(&mut self) -> Vec<Done> {
+        self.writing.retain(Writing::is_at_work);
+        self.jobs.done()
+    }
+
+    pub fn is_at_work(&self) -> bool {
+        self.jobs.is_at_work()
+    }
+
+    /// Those that can take long and be stopped.
+    pub fn writing(&self) -> &[Writing] {
+        &self.writing
+    }
+
+    /// Stops all long writes, because the window closes: each removes its draft.
+    pub fn finish(&self) {
+        self.writing.iter().for_each(Writing::stop);
+        let since = Instant::now();
+        while self.writing.iter().any(Writing::is_at_work) && since.elapsed() < LONGEST_WAIT {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// A text as a part of a file name: what systems forbid there becomes `_`.
+pub fn as_file_name(text: &str) -> String {
+    text.chars().map(|c| if c.is_alphanumeric() || " .-_".contains(c) { c } else { '_' }).collect()
 }
 
 /// Writes a file; if that fails, the old one stays complete.

@@ -37,7 +37,7 @@ fn of_source(source: &dyn TableSource) -> Table {
     let lines: Vec<(usize, Vec<Value>)> = (0..shown).map(|row| source.line(row)).collect();
     let is_number = |at: usize| {
         let values = lines.iter().filter_map(|(_, values)| values.get(at));
-        values.clone().any(|value| !matches!(value, Value::Nothing | Value::Awaited))
+        values.clone().any(|value| !matches!(value, Value::Nothing | Value::Awaited | Value::Later))
             && values.into_iter().all(|value| !matches!(value, Value::Text(_)))
     };
     let columns = source.columns().into_iter().enumerate();

@@ -25,9 +25,9 @@ impl HighwaterApp {
             }
             let Some((inputs, ..)) = self.apart.waiting.pop_front() else { return };
             if is_first {
-                let errors = std::mem::take(&mut self.errors);
+                let messages = std::mem::take(&mut self.messages);
                 self.open(ctx, inputs, pace);
-                self.errors = errors;
+                self.messages = messages;
             } else if !self.open_behind(ctx, inputs, pace)
                 && let Some(told) = &mut self.apart.told
             {

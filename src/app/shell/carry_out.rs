@@ -6,12 +6,13 @@ use std::sync::Arc;
 use eframe::egui;
 
 use super::HighwaterApp;
-use crate::app::base::failure::Failure;
+use crate::app::base::message::Message;
 use crate::app::base::table::{Export, Format};
 use crate::app::commands::{Command, LoadCommand, RecordCommand, Setting, keys};
 use crate::app::document::Document;
 use crate::app::jobs::LoadJob;
 use crate::app::jobs::player::Pace;
+use crate::app::jobs::writing::Writing;
 use crate::app::panels;
 use crate::app::services::dialogs::{self, Purpose, TypedPath};
 use crate::app::services::names::ModuleChange;
@@ -23,8 +24,8 @@ use crate::load::Input;
 impl HighwaterApp {
     /// Shows an error, unless it is on the screen already.
     pub(super) fn tell_once(&mut self, text: String) {
-        if self.errors.iter().all(|shown| shown.text != text) {
-            self.errors.push(Failure::expected(text));
+        if self.messages.iter().all(|shown| shown.text != text) {
+            self.messages.push(Message::error(text));
         }
     }
 
@@ -56,19 +57,21 @@ impl HighwaterApp {
             Command::ShowPart(part, shown) => self.layout.set_shown(part, shown),
             Command::ShowDefaultPrograms => {
                 if let Err(reason) = dialogs::show_default_programs() {
-                    self.errors.push(Failure::expected(format!("Windows' settings could not be opened: {reason}.")));
+                    self.messages.push(Message::error(format!("Windows' settings could not be opened: {reason}.")));
                 }
             }
             Command::ForgetRecent => self.recents.clear(),
             Command::ForgetOneRecent(files) => self.recents.forget(&files),
             Command::Walk(walking) => self.walk(ctx, walking),
-            Command::DismissError(index) => {
-                if index < self.errors.len() {
-                    self.errors.remove(index);
+            Command::DismissMessage(index) => {
+                if index < self.messages.len() {
+                    self.messages.remove(index);
                 }
             }
+            Command::StopWriting(at) => self.exports.writing().get(at).into_iter().for_each(Writing::stop),
             Command::CloseApart => self.apart.told = None,
             Command::ListProviders => self.list_providers(ctx),
+            Command::LookUpManifests => self.look_up_manifests(ctx),
             Command::OpenSource(line) => self.open_source(ctx, &line),
             Command::ReadSource(line) => self.read_source(ctx, line),
             Command::ShowSources(shown) => {
@@ -120,6 +123,8 @@ impl HighwaterApp {
                 let page = self.shared_page().map(Arc::new);
                 page.into_iter().for_each(|page| self.file_dialog.show(ctx, Purpose::Page(page)));
             }
+            Command::SaveInvestigation { with_trace } => self.save_investigation(ctx, with_trace),
+            Command::EditNote(at) => self.edit_note(ctx, at),
             Command::TakePicture(request) => picture::ask(ctx, request),
             Command::Document(command) => {
                 if let Some(workspace) = &mut self.front.workspace {
@@ -212,7 +217,12 @@ impl HighwaterApp {
                 let chosen = files.pop().map(|file| Command::ChangeModule(key, ModuleChange::Choose(file)));
                 chosen.into_iter().for_each(|command| self.carry_out(ctx, command));
             }
-            saved @ (Purpose::SaveRules | Purpose::Export(_) | Purpose::Picture(_) | Purpose::Page(_) | Purpose::Save(_)) => {
+            saved @ (Purpose::SaveRules
+            | Purpose::Export(_)
+            | Purpose::Picture(_)
+            | Purpose::Page(_)
+            | Purpose::Investigation(_)
+            | Purpose::Save(_)) => {
                 if let Some(file) = files.pop() {
                     self.save_at(ctx, saved, file, typed);
                 }

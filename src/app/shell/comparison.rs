@@ -6,14 +6,13 @@ use eframe::egui;
 
 use super::HighwaterApp;
 use super::loading::PROGRESS;
-use crate::app::base::failure::Failure;
+use crate::app::base::message::Message;
 use crate::app::commands::DocCommand;
 use crate::app::jobs::player::Pace;
 use crate::app::jobs::{LoadEvent, LoadJob, drop_aside};
 use crate::app::services::comparison::{Comparison, Opened};
 use crate::app::services::names::{Names, Search};
 use crate::app::state::ids::{Tab, ViewId};
-use crate::app::state::inputs::short_name;
 use crate::app::state::provider_choice::ProviderChoice;
 use crate::format;
 use crate::load::Input;
@@ -28,7 +27,7 @@ impl HighwaterApp {
         let document = &mut workspace.document;
         document.comparison = Comparison::Nothing;
         if inputs.iter().any(Input::is_recording) {
-            self.errors.push(Failure::expected("A recording that still runs cannot be compared with; stop it first.".to_owned()));
+            self.messages.push(Message::error("A recording that still runs cannot be compared with; stop it first.".to_owned()));
             return;
         }
         let left = budget.saturating_sub(document.trace.load_bytes);
@@ -40,12 +39,12 @@ impl HighwaterApp {
     /// Compares with a trace that is open in another tab.
     pub(super) fn compare_with_open(&mut self, ctx: &egui::Context, at: usize) {
         let other = self.traces.comparable().find(|(tab, _)| *tab == at);
-        let other = other.map(|(_, other)| (other.name(), Arc::clone(&other.trace), Arc::clone(&other.files)));
-        let Some((name, trace, files)) = other else { return };
+        let other = other.map(|(_, other)| (other.inputs.clone(), Arc::clone(&other.trace), Arc::clone(&other.files)));
+        let Some((inputs, trace, files)) = other else { return };
         let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
         let names = Names::start(ctx, &trace, search, &self.given, &self.rules.now);
         if let Some(workspace) = &mut self.front.workspace {
-            workspace.document.comparison = Comparison::Open(Box::new(Opened::new(name, trace, names, files)));
+            workspace.document.comparison = Comparison::Open(Box::new(Opened::new(inputs, trace, names, files)));
             workspace.carry_out(DocCommand::ShowTab(Tab::View(ViewId::Compare)));
         }
         self.look();
@@ -79,7 +78,7 @@ impl HighwaterApp {
                     LoadEvent::Trace(trace) => {
                         let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
                         let names = Names::start(ctx, &trace, search, &self.given, &self.rules.now);
-                        Comparison::Open(Box::new(Opened::new(short_name(&job.inputs), trace, names, Arc::clone(&job.reading))))
+                        Comparison::Open(Box::new(Opened::new(job.inputs.clone(), trace, names, Arc::clone(&job.reading))))
                     }
                     LoadEvent::TooLarge(too_large) => {
                         let [need, left] = [too_large.estimate.total(), too_large.budget].map(format::rough_bytes);
@@ -87,16 +86,16 @@ impl HighwaterApp {
                             "{name} needs about {need} of memory, and {left} may be used beside the open trace; allow more in \
                              View, or compare the two with highwater diff."
                         );
-                        self.errors.push(Failure::expected(text));
+                        self.messages.push(Message::error(text));
                         Comparison::Nothing
                     }
                     LoadEvent::Apart(parts) => {
                         let text = format!("{name}: these files are of {} captures; choose those of one.", parts.len());
-                        self.errors.push(Failure::expected(text));
+                        self.messages.push(Message::error(text));
                         Comparison::Nothing
                     }
                     LoadEvent::Failed(failure) => {
-                        self.errors.push(failure);
+                        self.messages.push(failure);
                         Comparison::Nothing
                     }
                 };

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use eframe::egui;
 
 use super::HighwaterApp;
-use crate::app::base::failure::Failure;
+use super::loading::PROGRESS;
+use crate::app::base::message::Message;
 use crate::app::base::table::{Export, Format, TableSource, write};
 use crate::app::services::picture::Picture;
 use crate::app::services::saving::{Done, save};
@@ -55,15 +56,20 @@ impl HighwaterApp {
     }
 
     pub(super) fn drain_exports(&mut self, ctx: &egui::Context) {
-        for done in self.exports.0.done() {
+        for done in self.exports.done() {
+            // What is to be read or answered keeps the window open.
+            self.is_closing &= !matches!(done, Done::Failed(_) | Done::Taken(_) | Done::Refused(..));
             match done {
                 Done::Copied(text) => ctx.copy_text(text),
-                Done::Saved => {}
-                Done::Failed(reason) => self.errors.push(Failure::expected(reason)),
+                Done::Saved | Done::Stopped => {}
                 Done::Free(place) => self.save_there(ctx, place),
+                Done::Failed(reason) => self.messages.push(Message::error(reason)),
                 Done::Taken(place) => self.replacing = Some(place),
                 Done::Refused(place, refusal) => self.refuse_place(place, refusal),
             }
+        }
+        if !self.exports.writing().is_empty() {
+            ctx.request_repaint_after(PROGRESS);
         }
     }
 }

@@ -1,31 +1,49 @@
 //! Loading in the window: starting it, handling its results, and ending it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use eframe::egui;
 
 use super::HighwaterApp;
+use crate::app::commands::DocCommand;
 use crate::app::document::Document;
 use crate::app::jobs::load_scope::ScopeChoice;
 use crate::app::jobs::player::Pace;
 use crate::app::jobs::{LoadEvent, LoadJob};
+use crate::app::services::investigation::Investigation;
 use crate::app::services::recent::Picture;
+use crate::app::state::ids::{Tab, ViewId};
 use crate::app::state::walk::Walking;
 use crate::app::workspace::Workspace;
 use crate::app::workspace::open_traces::OpenTrace;
-use crate::load::Input;
+use crate::load::{Input, is_investigation};
 
 /// How often the window is drawn while a trace loads, if nothing else asks for it.
 pub(super) const PROGRESS: Duration = Duration::from_millis(300);
 
 impl HighwaterApp {
+    /// Opens what the user named: a trace, or an investigation, which names its trace.
     pub(super) fn open(&mut self, ctx: &egui::Context, inputs: Vec<Input>, pace: Pace) {
         if inputs.is_empty() {
             return;
         }
-        self.errors.clear();
+        self.messages.clear();
         self.walking = None;
+        self.investigations.waiting = None;
+        let is_one = |input: &&Input| pace == Pace::AtOnce && input.path().is_some_and(is_investigation);
+        match inputs.iter().find(is_one).and_then(Input::path).map(Path::to_owned) {
+            Some(file) => {
+                let given = inputs.into_iter().filter(|input| !is_one(&input)).collect();
+                self.investigations.reading.start(ctx, move || Investigation::read(&file, given));
+            }
+            None => self.open_trace(ctx, inputs, pace),
+        }
+    }
+
+    /// Opens the files of a trace.
+    pub(super) fn open_trace(&mut self, ctx: &egui::Context, inputs: Vec<Input>, pace: Pace) {
         self.make_room(ctx, &inputs);
         self.stop_loading();
         self.front.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), pace, self.provider_choice()));
@@ -93,6 +111,7 @@ impl HighwaterApp {
                             document.providers_read.clone_from(&job.providers);
                             document.follows_end = job.player().is_some() || job.is_followed();
                             document.tab = self.layout.first_in_sight().unwrap_or(document.tab);
+                            document.tab_is_left = true;
                             workspace.insert(Workspace::new(document)).apply(&self.settings, &self.accepted.now);
                         }
                     }
@@ -103,7 +122,7 @@ impl HighwaterApp {
                     if let Some(open) = workspace.as_mut().filter(|open| open.document.job == job.id) {
                         open.document.stop_growing();
                     }
-                    self.errors.push(failure);
+                    self.messages.push(failure);
                     finished = true;
                 }
             }
@@ -112,6 +131,7 @@ impl HighwaterApp {
             let opened = self.front.document().is_some_and(|d| d.job == job.id);
             if opened {
                 self.recents.remember(&job.inputs);
+                self.leave_empty_tab();
             }
         }
         if let Some((parts, pace)) = apart {
@@ -121,5 +141,16 @@ impl HighwaterApp {
             self.look();
             self.set_title(ctx);
         }
+    }
+
+    /// Shows *Stacks* in place of the tab that the trace before left, if this one has nothing to show there.
+    fn leave_empty_tab(&mut self) {
+        let Some(workspace) = &mut self.front.workspace else { return };
+        let document = &workspace.document;
+        if document.tab_is_left && document.lacks(document.tab).is_some() {
+            workspace.carry_out(DocCommand::ShowTab(Tab::View(ViewId::Stacks)));
+        }
+        workspace.document.tab_is_left = false;
+        self.look();
     }
 }

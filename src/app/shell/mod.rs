@@ -4,8 +4,10 @@
 mod accepted;
 mod apart;
 mod carry_out;
+mod closing;
 pub mod comparison;
 mod export;
+mod investigation;
 mod loading;
 mod picture;
 mod providers;
@@ -22,8 +24,8 @@ use std::sync::Arc;
 
 use eframe::egui;
 
-use crate::app::base::failure::Failure;
 use crate::app::base::fonts::SystemFonts;
+use crate::app::base::message::Message;
 use crate::app::base::{frame_times, help, theme, ui_dump};
 use crate::app::commands::{Command, Commands, keys};
 use crate::app::document::Document;
@@ -35,7 +37,9 @@ use crate::app::panels::context::{Drawn, PanelContext};
 use crate::app::panels::shortcuts;
 use crate::app::services::accepted::AcceptedFindings;
 use crate::app::services::dialogs::{Chosen, FileDialog, Purpose, TypedPath};
+use crate::app::services::investigation::Investigations;
 use crate::app::services::leftovers::LeftoversJob;
+use crate::app::services::manifests::ManifestNames;
 use crate::app::services::names::{Given, Names, Search};
 use crate::app::services::picture as pictures;
 use crate::app::services::recent::Recents;
@@ -71,14 +75,17 @@ pub struct HighwaterApp {
     commands: Commands,
     file_dialog: FileDialog,
     exports: Exports,
+    /// Whether the window closes as soon as everything is saved.
+    is_closing: bool,
     /// The path that the user types instead of using a dialog.
     typed_path: Option<TypedPath>,
     /// The existing file that the user named for saving, until they confirm that it is replaced.
     replacing: Option<Place>,
-    /// Errors on display, until the user closes them.
-    errors: Vec<Failure>,
+    /// Errors and notices on display, until the user closes them.
+    messages: Vec<Message>,
     picture: Option<picture::Picture>,
     recorder: Option<Arc<dyn Recorder>>,
+    manifests: ManifestNames,
     recordings: Option<PathBuf>,
     /// The dialog for recording, the values filled in last, and the current recording.
     record_dialog: Option<RecordDialog>,
@@ -98,6 +105,7 @@ pub struct HighwaterApp {
     layout: Layout,
     traces: Traces,
     apart: Apart,
+    investigations: Investigations,
 }
 
 impl HighwaterApp {
@@ -116,7 +124,7 @@ impl HighwaterApp {
         let mapping = TrackerMapping::load(options.trackers.or_else(|| settings.beside("trackers.toml")));
         let trouble = mapping.trouble();
         let unread = settings.unread.iter().chain(&rules.unread).chain(&trouble);
-        let errors: Vec<Failure> = unread.map(|reason| Failure::expected(format!("{reason}."))).collect();
+        let errors: Vec<Message> = unread.map(|reason| Message::error(format!("{reason}."))).collect();
         let recents = Recents::load(options.recent.or_else(|| settings.beside("recent.toml")), &settings.recent);
         let layout = Layout::new(settings.layout.as_ref(), settings.sources_width);
         let form = Form::with(&settings.recording);
@@ -135,13 +143,15 @@ impl HighwaterApp {
             commands: Commands::default(),
             file_dialog: FileDialog::default(),
             exports: Exports::default(),
+            is_closing: false,
             typed_path: None,
             replacing: None,
-            errors: Vec::new(),
+            messages: Vec::new(),
             picture: options
                 .screenshot
                 .map(|path| picture::Picture::new(path, if options.replaces { Existing::GivesWay } else { Existing::Stays })),
             recorder: options.recorder,
+            manifests: ManifestNames::of(options.manifests),
             recordings: options.recordings.or_else(settings::recordings),
             record_dialog: None,
             form,
@@ -157,6 +167,7 @@ impl HighwaterApp {
             layout,
             traces: Traces::default(),
             apart: Apart::default(),
+            investigations: Investigations::default(),
         };
         app.recents.look(ctx);
         if let Some(recorder) = &app.recorder {
@@ -166,7 +177,7 @@ impl HighwaterApp {
             let pace = if options.follow { Pace::Followed } else { options.speed.map_or(Pace::AtOnce, Pace::Played) };
             app.open(ctx, options.inputs, pace);
         }
-        app.errors.extend(errors); // opening a trace clears earlier errors
+        app.messages.extend(errors); // opening a trace clears earlier errors
         app
     }
 
@@ -185,9 +196,11 @@ impl HighwaterApp {
             || self.front.queries.is_busy()
             || self.rules.at_work.is_at_work()
             || self.mapping.is_at_work()
+            || self.manifests.is_at_work()
             || self.source_files.is_at_work()
             || self.accepted.at_work.is_at_work()
-            || self.exports.0.is_at_work()
+            || self.exports.is_at_work()
+            || self.investigations.is_at_work()
             || self.front.document().is_some_and(|document| document.providers.is_busy())
             || self.recents.is_at_work()
             || self.fonts.is_busy()
@@ -253,8 +266,11 @@ impl HighwaterApp {
             scope_choice: scope_choice.as_ref(),
             typed_path: self.typed_path.as_ref(),
             replacing: self.replacing.as_ref(),
-            errors: &self.errors,
+            messages: &self.messages,
+            writing: self.exports.writing(),
+            is_closing: self.is_closing,
             recorder: self.recorder.as_ref(),
+            manifests: &self.manifests,
             record_dialog: self.record_dialog.as_ref(),
             recording: self.recording.as_ref(),
             leftovers: &self.leftovers,
@@ -339,12 +355,15 @@ impl HighwaterApp {
         self.drain_loading(ctx);
         self.drain_parked(ctx);
         self.drain_apart(ctx);
+        self.drain_investigations(ctx);
         self.drain_rules();
         self.drain_mapping();
         self.drain_source_files();
         self.drain_accepted();
         self.drain_exports(ctx);
+        self.close_when_saved(ctx);
         self.drain_providers();
+        self.drain_manifests(ctx);
         self.drain_names(ctx);
         self.drain_comparison(ctx);
         self.drain_recording(ctx);
@@ -356,9 +375,9 @@ impl HighwaterApp {
                     && *of == workspace.document.job
                 {
                     // The next query may panic in the same way.
-                    let failure = Failure::internal("the computing", &workspace.document.inputs, caught);
-                    if self.errors.iter().all(|shown| shown.text != failure.text) {
-                        self.errors.push(failure);
+                    let failure = Message::internal("the computing", &workspace.document.inputs, caught);
+                    if self.messages.iter().all(|shown| shown.text != failure.text) {
+                        self.messages.push(failure);
                     }
                 }
                 workspace.take_answer(answer);
@@ -405,7 +424,7 @@ impl eframe::App for HighwaterApp {
         // After the panels: a key that follows a drag within one frame acts on the dragged state.
         if takes_keys {
             shortcuts::press(&mut context, ui.ctx(), owner);
-            if owner.is_nobody(ui.ctx()) {
+            if owner.is_table(ui.ctx()) {
                 panels::view_keys(&mut context, ui.ctx());
             }
         }
@@ -423,6 +442,7 @@ impl eframe::App for HighwaterApp {
 
     fn on_exit(&mut self, _gl: Option<&eframe::glow::Context>) {
         self.save_settings();
+        self.exports.finish();
         self.recents.finish();
     }
 }

@@ -1,9 +1,11 @@
-//! The providers of the trace in front: lists them, and loads the trace again when others are chosen for marks.
+//! The providers of the trace in front: lists them, and loads the trace again when others are chosen for marks, or when
+//! installed manifests describe more of their events.
 
 use eframe::egui;
 
 use super::HighwaterApp;
-use crate::app::base::failure::Failure;
+use crate::app::base::message::Message;
+use crate::app::document::Document;
 use crate::app::jobs::LoadJob;
 use crate::app::jobs::player::Pace;
 use crate::app::services::providers::Providers;
@@ -26,9 +28,27 @@ impl HighwaterApp {
         self.front.document_mut().into_iter().for_each(|document| document.providers.drain());
     }
 
+    /// Looks up the events of the trace in front in the installed manifests.
+    pub(super) fn look_up_manifests(&mut self, ctx: &egui::Context) {
+        if let Some(document) = self.front.document().filter(|document| document.is_settled()) {
+            self.manifests.seek(ctx, document.inputs.clone());
+        }
+    }
+
+    /// Takes what manifests define; the trace in front is loaded again with it.
+    pub(super) fn drain_manifests(&mut self, ctx: &egui::Context) {
+        if self.manifests.is_due && self.front.loading.is_none() && self.front.document().is_some_and(Document::is_settled) {
+            self.look_up_manifests(ctx);
+        }
+        if self.manifests.drain() {
+            self.load_again(ctx);
+        }
+    }
+
     /// Which events of providers are marks, and which are blocks of trackers.
     pub(super) fn provider_choice(&self) -> ProviderChoice {
-        ProviderChoice { marks: self.settings.mark_providers.clone(), trackers: self.mapping.now.clone() }
+        let descriptions = self.manifests.known.clone();
+        ProviderChoice { marks: self.settings.mark_providers.clone(), trackers: self.mapping.now.clone(), descriptions }
     }
 
     /// Puts the mapping of trackers that was written in force.
@@ -41,7 +61,7 @@ impl HighwaterApp {
     /// Reports a mapping that could not be kept.
     pub(super) fn drain_mapping(&mut self) {
         let failed = self.mapping.drain();
-        self.errors.extend(failed.into_iter().map(|reason| Failure::expected(format!("{reason}."))));
+        self.messages.extend(failed.into_iter().map(|reason| Message::error(format!("{reason}."))));
     }
 
     /// Applies a changed choice of providers: loads the trace in front again if it was loaded with another one.

@@ -7,12 +7,13 @@ use std::time::{Duration, SystemTime};
 use eframe::egui;
 
 use super::HighwaterApp;
-use crate::app::base::failure::Failure;
+use crate::app::base::message::Message;
 use crate::app::jobs::player::Pace;
 use crate::app::services::dialogs::Purpose;
 use crate::app::services::providers::with_recorded;
 use crate::app::services::record_dialog::RecordDialog;
 use crate::app::services::recording::{RecordJob, Stage, Turn, file_of};
+use crate::app::services::saving::as_file_name;
 use crate::capture::{Aftermath, Allocator};
 use crate::load::{Input, reading};
 use crate::paths::is_device;
@@ -39,7 +40,7 @@ impl HighwaterApp {
         let (Some(dialog), Some(recorder)) = (&self.record_dialog, &self.recorder) else { return };
         let Ok(mut request) = dialog.form.request() else { return }; // the button is not enabled
         let name = dialog.name();
-        let Some(folder) = folder_of(self.recordings.as_deref(), &name, &mut self.errors) else { return };
+        let Some(folder) = folder_of(self.recordings.as_deref(), &name, &mut self.messages) else { return };
         request.allocators = Allocator::of_users(&self.mapping.now);
         let record_options = dialog.form.record_options();
         self.settings.mark_providers = with_recorded(&self.settings.mark_providers, dialog.form.mark_words());
@@ -51,7 +52,7 @@ impl HighwaterApp {
 
     /// Measures how much the recording would write.
     pub(super) fn estimate_recording(&mut self, ctx: &egui::Context) {
-        let Some(folder) = folder_of(self.recordings.as_deref(), "estimate", &mut self.errors) else { return };
+        let Some(folder) = folder_of(self.recordings.as_deref(), "estimate", &mut self.messages) else { return };
         let (Some(dialog), Some(recorder)) = (&mut self.record_dialog, &self.recorder) else { return };
         let Ok(request) = dialog.form.request() else { return }; // the button is not enabled
         dialog.measure(ctx, recorder, request, Allocator::of_users(&self.mapping.now), folder);
@@ -79,17 +80,21 @@ impl HighwaterApp {
                     // It ended before it was first looked at, and its lanes are about to be deleted.
                     Some(file) => self.open(ctx, vec![Input::File(file.clone())], Pace::AtOnce),
                 },
-                Turn::Saved(file) => self.rename_input(ctx, &lanes, &Input::File(file)),
+                Turn::Saved(file) => {
+                    self.rename_input(ctx, &lanes, &Input::File(file));
+                    // What manifests tell was written at its end, and was not in the lanes that are on display.
+                    self.manifests.is_due = self.manifests.are_there() && !self.settings.mark_providers.is_empty();
+                }
                 Turn::Moved(from, to) => {
                     self.recents.rename(&from, &to);
                     self.rename_input(ctx, &Input::File(from), &Input::File(to));
                 }
                 Turn::Ended(Aftermath::Fine) => {}
                 Turn::Ended(Aftermath::CutShort) => self.leftovers.note_cut_short(),
-                Turn::Ended(Aftermath::Failed(reason)) => self.errors.push(Failure::expected(reason)),
+                Turn::Ended(Aftermath::Failed(reason)) => self.messages.push(Message::error(reason)),
                 Turn::NotMoved(to, reason) => {
                     let reason = format!("{}: the trace could not be saved: {reason}", to.display());
-                    self.errors.push(Failure::expected(reason));
+                    self.messages.push(Message::error(reason));
                 }
             }
         }
@@ -118,18 +123,17 @@ impl HighwaterApp {
 }
 
 /// A new folder for a recording; an error if this machine has no place for recordings.
-fn folder_of(recordings: Option<&Path>, name: &str, errors: &mut Vec<Failure>) -> Option<PathBuf> {
+fn folder_of(recordings: Option<&Path>, name: &str, messages: &mut Vec<Message>) -> Option<PathBuf> {
     let folder = recordings.map(|recordings| free_folder(recordings, name));
     if folder.is_none() {
-        errors.push(Failure::expected("there is no folder for recordings on this machine".to_owned()));
+        messages.push(Message::error("there is no folder for recordings on this machine".to_owned()));
     }
     folder
 }
 
 /// A folder named after the recording and the time that does not exist yet.
 fn free_folder(recordings: &Path, name: &str) -> PathBuf {
-    let name: String = name.chars().map(|c| if c.is_alphanumeric() || " .-_".contains(c) { c } else { '_' }).collect();
-    let mut stem = format!("{name} {}", time_of_day());
+    let mut stem = format!("{} {}", as_file_name(name), time_of_day());
     if is_device(&stem) {
         stem.insert(0, '_'); // the program has the name of a device
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use eframe::egui;
 
 use super::HighwaterApp;
-use crate::app::base::failure::Failure;
+use crate::app::base::message::Message;
 use crate::app::services::dialogs::{Purpose, TypedPath};
 use crate::app::services::saving::Place;
 use crate::paths::{Existing, Refusal};
@@ -32,7 +32,7 @@ impl HighwaterApp {
         let text = format!("{}: {refusal}.", place.file.display());
         match place.typed {
             Some(typed) => self.typed_path = Some(TypedPath { complaint: Some(text), ..typed }),
-            None => self.errors.push(Failure::expected(text)),
+            None => self.messages.push(Message::error(text)),
         }
     }
 
@@ -43,6 +43,7 @@ impl HighwaterApp {
             Purpose::Export(export) => self.save_table(ctx, export, file, existing),
             Purpose::Picture(picture) => self.save_picture(ctx, &picture, file, existing),
             Purpose::Page(page) => self.save_page(ctx, page, file, existing),
+            Purpose::Investigation(snapshot) => self.write_investigation(ctx, snapshot, file, existing),
             Purpose::SaveRules => self.write_rules(ctx, file, existing),
             Purpose::Save(_) => self.recording.iter_mut().for_each(|job| job.move_to(file.clone(), existing)),
             Purpose::Traces | Purpose::Compared | Purpose::Rules | Purpose::Pdb(_) => {} // these files are read, not saved

@@ -35,6 +35,7 @@ fn shared(workspace: &Workspace) -> SharedPage {
         doubts: doubts(trace, document.interval().to),
         span: seconds(document.view()),
         selected: document.selection().map(seconds),
+        notes: notes(document),
         lanes: lanes(document),
         lanes_left_out: 0,
         findings: Some(findings.iter().map(Entry::from).collect()),
@@ -53,6 +54,11 @@ fn facts(document: &Document) -> Vec<(String, String)> {
     let filters = document.filters().chips().iter().map(|chip| ("Filter".to_owned(), chips::words(document, chip)));
     facts.extend(filters);
     facts
+}
+
+fn notes(document: &Document) -> Vec<(f64, String)> {
+    let notes = document.history.notes().iter();
+    notes.map(|note| (document.trace.clock.seconds(note.at), note.text.to_string())).collect()
 }
 
 /// The lines of the graph that are sizes. Of stacked lines, which are sums, only the highest is one.

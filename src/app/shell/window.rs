@@ -10,7 +10,7 @@ use crate::app::base::icon;
 use crate::app::services::dialogs;
 use crate::app::services::names::Given;
 use crate::app::state::settings::{Settings, Theme};
-use crate::capture::Recorder;
+use crate::capture::{Manifests, Recorder};
 use crate::load::Input;
 
 /// Options for opening the window.
@@ -42,6 +42,8 @@ pub struct Options {
     pub recent: Option<PathBuf>,
     /// The recorder, if this machine has one.
     pub recorder: Option<Arc<dyn Recorder>>,
+    /// The manifests that are installed, if this system has any.
+    pub manifests: Option<Arc<dyn Manifests>>,
     /// Folder for recordings in this run.
     pub recordings: Option<PathBuf>,
     /// The only renderer to try; `None` tries all.

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::alignment::Laid;
 use super::filters::Filters;
 use super::graph::{Graph, GraphLine};
 use crate::model::{HeapId, ProcessId};
@@ -22,6 +23,8 @@ pub struct Answers {
     /// Whether the worker panicked over the latest query; the window shows why.
     pub failed: bool,
     pub lifetime_band: Option<LifetimeBand>,
+    /// Lines of the trace that is laid over the graph.
+    pub laid: Option<Laid>,
     pub pins: Option<(Interval, Vec<ByClass>)>,
     /// By heap.
     pub numbers: Vec<SourceNumbers>,

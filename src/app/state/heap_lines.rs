@@ -30,6 +30,16 @@ impl HeapLines {
         self.by_hand.get(heap)
     }
 
+    /// All that the user switched.
+    pub fn choices(&self) -> Vec<(HeapId, bool)> {
+        self.by_hand.all().collect()
+    }
+
+    /// Replaces the user's own switches.
+    pub fn set_choices(&mut self, heaps: &[(HeapId, bool)]) {
+        self.by_hand = heaps.iter().copied().collect();
+    }
+
     /// Chooses again; returns whether the choice changed. If the filter selects only heaps that are
     /// switched off, they are shown anyway. Heaps that the overview knows to be empty throughout are
     /// left out.

@@ -1,39 +1,44 @@
-//! The user's navigation history: the visible interval, the selection and the filters. Every step can
+//! The user's history: the visible interval, the selection, the filters, the notes, the marks and the pins. Every step can
 //! be undone and redone.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::filters::Filters;
-use crate::units::Interval;
+use super::notes::Notes;
+use crate::units::{Interval, Ticks};
 
 /// Wheel steps closer together than this are one step of the history.
 const STEP_SECONDS: f32 = 0.6;
 
 /// One stop of the history.
-#[derive(Clone, PartialEq, Debug)]
-struct Stop {
-    view: Interval,
-    filters: Filters,
-    selection: Option<Interval>,
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct HistoryStop {
+    /// The visible interval.
+    pub view: Interval,
+    pub filters: Filters,
+    /// The selected interval.
+    pub selection: Option<Interval>,
+    /// The notes on the time axis.
+    pub notes: Notes,
+    /// The user's marks, in order: edges of generations.
+    pub marks: Arc<[Ticks]>,
+    /// The pins, in order.
+    pub pins: Arc<[Ticks]>,
 }
 
 /// The current stop, with those to go back and forward to.
 #[derive(Clone, Debug)]
 pub struct History {
-    now: Stop,
-    back: Vec<Stop>,
-    forward: Vec<Stop>,
+    now: HistoryStop,
+    back: Vec<HistoryStop>,
+    forward: Vec<HistoryStop>,
     last_step: Option<Instant>,
 }
 
 impl History {
     pub fn new(view: Interval) -> Self {
-        Self {
-            now: Stop { view, filters: Filters::default(), selection: None },
-            back: Vec::new(),
-            forward: Vec::new(),
-            last_step: None,
-        }
+        Self { now: HistoryStop { view, ..HistoryStop::default() }, back: Vec::new(), forward: Vec::new(), last_step: None }
     }
 
     pub fn view(&self) -> Interval {
@@ -49,7 +54,7 @@ impl History {
         self.stops().map(|stop| &mut stop.filters)
     }
 
-    fn stops(&mut self) -> impl Iterator<Item = &mut Stop> {
+    fn stops(&mut self) -> impl Iterator<Item = &mut HistoryStop> {
         self.back.iter_mut().chain(&mut self.forward).chain([&mut self.now])
     }
 
@@ -68,14 +73,44 @@ impl History {
         self.now.selection
     }
 
+    /// The notes on the time axis.
+    pub fn notes(&self) -> &Notes {
+        &self.now.notes
+    }
+
+    /// The user's marks.
+    pub fn marks(&self) -> &[Ticks] {
+        &self.now.marks
+    }
+
+    /// Changes the marks; the stops to go forward to are forgotten.
+    pub fn mark(&mut self, marks: Vec<Ticks>) {
+        self.go_to(HistoryStop { marks: marks.into(), ..self.now.clone() });
+    }
+
+    /// The pins.
+    pub fn pins(&self) -> &[Ticks] {
+        &self.now.pins
+    }
+
+    /// Changes the pins; the stops to go forward to are forgotten.
+    pub fn pin(&mut self, pins: Vec<Ticks>) {
+        self.go_to(HistoryStop { pins: pins.into(), ..self.now.clone() });
+    }
+
+    /// Changes the notes; the stops to go forward to are forgotten.
+    pub fn note(&mut self, notes: Notes) {
+        self.go_to(HistoryStop { notes, ..self.now.clone() });
+    }
+
     /// Goes to another view; the stops to go forward to are forgotten.
     pub fn go(&mut self, view: Interval) {
-        self.go_to(Stop { view, ..self.now.clone() });
+        self.go_to(HistoryStop { view, ..self.now.clone() });
     }
 
     /// Goes to another view and clears the selection.
     pub fn go_into(&mut self, view: Interval) {
-        self.go_to(Stop { view, selection: None, ..self.now.clone() });
+        self.go_to(HistoryStop { view, selection: None, ..self.now.clone() });
     }
 
     /// Selects an interval or nothing. While a drag `goes_on` it is one step.
@@ -83,21 +118,31 @@ impl History {
         if goes_on {
             self.now.selection = selection;
         } else {
-            self.go_to(Stop { selection, ..self.now.clone() });
+            self.go_to(HistoryStop { selection, ..self.now.clone() });
         }
     }
 
     /// Changes the filters; the stops to go forward to are forgotten.
     pub fn filter(&mut self, filters: Filters) {
-        self.go_to(Stop { filters, ..self.now.clone() });
+        self.go_to(HistoryStop { filters, ..self.now.clone() });
     }
 
     /// Changes view, filters and selection in one step.
     pub fn go_and_select(&mut self, view: Interval, filters: Filters, selection: Option<Interval>) {
-        self.go_to(Stop { view, filters, selection });
+        self.go_to(HistoryStop { view, filters, selection, ..self.now.clone() });
     }
 
-    fn go_to(&mut self, to: Stop) {
+    /// Goes to the place of a saved investigation, in one step.
+    pub fn resume(&mut self, place: HistoryStop) {
+        self.go_to(place);
+    }
+
+    /// The current stop.
+    pub fn now(&self) -> &HistoryStop {
+        &self.now
+    }
+
+    fn go_to(&mut self, to: HistoryStop) {
         if to != self.now {
             self.back.push(std::mem::replace(&mut self.now, to));
             self.forward.clear();
@@ -163,6 +208,42 @@ mod tests {
         assert!(!history.can_go_forward(), "a new way forgets the old ways forward");
         history.back();
         assert_eq!(history.view(), views[1]);
+    }
+
+    #[test]
+    fn a_note_is_a_step_like_any_other() {
+        use crate::app::state::notes::with_note;
+        let mut history = History::new(interval(0, 100));
+        history.note(with_note(history.notes(), Ticks(5), "leak"));
+        history.go(interval(10, 50));
+        history.back();
+        assert_eq!((history.view(), history.notes().len()), (interval(0, 100), 1));
+        history.back();
+        assert!(history.notes().is_empty());
+        history.forward();
+        assert_eq!(&*history.notes()[0].text, "leak");
+    }
+
+    #[test]
+    fn marks_and_pins_are_steps_of_their_own() {
+        let mut history = History::new(interval(0, 100));
+        history.pin(vec![Ticks(5)]);
+        history.pin(vec![Ticks(5), Ticks(9)]);
+        history.mark(vec![Ticks(7)]);
+        history.mark(vec![Ticks(7)]);
+        history.go(interval(10, 50));
+        history.pin(Vec::new());
+        assert!(history.pins().is_empty());
+        history.back();
+        assert_eq!((history.pins(), history.marks()), (&[Ticks(5), Ticks(9)][..], &[Ticks(7)][..]));
+        history.back();
+        history.back();
+        assert_eq!((history.pins().len(), history.marks().len()), (2, 0), "setting the same marks again is no step");
+        history.back();
+        assert_eq!(history.pins(), [Ticks(5)]);
+        history.forward();
+        history.forward();
+        assert_eq!((history.pins().len(), history.marks()), (2, &[Ticks(7)][..]));
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! Names by which the parts of the window refer to each other.
 
+use std::sync::Arc;
+
+use crate::model::HeapId;
 use crate::query::Words;
+use crate::units::Layer;
 
 /// Makes the enum of views from their list.
 macro_rules! views {
-    ($($view:ident, $key:literal, $questions:literal;)*) => {
+    ($($view:ident, $key:literal, $subject:ident, $questions:literal;)*) => {
         /// A view: a table or chart below the graph.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum ViewId {
@@ -22,6 +26,13 @@ macro_rules! views {
                 }
             }
 
+            /// The events that it is about.
+            fn subject(self) -> Subject {
+                match self {
+                    $(Self::$view => Subject::$subject),*
+                }
+            }
+
             /// The words of questions that it answers, under which the palette finds its tab.
             fn questions(self) -> &'static str {
                 match self {
@@ -32,22 +43,38 @@ macro_rules! views {
     };
 }
 
-// In the order of the tabs: the name in the program, the key, and the words of questions.
+/// The events that a tab is about: it is dimmed where a trace has none of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// It has something to say of every trace.
+    AnyTrace,
+    Allocations,
+    FreeStacks,
+    UnmatchedFrees,
+    Frames,
+    Marks,
+    Samples,
+}
+
+/// Number of views whose tabs always have a place in a row of many tabs: the first ones. The others are behind *More*.
+const MAIN: usize = 6;
+
+// In the order of the tabs: the name in the program, the key, the subject, and the words of questions.
 views! {
-    Stacks, "Stacks", "who allocated call tree callers backtrace";
-    Findings, "Findings", "leak growth step spike peak problems summary";
-    Functions, "Functions", "who allocated hot callers callees butterfly";
-    Flame, "Flame", "flame graph icicle";
-    Types, "Types", "classes objects";
-    Allocations, "Allocations", "blocks list addresses rows";
-    FreedBy, "Freed by", "who freed free deallocated";
-    FreedBefore, "Freed before", "unmatched frees late attach earlier allocated before";
-    Frames, "Frames", "fps frame times stutter hitch";
-    Marks, "Marks", "events regions";
-    Generations, "Generations", "leak what stays snapshots heap diff";
-    Histograms, "Histograms", "sizes lifetimes distribution";
-    Processors, "Processors", "cpu samples profile";
-    Compare, "Compare", "diff before after baseline";
+    Findings, "Findings", AnyTrace, "leak growth step spike peak problems summary";
+    Stacks, "Stacks", Allocations, "who allocated call tree callers backtrace";
+    Functions, "Functions", Allocations, "who allocated hot callers callees butterfly";
+    Flame, "Flame", Allocations, "flame graph icicle";
+    Allocations, "Allocations", Allocations, "blocks list addresses rows";
+    Compare, "Compare", AnyTrace, "diff before after baseline";
+    Types, "Types", Allocations, "classes objects";
+    FreedBy, "Freed by", FreeStacks, "who freed free deallocated";
+    FreedBefore, "Freed before", UnmatchedFrees, "unmatched frees late attach earlier allocated before";
+    Frames, "Frames", Frames, "fps frame times stutter hitch";
+    Marks, "Marks", Marks, "events regions";
+    Generations, "Generations", Allocations, "leak what stays snapshots heap diff";
+    Histograms, "Histograms", Allocations, "sizes lifetimes distribution";
+    Processors, "Processors", Samples, "cpu samples profile";
 }
 
 impl ViewId {
@@ -83,6 +110,19 @@ impl Tab {
         }
     }
 
+    /// Whether it always has a place in a row of many tabs; the others are behind *More*.
+    pub fn is_main(self) -> bool {
+        matches!(self, Self::View(view) if (view as usize) < MAIN)
+    }
+
+    /// The events that it is about.
+    pub fn subject(self) -> Subject {
+        match self {
+            Self::View(view) => view.subject(),
+            Self::Symbols | Self::Trace => Subject::AnyTrace,
+        }
+    }
+
     /// The words of questions that it answers, under which the palette finds it.
     pub fn questions(self) -> &'static str {
         match self {
@@ -100,6 +140,16 @@ impl Tab {
             Self::Trace => "Trace",
         }
     }
+}
+
+/// A line that another tab has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    Heap(HeapId),
+    Function(Layer, Arc<str>),
+    Module(Layer, Arc<str>),
+    Type(Layer, Arc<str>),
+    Tag(Layer, Arc<str>),
 }
 
 /// A place to step to, from the current one.

@@ -46,9 +46,39 @@ pub struct Lanes {
     by_hand: ByHand<LayerOf>,
     opened: BTreeMap<LayerOf, Parts>,
     lanes: Vec<Lane>,
+    /// The processes in the order of their lanes. It stays while the trace grows.
+    order: Vec<ProcessId>,
+}
+
+/// The user's own choices of lines on the graph.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LineChoices {
+    /// The expanded lanes.
+    pub opened: Vec<(LayerOf, Parts)>,
+    /// The lanes that the user showed or hid.
+    pub lanes: Vec<(LayerOf, bool)>,
+    /// The heaps whose lines the user showed or hid.
+    pub heaps: Vec<(HeapId, bool)>,
+}
+
+impl Parts {
+    /// All kinds, with their names in files, which never change.
+    pub const NAMES: [(Self, &'static str); 3] = [(Self::Heaps, "heaps"), (Self::Types, "types"), (Self::Functions, "functions")];
 }
 
 impl Lanes {
+    /// The user's own choices, without those of heaps.
+    pub fn choices(&self) -> LineChoices {
+        let opened = self.opened.iter().map(|(&of, &parts)| (of, parts)).collect();
+        LineChoices { opened, lanes: self.by_hand.all().collect(), heaps: Vec::new() }
+    }
+
+    /// Replaces the user's own choices.
+    pub fn set_choices(&mut self, choices: &LineChoices) {
+        self.opened = choices.opened.iter().copied().collect();
+        self.by_hand = choices.lanes.iter().copied().collect();
+    }
+
     /// From top to bottom.
     pub fn all(&self) -> &[Lane] {
         &self.lanes
@@ -71,25 +101,44 @@ impl Lanes {
         }
         let mut ranked: Vec<(LayerOf, u64)> = layers.keys().map(|&of| (of, overview.peak_of(of))).collect();
         ranked.sort_by_key(|&(of, peak)| (Reverse(peak), of));
-        let is_wanted = |&(rank, (of, _)): &(usize, &(LayerOf, u64))| self.by_hand.get(*of).unwrap_or(rank < FIRST_LANES);
+        // While the trace grows, what is in sight stays there.
+        let stays = |of: LayerOf| !trace.complete && self.get(of).is_some();
+        let is_wanted =
+            |&(rank, (of, _)): &(usize, &(LayerOf, u64))| self.by_hand.get(*of).unwrap_or(rank < FIRST_LANES || stays(*of));
         let wanted = ranked.iter().enumerate().filter(is_wanted);
         let mut shown: Vec<LayerOf> = wanted.map(|(_, &(of, _))| of).take(MAX_LANES).collect();
         if shown.is_empty() && !filter.is_all() {
             shown = ranked.into_iter().take(FIRST_LANES).map(|(of, _)| of).collect();
         }
-        shown.sort_by_key(|&(process, layer)| (Reverse(largest.get(&process).copied()), process, layer));
-        let lane = |of: LayerOf| self.lane(of, layers.get(&of).map_or(&[], Vec::as_slice), overview, lines);
+        let mut processes: Vec<ProcessId> = largest.keys().copied().collect();
+        processes.sort_by_key(|process| (Reverse(largest.get(process).copied()), *process));
+        self.keep_order(processes, !trace.complete);
+        let place = |process: ProcessId| self.order.iter().position(|&other| other == process);
+        shown.sort_by_cached_key(|&(process, layer)| (place(process), layer));
+        let lane = |of: LayerOf| self.lane(of, layers.get(&of).map_or(&[], Vec::as_slice), overview, (lines, !trace.complete));
         let lanes: Vec<Lane> = shown.into_iter().map(lane).collect();
         let before = std::mem::replace(&mut self.lanes, lanes);
         before != self.lanes
     }
 
-    fn lane(&self, of: LayerOf, heaps: &[usize], overview: &Overview, lines: &HeapLines) -> Lane {
+    /// Takes the order of the processes; while the trace grows, new ones follow those that are known.
+    fn keep_order(&mut self, mut processes: Vec<ProcessId>, grows: bool) {
+        if grows {
+            processes.retain(|process| !self.order.contains(process));
+            self.order.append(&mut processes);
+        } else {
+            self.order = processes;
+        }
+    }
+
+    fn lane(&self, of: LayerOf, heaps: &[usize], overview: &Overview, (lines, grows): (&HeapLines, bool)) -> Lane {
         let opened = self.opened.get(&of).copied();
         let mut parts = Vec::new();
         if opened == Some(Parts::Heaps) {
             let mut ranked = heaps.to_vec();
-            ranked.sort_by_key(|&heap| Reverse(overview.peak(heap)));
+            let before: &[HeapId] = self.get(of).filter(|_| grows).map_or(&[], |lane| &lane.heaps);
+            let place = |heap: usize| before.iter().position(|other| other.0 as usize == heap).unwrap_or(usize::MAX);
+            ranked.sort_by_cached_key(|&heap| (place(heap), Reverse(overview.peak(heap))));
             let ranked = (0..).zip(ranked).map(|(rank, heap)| (rank, HeapId(heap as u32)));
             let is_wanted = |&(rank, heap): &(usize, HeapId)| lines.by_hand(heap).unwrap_or(rank < FIRST_PARTS);
             parts = ranked.filter(is_wanted).map(|(_, heap)| heap).take(MAX_PARTS).collect();
@@ -115,6 +164,23 @@ impl Lanes {
     pub fn renumber(&mut self, map: &KeyMap) {
         let of = |(process, layer): LayerOf| Some((map.process(process)?, layer));
         self.by_hand.renumber(of);
+        self.order = self.order.iter().filter_map(|&process| map.process(process)).collect();
         self.opened = self.opened.iter().filter_map(|(&old, &parts)| Some((of(old)?, parts))).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_keep_their_order_while_the_trace_grows() {
+        let ids = |ids: &[u32]| ids.iter().copied().map(ProcessId).collect::<Vec<_>>();
+        let mut lanes = Lanes::default();
+        lanes.keep_order(ids(&[3, 1]), true);
+        lanes.keep_order(ids(&[1, 7, 3]), true);
+        assert_eq!(lanes.order, ids(&[3, 1, 7]), "another one grew larger, and a new one came");
+        lanes.keep_order(ids(&[7, 1, 3]), false);
+        assert_eq!(lanes.order, ids(&[7, 1, 3]), "by size, when it has ended");
     }
 }

@@ -1,5 +1,6 @@
 //! State of the window that everything else builds on.
 
+pub mod alignment;
 pub mod answers;
 pub mod counters;
 pub mod filters;
@@ -11,6 +12,7 @@ pub mod inputs;
 pub mod lanes;
 pub mod layout;
 pub mod line_colors;
+pub mod notes;
 pub mod overlay;
 pub mod overlays;
 pub mod palette;

@@ -1,7 +1,7 @@
 //! The kinds of activity that can be drawn beside the lines of the graph.
 
 use crate::events::SegmentGroup;
-use crate::model::Trace;
+use crate::model::{Counter, CounterKind, ProcessId, Trace};
 use crate::query::main_gpu;
 
 /// A kind of activity that can be drawn.
@@ -9,6 +9,8 @@ use crate::query::main_gpu;
 pub enum Overlay {
     /// Marks on the time axis.
     Marks,
+    /// The memory that the system gave a process, in a lane: commit charge and working sets.
+    Memory,
     /// The frames of a program, in a lane.
     Frames,
     /// CPU use, in a lane.
@@ -19,13 +21,25 @@ pub enum Overlay {
 
 impl Overlay {
     /// All kinds, from top to bottom.
-    pub const ALL: [Self; 5] =
-        [Self::Marks, Self::Frames, Self::Processors, Self::Gpu(SegmentGroup::Local), Self::Gpu(SegmentGroup::NonLocal)];
+    pub const ALL: [Self; 6] = [
+        Self::Marks,
+        Self::Memory,
+        Self::Frames,
+        Self::Processors,
+        Self::Gpu(SegmentGroup::Local),
+        Self::Gpu(SegmentGroup::NonLocal),
+    ];
 
     /// Whether a trace has data of this kind.
     pub fn is_in(self, trace: &Trace) -> bool {
         match self {
             Self::Marks => !trace.activity.marks.list.is_empty(),
+            Self::Memory => {
+                let is_it = |counter: &Counter| {
+                    counter.kind == CounterKind::Commit && counter.process.is_some_and(|of| has_rows(trace, of))
+                };
+                trace.counters.iter().any(is_it)
+            }
             Self::Frames => trace.activity.presents.iter().any(|lane| lane.frames() > 0),
             Self::Processors => !trace.activity.samples.list.is_empty(),
             Self::Gpu(group) => main_gpu(trace, group, None).is_some(),
@@ -36,10 +50,16 @@ impl Overlay {
     pub fn name(self) -> &'static str {
         match self {
             Self::Marks => "Marks",
+            Self::Memory => "System memory",
             Self::Frames => "Frames",
             Self::Processors => "Processors",
             Self::Gpu(SegmentGroup::Local) => "GPU memory, local",
             Self::Gpu(SegmentGroup::NonLocal) => "GPU memory, non-local",
         }
     }
+}
+
+/// Whether a process has allocations.
+fn has_rows(trace: &Trace, process: ProcessId) -> bool {
+    trace.heaps.iter().any(|heap| heap.process == process)
 }

@@ -27,6 +27,8 @@ pub struct OverlayRequest {
     pub frames: Option<FramesOf>,
     /// The process whose share of the CPUs has its own line.
     pub processors: Option<Option<ProcessId>>,
+    /// The process whose memory is drawn as the system saw it, and the layer that is known of it.
+    pub memory: Option<(ProcessId, Layer)>,
     /// Places of the GPU memory to draw in [`Activity::gpu`](crate::model::Activity), by segment group.
     pub gpu: [Option<usize>; SegmentGroup::ALL.len()],
 }
@@ -85,6 +87,21 @@ pub struct GpuShown {
     pub commitment: Option<GraphLine>,
 }
 
+/// The memory that the system gave a process, and how much of it is known.
+#[derive(Debug)]
+pub struct MemoryShown {
+    pub process: ProcessId,
+    /// The layer of what is known: the largest one of the process.
+    pub layer: Layer,
+    /// All that is outstanding in the layer, whatever is filtered.
+    pub known: GraphLine,
+    pub commit: GraphLine,
+    pub working_set: Option<GraphLine>,
+    pub private_working_set: Option<GraphLine>,
+    /// Known bytes and commit charge where the commit charge peaks in the view.
+    pub at_peak: Option<(u64, u64)>,
+}
+
 /// The worker's answer.
 #[derive(Debug, Default)]
 pub struct OverlayAnswer {
@@ -92,6 +109,7 @@ pub struct OverlayAnswer {
     pub spots: Vec<MarkSpot>,
     pub frames: Option<FramesShown>,
     pub processors: Option<ProcessorsShown>,
+    pub memory: Option<MemoryShown>,
     pub gpu: Vec<GpuShown>,
 }
 

@@ -1,6 +1,8 @@
-//! The providers that the user gave a meaning, with which a trace is loaded.
+//! The providers that the user gave a meaning, and descriptions of events, with which a trace is loaded.
 
-use crate::events::TrackerProviders;
+use std::sync::Arc;
+
+use crate::events::{EventSchema, TrackerProviders};
 
 /// Providers whose events are marks or blocks of trackers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -9,4 +11,6 @@ pub struct ProviderChoice {
     pub marks: Vec<String>,
     /// Those whose events are blocks of trackers.
     pub trackers: TrackerProviders,
+    /// Descriptions of events that traces may lack.
+    pub descriptions: Arc<[EventSchema]>,
 }

@@ -1,9 +1,10 @@
 //! The layer that a view is about. Layers nest, so a view of several would add sizes that contain each other.
 
-use eframe::egui::{self, Ui};
+use eframe::egui::Ui;
 
 use super::view::ViewContext;
 use crate::app::document::Document;
+use crate::app::widgets::drop_down::drop_down;
 use crate::query::layer_label;
 use crate::units::Layer;
 
@@ -41,7 +42,7 @@ impl LayerChoice {
             ui.weak(layer_label(now));
             return;
         }
-        let shown = egui::ComboBox::from_id_salt("layer").width(150.0).selected_text(layer_label(now));
+        let shown = drop_down(ui, "layer", 150.0, layer_label(now));
         shown.show_ui(ui, |ui| {
             let document = context.document;
             for layer in document.source_list.layers.iter().map(|sum| sum.layer) {

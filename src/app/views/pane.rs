@@ -5,10 +5,11 @@ use std::sync::Arc;
 use eframe::egui::{Context, Ui};
 
 use super::view::ViewContext;
-use crate::app::base::table::TableSource;
+use crate::app::base::table::{SavedSort, TableSource};
 use crate::app::document::Document;
 use crate::app::state::filters::Filters;
 use crate::app::state::graph::Split;
+use crate::app::state::ids::Place;
 use crate::limits::Baseline;
 use crate::model::Trace;
 use crate::query::{Finding, KeyMap, Path};
@@ -42,6 +43,11 @@ pub trait Pane {
 
     /// Draws the strip above the tabs, whichever view is visible.
     fn strip(&mut self, _: &mut ViewContext<'_>, _: &mut Ui, _is_roomy: bool) {}
+
+    /// Why the view has nothing to show, if that is known without a request.
+    fn lacks(&self, _: &Document) -> Option<&'static str> {
+        None
+    }
 
     /// Draws the toolbar below the tabs.
     fn tools(&mut self, _: &mut ViewContext<'_>, _: &mut Ui) {}
@@ -83,6 +89,14 @@ pub trait Pane {
         None
     }
 
+    /// The order of the table for a file, if the user can change it.
+    fn order(&self) -> Option<SavedSort> {
+        None
+    }
+
+    /// Sorts the table as a file says; without an order, or by a column that the table lacks, as at first.
+    fn set_order(&mut self, _: Option<&SavedSort>) {}
+
     /// The status bar text for the selected row.
     fn says(&self) -> Option<String> {
         None
@@ -98,6 +112,11 @@ pub trait Pane {
 
     /// Renames the stored nodes: their keys have changed, or they are gone.
     fn renumber(&mut self, _map: &KeyMap) {}
+
+    /// Prepares to show the line of a function, heap or the like; returns whether this view does that.
+    fn show_place(&mut self, _place: &Place, _document: &Document) -> bool {
+        false
+    }
 
     /// Prepares to show the place of a finding; returns whether this view does that.
     fn show_finding(&mut self, _finding: &Finding, _document: &Document) -> bool {

@@ -28,23 +28,23 @@ impl Question {
 
     fn label(self) -> &'static str {
         match self {
-            Self::Growth => "Growth between A and B",
-            Self::Decline => "Decline between A and B",
-            Self::ShortLived => "Short-lived between A and B",
-            Self::LongLived => "Long-lived that went by C",
-            Self::Leaks => "Leaks between A and B",
-            Self::Alive => "Alive at A",
+            Self::Growth => "Growth between 1 and 2",
+            Self::Decline => "Decline between 1 and 2",
+            Self::ShortLived => "Short-lived between 1 and 2",
+            Self::LongLived => "Long-lived that were freed by 3",
+            Self::Leaks => "Leaks between 1 and 2",
+            Self::Alive => "Alive at 1",
         }
     }
 
     fn meaning(self) -> &'static str {
         match self {
-            Self::Growth => "Allocated between A and B, and freed later or never",
-            Self::Decline => "Allocated before A, and freed between A and B",
-            Self::ShortLived => "Allocated and freed between A and B",
-            Self::LongLived => "Allocated before A, and freed between B and C",
-            Self::Leaks => "Allocated between A and B, and not freed before C",
-            Self::Alive => "Allocated before A, and not freed before it",
+            Self::Growth => "Allocated between 1 and 2, freed later or never",
+            Self::Decline => "Allocated before 1, and freed between 1 and 2",
+            Self::ShortLived => "Allocated and freed between 1 and 2",
+            Self::LongLived => "Allocated before 1, and freed between 2 and 3",
+            Self::Leaks => "Allocated between 1 and 2, and not freed before 3",
+            Self::Alive => "Allocated before 1, and not freed before it",
         }
     }
 
@@ -89,7 +89,7 @@ impl Question {
 /// then with the end of the trace.
 fn moments(document: &Document) -> [Ticks; 3] {
     let (interval, end) = (document.interval(), document.trace.span.to);
-    let mut moments: Vec<Ticks> = document.marks.iter().copied().take(3).collect();
+    let mut moments: Vec<Ticks> = document.marks().iter().copied().take(3).collect();
     if moments.is_empty() {
         moments.push(interval.from);
     }
@@ -118,14 +118,14 @@ fn asked(document: &Document) -> Vec<Predicate> {
 /// Draws the button and its menu. A new question replaces the previous one in a single step.
 pub fn menu(context: &mut ViewContext<'_>, ui: &mut Ui) {
     let document = context.document;
-    let button = ui.menu_button("Questions", |ui| {
+    let button = ui.menu_button("Between marks", |ui| {
         let moments = moments(document);
         let times = moments.map(|at| short_time(document, at));
         let [a, b, c] = &times;
-        ui.strong(format!("A = {a}, B = {b}, C = {c}"));
-        let hint = match document.marks.len() {
-            0 => "The edges of what is shown. Mark moments with M on the graph.",
-            1 | 2 => "Your marks, then the edge of what is shown and the end.",
+        ui.strong(format!("1 = {a}, 2 = {b}, 3 = {c}"));
+        let hint = match document.marks().len() {
+            0 => "1 and 2 are the edges of the view. Press M on the graph to set marks.",
+            1 | 2 => "1 is your first mark; the others are the edges of the view.",
             _ => "Your first three marks.",
         };
         ui.weak(hint);
@@ -145,7 +145,7 @@ pub fn menu(context: &mut ViewContext<'_>, ui: &mut Ui) {
         let away = asked(document);
         if !away.is_empty() {
             ui.separator();
-            context.commands.on_click(&ui.button("No question"), DocCommand::ChangeChips { away, add: Vec::new() });
+            context.commands.on_click(&ui.button("All allocations"), DocCommand::ChangeChips { away, add: Vec::new() });
         }
     });
     button.response.on_hover_text("What grew, what went, what was short-lived, what leaked between your marks");

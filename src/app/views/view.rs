@@ -1,6 +1,6 @@
 //! A kind of view: its request and answer, and the parts of the window that it reads.
 
-use eframe::egui::Ui;
+use eframe::egui::{RichText, Ui};
 
 use super::Pane;
 use crate::app::commands::{Commands, DocCommand};
@@ -11,6 +11,7 @@ use crate::app::services::source_files::SourceFiles;
 use crate::app::state::filters::{Chip, Predicate};
 use crate::app::state::ids::ViewId;
 use crate::app::state::settings::Settings;
+use crate::app::widgets::centered::centered;
 use crate::app::widgets::rule_menu;
 use crate::model::HeapId;
 use crate::query::Cancelled;
@@ -64,7 +65,7 @@ impl ViewContext<'_> {
     /// Shows, in place of an answer, why there is none yet.
     pub fn wait(&self, ui: &mut Ui) {
         let text = if self.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
-        ui.centered_and_justified(|ui| ui.weak(text));
+        centered(ui, RichText::new(text).weak());
     }
 
     /// Shows why the view is empty, with buttons that may change that.

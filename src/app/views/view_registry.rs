@@ -19,10 +19,11 @@ use super::rows::Rows;
 use super::stacks::Stacks;
 use super::types::Types;
 use super::view::{View, ViewContext};
+use crate::app::base::table::SavedSort;
 use crate::app::document::Document;
 use crate::app::jobs::{AnyAnswer, Ask, QueryContext};
 use crate::app::state::filters::Filters;
-use crate::app::state::ids::ViewId;
+use crate::app::state::ids::{Place, ViewId};
 use crate::limits::Baseline;
 use crate::model::Trace;
 use crate::query::{Cancelled, Finding, KeyMap, Path};
@@ -78,12 +79,13 @@ impl Default for Views {
     /// All views, in the order of their tabs.
     fn default() -> Self {
         Self(vec![
-            Box::<Stacks>::default(),
             Box::<Findings>::default(),
+            Box::<Stacks>::default(),
             Box::<FunctionTrees>::default(),
             Box::<Flame>::default(),
-            Box::<Types>::default(),
             Box::<Rows>::default(),
+            Box::<Compare>::default(),
+            Box::<Types>::default(),
             Box::<FreedBy>::default(),
             Box::<FreedBefore>::default(),
             Box::<Frames>::default(),
@@ -91,7 +93,6 @@ impl Default for Views {
             Box::<Generations>::default(),
             Box::<Histograms>::default(),
             Box::<Processors>::default(),
-            Box::<Compare>::default(),
         ])
     }
 }
@@ -161,6 +162,19 @@ impl Views {
         self.0.iter_mut().for_each(|view| view.filtered(filters));
     }
 
+    /// The order of each table that the user can sort.
+    pub fn orders(&self) -> Vec<(ViewId, SavedSort)> {
+        self.0.iter().filter_map(|view| Some((view.id(), view.order()?))).collect()
+    }
+
+    /// Sorts the tables in these orders, and all others as at first.
+    pub fn set_orders(&mut self, orders: &[(ViewId, SavedSort)]) {
+        for view in &mut self.0 {
+            let order = orders.iter().find(|(id, _)| *id == view.id());
+            view.set_order(order.map(|(_, order)| order));
+        }
+    }
+
     /// The nodes of the tree that views store.
     pub fn paths(&self) -> Vec<Path> {
         self.0.iter().flat_map(|view| view.paths()).collect()
@@ -169,6 +183,11 @@ impl Views {
     /// Renames the stored nodes: their keys have changed, or they are gone.
     pub fn renumber(&mut self, map: &KeyMap) {
         self.0.iter_mut().for_each(|view| view.renumber(map));
+    }
+
+    /// Prepares the view that lists such lines, and returns its id.
+    pub fn show_place(&mut self, place: &Place, document: &Document) -> Option<ViewId> {
+        self.0.iter_mut().find_map(|view| view.show_place(place, document).then(|| view.id()))
     }
 
     /// Prepares the view that shows the place of a finding, and returns its id.

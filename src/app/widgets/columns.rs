@@ -3,10 +3,11 @@
 use eframe::egui;
 
 use super::list::{ListColumn, Value, widest};
-use crate::app::base::table::Head;
+use crate::app::base::table::{Head, SavedSort, SortKey};
 use crate::app::base::theme;
 use crate::app::state::settings::Settings;
-use crate::query::{Column, Numbers};
+use crate::model::Trace;
+use crate::query::{ByClass, Column, LifetimeClass, Numbers, Sort, layer_label};
 use crate::units::{Interval, Layer};
 
 /// Width of the column of source files, in points.
@@ -36,24 +37,24 @@ pub const fn title(column: Column) -> &'static str {
 pub const fn explanation(column: Column) -> &'static str {
     match column {
         Column::Name => {
-            "Process, layer of memory, heap or tracker, Impacting Type, Type (lifetime class), call stack from the thread's start inwards, single allocations"
+            "Process, memory layer, heap or tracker, Impacting Type and Type (lifetime class), call stack from the outermost frame, single allocations"
         }
-        Column::Count => "Allocations alive at some moment of the interval",
-        Column::Size => "Their bytes in all, however short they lived (requested bytes in heaps)",
+        Column::Count => "Allocations that were alive at any time in the interval",
+        Column::Size => "Total bytes of these allocations, however short-lived (requested bytes in heaps)",
         Column::Impacting => {
-            "Change of the outstanding size between the edges of the interval: what was allocated in it and stayed, minus what was freed in it and was there before"
+            "Change of the outstanding size in the interval: bytes allocated in it and not freed, minus bytes freed in it that were there before"
         }
-        Column::OutstandingFrom => "Outstanding size: bytes alive at the interval's left edge",
-        Column::OutstandingTo => "Outstanding size: bytes alive at the interval's right edge",
+        Column::OutstandingFrom => "Bytes alive at the start of the interval",
+        Column::OutstandingTo => "Bytes alive at the end of the interval",
         Column::Peak => "Largest outstanding size in the interval",
         Column::Source => "Source file and line of the call",
         Column::AllocationsPerFrame => {
             "Allocations in the interval, divided by the frames that end in it (of the swap chain of the lane of frames)"
         }
-        Column::BytesPerFrame => "Bytes of what was allocated in the interval, divided by the frames that end in it",
-        Column::AllocTime => "When a block was allocated or a range committed, since the trace start",
-        Column::FreeTime => "When it was freed or decommitted; \u{2014} if never",
-        Column::Address => "First byte",
+        Column::BytesPerFrame => "Bytes allocated in the interval, divided by the frames that end in it",
+        Column::AllocTime => "Time of the allocation or commit, since the trace start",
+        Column::FreeTime => "Time of the free or decommit; \u{2014} if never",
+        Column::Address => "Address of the first byte",
         Column::Thread => "Thread that allocated",
     }
 }
@@ -86,6 +87,28 @@ impl Head for Column {
     }
 }
 
+impl SortKey for Column {
+    fn names() -> impl IntoIterator<Item = (Self, &'static str)> {
+        Self::ALL.into_iter().map(|column| (column, column.id()))
+    }
+}
+
+/// The order of a table with these columns, for a file.
+pub fn saved(sort: Sort) -> Option<SavedSort> {
+    SavedSort::new(sort.column, sort.descending)
+}
+
+/// The order of a file, if the table has the column.
+pub fn restored(order: Option<&SavedSort>, has: impl Fn(Column) -> bool) -> Option<Sort> {
+    let order = order?;
+    order.key().filter(|column| has(*column)).map(|column| Sort { column, descending: order.descending })
+}
+
+/// A value that is computed after all others, and not while the trace grows.
+pub fn late(value: Value, trace: &Trace) -> Value {
+    if value == Value::Awaited && !trace.complete { Value::Later } else { value }
+}
+
 /// The value of a cell with a number. The peak and the number of frames are passed separately, if they are known.
 pub fn value(column: Column, n: &Numbers, peak: Option<u64>, frames: Option<u64>) -> Value {
     let average = |sum: u64| frames.filter(|&frames| frames > 0).map(|frames| sum as f64 / frames as f64);
@@ -108,6 +131,11 @@ pub fn is_shown(column: Column, interval: Interval, settings: &Settings) -> bool
     is_needed || (settings.shows(column) && column.says_something(interval))
 }
 
+/// The whole of which a change is a share: growth and what was given back do not cancel out in it.
+pub fn all_change(layer: Layer) -> String {
+    format!("all change in {}, growth and what was given back together", layer_label(layer))
+}
+
 /// The totals of each layer, of which numbers are shares; layers are never added.
 #[derive(Clone, Debug, Default)]
 pub struct Wholes([u64; Layer::ALL.len()]);
@@ -116,6 +144,13 @@ impl Wholes {
     pub fn add(&mut self, layer: Layer, number: u64) {
         let sum = &mut self.0[layer as usize];
         *sum = sum.saturating_add(number);
+    }
+
+    /// Adds the change of some rows: what they grew by and what they gave back, by their magnitude.
+    pub fn add_change(&mut self, layer: Layer, sums: &ByClass) {
+        for class in [LifetimeClass::Aifo, LifetimeClass::Aofi] {
+            self.add(layer, sums.get(class).size);
+        }
     }
 
     pub fn of(&self, layer: Layer) -> u64 {

@@ -33,7 +33,7 @@ pub fn details(ui: &mut Ui, frame: &Recorded<'_>, level: u16) {
         (None, None) => _ = ui.weak(format!("returns to {:#x}, in no module that the trace names", frame.address())),
     }
     if frame.module().is_some() && frame.function(0).is_none() {
-        ui.weak("No name is known (yet): the tab Symbols says why");
+        ui.weak("No name yet: the tab Symbols says why");
     }
 }
 
@@ -74,7 +74,7 @@ const SWITCH: &str = "All frames";
 /// A switch that shows all frames, not only the user's own; without its name in a narrow place.
 pub fn switch(ui: &mut Ui, shown: bool, is_narrow: bool) -> Option<bool> {
     let mut shown = shown;
-    let hint = "Show also the frames of the allocator (RtlAllocateHeap, operator new, malloc, \u{2026}) and of libraries, what starts a thread, and what your rules fold; without them a stack begins where your own code wanted the memory";
+    let hint = "Also show frames of the allocator (RtlAllocateHeap, operator new, malloc, \u{2026}) and of libraries, those that start a thread, and those that your rules hide. Without them a stack ends at your own code";
     let response = ui.add(egui::Checkbox::new(&mut shown, if is_narrow { "" } else { SWITCH }));
     response.widget_info(|| egui::WidgetInfo::selected(egui::Role::CheckBox, true, shown, SWITCH));
     response.on_hover_text(hint).clicked().then_some(shown)

@@ -40,6 +40,15 @@ pub fn shortened(painter: &Painter, words: &str, font: FontId, color: Color32, w
     painter.layout_job(job)
 }
 
+/// A value in one line: if it is too long, without what is in brackets at its end.
+pub fn short_value(painter: &Painter, value: &str, font: FontId, color: Color32, width: f32) -> Arc<Galley> {
+    let whole = shortened(painter, value, font.clone(), color, width);
+    match value.rsplit_once(" (") {
+        Some((short, _)) if whole.elided => shortened(painter, short, font, color, width),
+        _ => whole,
+    }
+}
+
 /// Paints a text at the left of a place, shortened if it is too long.
 pub fn short_text(ui: &Ui, place: Rect, words: &str, font: FontId, color: Color32) {
     let galley = shortened(ui.painter(), words, font, color, place.width());

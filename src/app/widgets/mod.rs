@@ -1,7 +1,9 @@
 //! Pieces of panels and views that several of them share.
 
 pub mod brush;
+pub mod centered;
 pub mod columns;
+pub mod drop_down;
 pub mod frames;
 pub mod icons;
 pub mod line;

@@ -12,9 +12,9 @@ pub fn offer(ui: &mut Ui, function: &str, commands: &mut Commands) {
         return; // without a module there is no pattern for it
     }
     let frame = || StackRules::pattern_of(function);
-    let hint = "Leave such frames out of all stacks; their bytes count for the caller";
+    let hint = "Hide this frame in all stacks; its bytes count for the caller";
     commands.on_click(&ui.button("Hide this frame").on_hover_text(hint), Command::ChangeRules(RulesChange::Fold(frame())));
-    let hint = "Give all stacks with this frame a tag, to group and to filter by";
+    let hint = "Give all stacks with this frame a tag, for grouping and filters";
     let button = ui.button("Tag these stacks\u{2026}").on_hover_text(hint);
     commands.on_click(&button, Command::NameStacks(Some(TagRule::new(frame(), ""))));
 }

@@ -9,11 +9,10 @@ use crate::editor::Excerpt;
 use crate::query::{Recorded, SourceLine};
 
 /// Hint of a source line that can be clicked.
-const OPEN: &str = "Open in the editor; View, Source files\u{2026} says in which";
+const OPEN: &str = "Open in your editor (View, Source files\u{2026} chooses it)";
 
 /// Hint of the button that fetches a source file.
-const FETCH: &str =
-    "From now on this server is asked for source files: it learns which ones. View, Source files\u{2026} takes that back";
+const FETCH: &str = "Ask this server for source files from now on; it learns which ones. View, Source files\u{2026} revokes this";
 
 /// An entry of a frame's menu that opens its source line, if that is known.
 pub fn offer(ui: &mut Ui, frame: &Recorded<'_>, level: u16, commands: &mut Commands) {

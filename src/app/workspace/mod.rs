@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::app::commands::DocCommand;
 use crate::app::document::{Document, ViewSummary};
 use crate::app::jobs::{Answer, Part, Request};
+use crate::app::services::investigation::Bookmark;
 use crate::app::state::graph::Split;
 use crate::app::state::ids::{Tab, ViewId};
 use crate::app::state::settings::Settings;
@@ -49,13 +50,26 @@ impl Workspace {
                     document.tab = Tab::View(view);
                 }
             }
+            DocCommand::GoToPlace(place) => {
+                if let Some(view) = views.show_place(&place, document) {
+                    document.carry_out(DocCommand::ShowTab(Tab::View(view)));
+                }
+            }
             other => {
+                if let DocCommand::Resume(bookmark) = &other {
+                    views.set_orders(&bookmark.orders);
+                }
                 document.carry_out(other);
                 if filters != *document.filters() {
                     views.filtered(document.filters());
                 }
             }
         }
+    }
+
+    /// The place of the user, for an investigation.
+    pub fn bookmark(&self) -> Bookmark {
+        Bookmark { orders: self.views.orders(), ..self.document.bookmark() }
     }
 
     /// Changes the active view, which then has a new request.

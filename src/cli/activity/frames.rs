@@ -3,15 +3,14 @@
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::{chain_line, frames_table};
-use crate::cli::asked::{Asked, IntervalInSeconds, Loaded, needs_names, stopped};
+use super::{LayerListing, chain_line, frames_table};
+use crate::cli::asked::{Asked, IntervalInSeconds, Loaded, stopped};
 use crate::cli::{Failure, output, report_problems_besides_memory, text};
 use crate::export;
-use crate::model::{PresentLane, Trace};
+use crate::model::{PresentLane, Quality, Trace};
 use crate::query::{
-    Cancel, ChainEntry, FrameEntry, FrameLine, FrameRequest, Mask, frame_lanes, frame_sums, layers_of, sort_by_allocated,
+    Cancel, ChainEntry, FrameEntry, FrameLine, FrameRequest, frame_lanes, frame_sums, layers_of, sort_by_allocated,
 };
-use crate::symbols::Names;
 use crate::time_spec::main_lane;
 use crate::units::Layer;
 
@@ -20,38 +19,29 @@ pub(in crate::cli) struct FramesArgs {
     #[command(flatten)]
     pub(in crate::cli) asked: Asked,
 
-    /// Those of this swap chain, by its address [default: that with most frames, of a process with memory]
+    /// Frames of this swap chain, by its address [default: the one with most frames, of a process with memory events]
     #[arg(long, value_name = "HEX", value_parser = address)]
     swap_chain: Option<u64>,
 
-    /// In which order
+    /// Sort order
     #[arg(long, value_enum, default_value_t)]
     sort: Sort,
 
-    /// Only the first N of each layer
-    #[arg(long, value_name = "N")]
-    top: Option<usize>,
-
-    /// Print JSON for programs
-    #[arg(long)]
-    json: bool,
-
-    /// Print CSV
-    #[arg(long, conflicts_with_all = ["json", "each"])]
-    csv: bool,
+    #[command(flatten)]
+    listing: LayerListing,
 }
 
 /// Orders of frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 enum Sort {
-    /// As they came
+    /// By number
     #[default]
     Number,
     /// Most allocated bytes first
     Allocated,
     /// Most freed bytes first
     Freed,
-    /// The longest first
+    /// Longest first
     Length,
 }
 
@@ -71,6 +61,8 @@ struct Answer<'a> {
     /// The swap chain whose frames are listed.
     chain: Option<&'a ChainEntry>,
     layers: &'a [LayerLines],
+    quality: Quality,
+    doubts: Vec<String>,
 }
 
 /// The frames with their sums for one memory layer.
@@ -98,15 +90,17 @@ fn answer(args: &FramesArgs, loaded: &Loaded) -> Result<(), Failure> {
         Some((number, lane)) => layers(args, loaded, (number, lane))?,
         None => Vec::new(),
     };
-    if args.csv {
+    if args.listing.csv {
         let rows = chain.iter().flat_map(|chain| layers.iter().map(move |of| (chain, of.layer, &of.frames[..])));
         return output::stream(|out| export::frames_csv(rows, out)).map_err(output::unanswered);
     }
-    if args.json {
+    if let Some(form) = args.listing.programs.form() {
         let interval = IntervalInSeconds::of(&trace.clock, loaded.interval);
         let chains = frame_lanes(trace).into_iter().filter_map(|(_, lane)| ChainEntry::of(trace, lane, loaded.interval));
         let (chains, chain) = (chains.collect(), chain.as_ref());
-        return loaded.told.json(&Answer { schema: "highwater.frames/1", interval, chains, chain, layers: &layers });
+        let (quality, doubts) = (trace.quality, loaded.doubts_of_rows(&args.asked)?);
+        let answer = Answer { schema: "highwater.frames/1", interval, chains, chain, layers: &layers, quality, doubts };
+        return loaded.told.for_programs(form, &answer, &["layers.frames"]);
     }
     let Some(chain) = &chain else { return loaded.told.text("No frames.\n") };
     loaded.told.text(&describe(chain, &layers))
@@ -130,12 +124,10 @@ fn lane<'t>(args: &FramesArgs, trace: &'t Trace) -> Result<Option<(usize, &'t Pr
 
 fn layers(args: &FramesArgs, loaded: &Loaded, (number, lane): (usize, &PresentLane)) -> Result<Vec<LayerLines>, Failure> {
     let never = Cancel::default();
-    let filter = args.asked.filter();
-    let names = if needs_names(&filter, &[]) { loaded.names(&args.asked, &[])? } else { Names::default() };
+    let (_, mask) = loaded.named_mask(&args.asked)?;
     let index = loaded.index()?;
     let trace = index.trace();
-    let mask: Mask = filter.named_mask(trace, &names, &never).map_err(stopped)?;
-    let top = args.top.unwrap_or(if args.json || args.csv { usize::MAX } else { SHOWN });
+    let top = args.listing.most(SHOWN);
     let of_layer = |layer: Layer| {
         let request = FrameRequest { lane: number, interval: loaded.interval, layer, mask: &mask };
         let mut lines = frame_sums(&index, &request, &never).map_err(stopped)?;
@@ -143,10 +135,10 @@ fn layers(args: &FramesArgs, loaded: &Loaded, (number, lane): (usize, &PresentLa
         let frames: Vec<FrameEntry> = lines.iter().take(top).map(|line| FrameEntry::of(trace, line)).collect();
         Ok(LayerLines { layer: layer.name(), left_out: lines.len() - frames.len(), frames })
     };
-    let layers = layers_of(trace, lane.process, &mask).into_iter().map(of_layer).collect::<Result<Vec<_>, Failure>>()?;
+    let layers = layers_of(trace, Some(lane.process), &mask).into_iter().map(of_layer).collect::<Result<Vec<_>, Failure>>()?;
     let all = lane.ending_in(loaded.interval).len();
     if let Some(told) = layers.first().map(|of| of.frames.len() + of.left_out).filter(|told| *told < all) {
-        output::message(&format!("only the first {told} of {all} frames were looked at; --from and --to choose others"));
+        output::message(&format!("only the first {told} of {all} frames are listed; narrow the interval with --from and --to"));
     }
     Ok(layers)
 }

@@ -6,10 +6,11 @@ use serde::Serialize;
 use super::{TimeAsked, marks_table};
 use crate::cli::asked::IntervalInSeconds;
 use crate::cli::each::Told;
+use crate::cli::for_programs::ForPrograms;
 use crate::cli::{Failure, output, text};
 use crate::export;
-use crate::model::Trace;
-use crate::query::{MarkEntries, MarkEntry, mark_entries};
+use crate::model::{Quality, Trace};
+use crate::query::{MarkEntries, MarkEntry, doubts, mark_entries};
 use crate::units::Interval;
 
 #[derive(Args, Debug)]
@@ -17,7 +18,7 @@ pub(in crate::cli) struct MarksArgs {
     #[command(flatten)]
     pub(in crate::cli) asked: TimeAsked,
 
-    /// Only those with this in their text or in the name of who wrote them, in any case
+    /// Only marks with this in their text or provider name (case ignored)
     #[arg(long, value_name = "TEXT", default_value = "")]
     text: String,
 
@@ -25,12 +26,11 @@ pub(in crate::cli) struct MarksArgs {
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 
-    /// Print JSON for programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    programs: ForPrograms,
 
     /// Print CSV
-    #[arg(long, conflicts_with_all = ["json", "each"])]
+    #[arg(long, conflicts_with_all = ["json", "ndjson", "each"])]
     csv: bool,
 }
 
@@ -41,6 +41,8 @@ struct Answer<'a> {
     interval: IntervalInSeconds,
     marks: &'a [MarkEntry],
     left_out: usize,
+    quality: Quality,
+    doubts: Vec<String>,
 }
 
 /// Marks in the text output unless `--top` is given.
@@ -51,15 +53,17 @@ pub(in crate::cli) fn run(args: &MarksArgs) -> Result<(), Failure> {
 }
 
 fn answer(args: &MarksArgs, trace: &Trace, interval: Interval, told: &Told) -> Result<(), Failure> {
-    let is_for_people = !args.json && !args.csv;
+    let is_for_people = !args.programs.is_asked() && !args.csv;
     let most = args.top.unwrap_or(if is_for_people { SHOWN } else { usize::MAX });
     let MarkEntries { list, left_out } = mark_entries(trace, interval, args.asked.process(), &args.text, most);
     if args.csv {
         return output::stream(|out| export::marks_csv(&list, out)).map_err(output::unanswered);
     }
-    if args.json {
+    if let Some(form) = args.programs.form() {
+        let (quality, doubts) = (trace.quality, doubts(trace, interval.to));
         let interval = IntervalInSeconds::of(&trace.clock, interval);
-        return told.json(&Answer { schema: "highwater.marks/1", interval, marks: &list, left_out });
+        let answer = Answer { schema: "highwater.marks/1", interval, marks: &list, left_out, quality, doubts };
+        return told.for_programs(form, &answer, &["marks"]);
     }
     if list.is_empty() {
         let hint =

@@ -1,17 +1,19 @@
-//! Activity of a program while its memory changed: `highwater marks`, `frames` and `processors`, and their part of a
+//! Activity of a program while its memory changed: `highwater marks`, `scopes`, `frames` and `processors`, and their part of a
 //! report's text.
 
 pub(super) mod frames;
 pub(super) mod marks;
 pub(super) mod processors;
+pub(super) mod scopes;
 
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::asked::{Edges, Files, load_capture};
 use super::choices::Choices;
 use super::each::{Each, Told};
+use super::for_programs::ForPrograms;
 use super::memory::Memory;
 use super::providers::ProvidersAsked;
 use super::text::{self, Align, Table};
@@ -21,7 +23,7 @@ use crate::model::{IntervalOrigin, Trace};
 use crate::panics;
 use crate::query::{
     ActivityEntries, ChainEntry, ChainFrames, FrameEntry, GpuEntry, MarkEntry, PerFrame, ProcessorEntries, ProcessorEntry,
-    SampleNumbers, StepNumbers,
+    ReportedEntry, SampleNumbers, StepNumbers,
 };
 use crate::units::Interval;
 
@@ -74,27 +76,100 @@ impl TimeAsked {
     }
 }
 
+/// How much of a list with a part for each layer is printed, and in which form.
+#[derive(Args, Debug)]
+struct LayerListing {
+    /// Only the first N of each layer
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+
+    #[command(flatten)]
+    programs: ForPrograms,
+
+    /// Print CSV
+    #[arg(long, conflicts_with_all = ["json", "ndjson", "each"])]
+    csv: bool,
+}
+
+impl LayerListing {
+    /// Most lines of a layer; `for_people`: those of the text output unless `--top` is given.
+    fn most(&self, for_people: usize) -> usize {
+        self.top.unwrap_or(if self.programs.is_asked() || self.csv { usize::MAX } else { for_people })
+    }
+}
+
 /// Lines per section in the text of a report.
 const SHOWN: usize = 10;
 
-/// The marks, frames, processor samples and GPU memory in a report's text.
-pub(super) fn describe(entries: &ActivityEntries) -> String {
+/// Activity that a report can show.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum Activity {
+    /// Marks of the interval
+    Marks,
+    /// Frames, with memory per frame
+    Frames,
+    /// Processor samples by process
+    Processors,
+    /// GPU memory by process
+    Gpu,
+    /// Numbers that programs report
+    Counters,
+}
+
+/// The requested activity in a report's text.
+pub(super) fn describe(entries: &ActivityEntries, with: &[Activity]) -> String {
     let mut text = String::new();
-    if let Some(marks) = entries.marks.as_ref().filter(|marks| !marks.list.is_empty()) {
-        let count = marks.list.len() + marks.left_out;
-        text += &format!("\n{}\n{}", text::plural(count as u64, "mark"), marks_table(&marks.list[..marks.list.len().min(SHOWN)]));
-        text += &text::more(count.saturating_sub(SHOWN), ": highwater marks lists them");
-    }
-    for chain in entries.frames.iter().flatten() {
-        text += &format!("\n{}", describe_chain(chain));
-    }
-    if let Some(processors) = &entries.processors {
-        text += &format!("\n{}", describe_processors(processors, SHOWN));
-    }
-    if let Some(gpu) = entries.gpu_memory.as_ref().filter(|gpu| !gpu.is_empty()) {
-        text += &format!("\nGPU memory\n{}", gpu_table(gpu));
+    for &what in with {
+        let described = match what {
+            Activity::Marks => describe_marks(entries),
+            Activity::Frames => {
+                entries.frames.as_ref().map(|chains| chains.iter().map(describe_chain).collect::<Vec<_>>().join("\n"))
+            }
+            Activity::Processors => entries.processors.as_ref().map(|processors| describe_processors(processors, SHOWN)),
+            Activity::Gpu => entries.gpu_memory.as_deref().filter(|gpu| !gpu.is_empty()).map(gpu_table),
+            Activity::Counters => entries.counters.as_deref().filter(|counters| !counters.is_empty()).map(counters_table),
+        };
+        let (title, none) = what.words();
+        text += &match described.filter(|text| !text.is_empty()) {
+            Some(described) => format!("\n{title}{described}"),
+            None => format!("\n{none} in this interval.\n"),
+        };
     }
     text
+}
+
+impl Activity {
+    /// The title above its table, and the beginning of the sentence that there is none.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Marks => ("", "No marks"),
+            Self::Frames => ("", "No frames"),
+            Self::Processors => ("", "No CPU samples"),
+            Self::Gpu => ("GPU memory\n", "No GPU memory"),
+            Self::Counters => ("Counters of programs\n", "No counters of programs"),
+        }
+    }
+}
+
+fn describe_marks(entries: &ActivityEntries) -> Option<String> {
+    let marks = entries.marks.as_ref().filter(|marks| !marks.list.is_empty())?;
+    let count = marks.list.len() + marks.left_out;
+    let table = marks_table(&marks.list[..marks.list.len().min(SHOWN)]);
+    let more = text::more(count.saturating_sub(SHOWN), ": highwater marks lists them");
+    Some(format!("{}\n{table}{more}", text::plural(count as u64, "mark")))
+}
+
+/// Numbers that programs report as a table.
+fn counters_table(counters: &[ReportedEntry]) -> String {
+    let right = ["Last", "Least", "Most"].map(|name| (name, Align::Right));
+    let mut table = Table::new(right.into_iter().chain(["Process", "Counter"].map(|name| (name, Align::Left))));
+    let lives = counters.iter().map(|entry| (Some(entry.process.as_str()), Some(entry.pid), entry.process_start_s));
+    for (entry, process) in counters.iter().zip(text::process_names(lives)).take(SHOWN) {
+        let last = entry.to.map(|number| number.to_string()).unwrap_or_default();
+        let cells = [last, entry.min.to_string(), entry.max.to_string(), process, entry.counter.clone()];
+        table.line(cells.into(), Vec::new());
+    }
+    table.text() + &text::more(counters.len().saturating_sub(SHOWN), "")
 }
 
 /// GPU memory of processes as a table: bytes at the end of the interval and at the peak.
@@ -185,20 +260,20 @@ fn sample_cells(samples: &SampleNumbers) -> [String; 3] {
     [format::percent(samples.share), format::count(samples.samples), text::seconds(samples.seconds)]
 }
 
-const SAMPLE_COLUMNS: [(&str, Align); 3] = [("Of a processor", Align::Right), ("Samples", Align::Right), ("Time", Align::Right)];
+const SAMPLE_COLUMNS: [(&str, Align); 3] = [("CPU", Align::Right), ("Samples", Align::Right), ("Time", Align::Right)];
 
 fn describe_processors(processors: &ProcessorEntries, shown: usize) -> String {
     let doubt = match processors.sampling_interval_is {
-        IntervalOrigin::Assumed => ", as is usual; the trace does not say",
-        IntervalOrigin::Changed => " in the end, and others before, so times are rough",
+        IntervalOrigin::Assumed => " (assumed: the trace does not say)",
+        IntervalOrigin::Changed => " (it changed: times are approximate)",
         IntervalOrigin::Told => "",
     };
-    let every = text::seconds(processors.sampling_interval_s) + doubt;
+    let every = format!("{} per CPU{doubt}", text::seconds(processors.sampling_interval_s));
     if processors.processes.is_empty() {
-        return format!("No processor samples here (of a processor one every {every}).\n");
+        return format!("No CPU samples here; one every {every}.\n");
     }
     let all = processors.processes.iter().map(|process| process.samples.samples).sum();
-    let mut text = format!("{}, of a processor one every {every}\n", text::plural(all, "processor sample"));
+    let mut text = format!("{}, one every {every}\n", text::plural(all, "CPU sample"));
     let mut table = Table::new(SAMPLE_COLUMNS.into_iter().chain([("Process", Align::Left)]));
     let lives =
         processors.processes.iter().map(|process| (Some(process.process.as_str()), Some(process.pid), process.process_start_s));

@@ -8,13 +8,14 @@ use serde::Serialize;
 use super::{SAMPLE_COLUMNS, TimeAsked, describe_processors, sample_cells};
 use crate::cli::asked::{IntervalInSeconds, RulesFile, stopped};
 use crate::cli::each::Told;
+use crate::cli::for_programs::ForPrograms;
 use crate::cli::text::{self, Align, Table};
 use crate::cli::{Failure, symbols};
 use crate::format;
-use crate::model::{ProcessId, SiteId, Trace};
+use crate::model::{ProcessId, Quality, SiteId, Trace};
 use crate::query::{
-    Cancel, Fold, Functions, ProcessorEntries, SampleNumbers, SampledFunction, has_samples, processor_entries, sample_counts,
-    sampled_functions, sampled_labels, sampled_stacks,
+    Cancel, Fold, Functions, ProcessorEntries, SampleNumbers, SampledFunction, doubts, has_samples, processor_entries,
+    sample_counts, sampled_functions, sampled_labels, sampled_stacks,
 };
 use crate::stack_rules::StackRules;
 use crate::symbols::Names;
@@ -33,7 +34,7 @@ pub(in crate::cli) struct ProcessorsArgs {
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 
-    /// Leave the allocator's frames, and those that rules fold, out of the stacks of functions
+    /// Leave out the allocator's frames, and frames that rules fold of functions
     #[arg(long)]
     fold: bool,
 
@@ -44,9 +45,8 @@ pub(in crate::cli) struct ProcessorsArgs {
     #[command(flatten)]
     rules: RulesFile,
 
-    /// Print JSON for programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    programs: ForPrograms,
 }
 
 /// Groups of samples.
@@ -72,6 +72,8 @@ struct Answer {
     functions: Option<Vec<FunctionEntry>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stacks: Option<Vec<StackEntry>>,
+    quality: Quality,
+    doubts: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -111,7 +113,7 @@ fn answer(
     told: &Told,
 ) -> Result<(), Failure> {
     let mut processors = processor_entries(trace, interval, args.asked.process());
-    let top = args.top.unwrap_or(if args.json { usize::MAX } else { SHOWN });
+    let top = args.top.unwrap_or(if args.programs.is_asked() { usize::MAX } else { SHOWN });
     let counts = sample_counts(trace, interval, args.asked.process());
     let names = || symbols::names_of_samples(trace, args.symbols.as_deref(), &counts).with_rules(Arc::clone(rules));
     let mut answer = match args.by {
@@ -124,18 +126,20 @@ fn answer(
         (_, Some(stacks)) => stacks.len(),
         _ => processors.processes.len(),
     };
-    if args.by == By::Process && args.json {
+    if args.by == By::Process && args.programs.is_asked() {
         processors.processes.truncate(top);
     }
     answer.0.iter_mut().for_each(|functions| functions.truncate(top));
     answer.1.iter_mut().for_each(|stacks| stacks.truncate(top));
     let (functions, stacks) = answer;
-    if args.json {
+    if let Some(form) = args.programs.form() {
+        let (quality, doubts) = (trace.quality, doubts(trace, interval.to));
         let interval = IntervalInSeconds::of(&trace.clock, interval);
-        return told.json(&Answer { schema: "highwater.processors/1", interval, processors, functions, stacks });
+        let answer = Answer { schema: "highwater.processors/1", interval, processors, functions, stacks, quality, doubts };
+        return told.for_programs(form, &answer, &["processes", "functions", "stacks"]);
     }
     if !has_samples(trace) {
-        return told.text("No processor samples.\n");
+        return told.text("No CPU samples.\n");
     }
     let listed = if args.by == By::Process { top } else { super::SHOWN };
     let mut text = describe_processors(&processors, listed);

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::asked::Asked;
+use crate::cli::ci::CiArgs;
+use crate::cli::for_programs::ForPrograms;
 use crate::cli::outputs::{BaselineArgs, Replace};
 use crate::cli::progress::Quiet;
 use crate::load::Input;
@@ -14,7 +16,7 @@ pub(in crate::cli) struct CheckArgs {
     #[command(flatten)]
     pub(in crate::cli) asked: Asked,
 
-    /// The rules: a file of TOML with limits
+    /// Rules file (TOML) with limits
     #[arg(long, value_name = "FILE", required_unless_present = "init")]
     pub(super) rules: Option<PathBuf>,
 
@@ -24,23 +26,29 @@ pub(in crate::cli) struct CheckArgs {
     #[command(flatten)]
     pub(super) replace: Replace,
 
-    /// Write the outcome as JUnit's XML, too
+    /// Also write the result as JUnit XML; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(super) junit: Option<PathBuf>,
 
-    /// Print JSON for programs
-    #[arg(long)]
-    pub(super) json: bool,
+    /// Also write the result as Markdown, for a job summary or a comment; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(super) markdown: Option<PathBuf>,
 
-    /// Write rules to begin with, from a trace that is well: to -o, to --rules, or print them
-    #[arg(long, conflicts_with_all = ["junit", "json", "baseline", "write_baseline"])]
+    #[command(flatten)]
+    pub(super) ci: CiArgs,
+
+    #[command(flatten)]
+    pub(super) programs: ForPrograms,
+
+    /// Write starter rules from a healthy trace: to -o, to --rules, or to standard output
+    #[arg(long, conflicts_with_all = ["junit", "markdown", "sarif", "annotate", "json", "ndjson", "baseline", "write_baseline"])]
     pub(super) init: bool,
 
-    /// Where --init writes
+    /// Output file of --init
     #[arg(short = 'o', long = "output", value_name = "FILE", requires = "init", conflicts_with = "rules")]
     pub(super) out: Option<PathBuf>,
 
-    /// Let --init overwrite a file
+    /// Let --init overwrite an existing file
     #[arg(long, requires = "init")]
     pub(super) force: bool,
 

@@ -4,14 +4,13 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::asked::{Loaded, known_part, needs_names, stopped};
+use super::super::asked::{Loaded, known_part, stopped};
 use super::super::outputs::unwritten;
 use super::super::{Failure, output, report_other_problems};
 use super::check_args::{CheckArgs, capture_name};
 use crate::limits::{StartedFrom, starter};
 use crate::paths::{self, Existing, Refusal};
 use crate::query::{By, Cancel, Fold, Measured, MeasuredRequest, ReportRequest, doubts, named_report, totals};
-use crate::symbols::Names;
 
 /// Writes the starter rules.
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
@@ -39,18 +38,16 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
 /// The failure to write the rules; if an existing file is the reason, it names `--force`.
 fn unwritten_rules(out: &Path, error: &io::Error) -> Failure {
     match Refusal::of(error) {
-        Some(Refusal::Exists) => Failure::BadArguments(format!("{} is there already; --force overwrites it", out.display())),
+        Some(Refusal::Exists) => Failure::BadArguments(format!("{} exists; --force overwrites it", out.display())),
         _ => unwritten(out, "the rules", error),
     }
 }
 
 fn starting_rules(args: &CheckArgs, loaded: &Loaded) -> Result<String, Failure> {
     let never = Cancel::default();
-    let filter = args.asked.filter();
-    let names = if needs_names(&filter, &[]) { loaded.names(&args.asked, &[])? } else { Names::default() };
+    let (names, mask) = loaded.named_mask(&args.asked)?;
     let index = loaded.index()?;
     let interval = known_part(&loaded.trace, loaded.interval).unwrap_or(loaded.interval);
-    let mask = filter.named_mask(&loaded.trace, &names, &never).map_err(stopped)?;
     let totals = Arc::new(totals(&index, interval, &never).map_err(stopped)?);
     let request = MeasuredRequest {
         interval,
@@ -62,8 +59,14 @@ fn starting_rules(args: &CheckArgs, loaded: &Loaded) -> Result<String, Failure> 
         totals: &totals,
     };
     let processes = Measured::of(&index, request, &names, &never).map_err(stopped)?;
-    let request =
-        ReportRequest { interval, by: vec![By::Process, By::Heap], filter, top: None, fold: Fold::Nothing, sources: false };
+    let request = ReportRequest {
+        interval,
+        by: vec![By::Process, By::Heap],
+        filter: args.asked.filter(),
+        top: None,
+        fold: Fold::Nothing,
+        sources: false,
+    };
     let heaps = named_report(&index, &request, &names, &never).map_err(stopped)?.groups;
     let edges = args.asked.edges();
     let (from, to) = (edges.from.as_ref(), edges.to.as_ref());

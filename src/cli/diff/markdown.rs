@@ -1,29 +1,20 @@
 //! A comparison in Markdown, for a comment on a code change: the totals of each layer, then the groups that grew
 //! most, and last those that shrank. Stacks follow in collapsed sections.
-//!
-//! Names come from traces, which others made. So they are put in `<code>`, with everything escaped that Markdown or
-//! HTML would interpret, and cannot mention anybody. The text stays below the size limit of comments, whatever the
-//! names and however many groups.
 
 use std::fmt::Write;
 
+use super::super::markdown::{Bounded, NAME, code, doubt_line, escaped};
 use super::super::report::{key_cells, key_columns};
-use super::growth::is_above;
+use super::breaches::is_above;
 use crate::format;
 use crate::query::{By, Compared, Group};
 
-/// Maximum bytes of the text; comments on the large services have room for 64 Ki characters.
-const MOST_BYTES: usize = 60_000;
 /// Groups in the table unless `--top` is given.
 const SHOWN: usize = 20;
 /// Groups whose stacks follow below the table.
 const STACKS: usize = 10;
 /// Frames of a stack in the text: the innermost.
 const FRAMES: usize = 30;
-/// Maximum characters of a name.
-const NAME: usize = 120;
-/// Maximum characters of a sentence.
-const SENTENCE: usize = 400;
 
 /// The comparison to show.
 pub(super) struct Shown<'a> {
@@ -46,11 +37,11 @@ pub(super) fn text(shown: &Shown<'_>) -> String {
     let mut text = Bounded::default();
     text.put(&format!("### Memory: {} → {}\n\n", code(shown.a), code(shown.b)));
     for doubt in shown.doubts {
-        text.put(&format!("> **The numbers may be off.** {}\n\n", escaped(doubt, SENTENCE)));
+        text.put(&doubt_line(doubt));
     }
     if shown.groups.is_empty() {
-        text.put("Nothing was alive or happened on either side.\n");
-        return text.text;
+        text.put("No matching allocations on either side.\n");
+        return text.into_text();
     }
     text.put(&verdict(shown));
     text.put(&totals(shown.totals));
@@ -67,29 +58,7 @@ pub(super) fn text(shown: &Shown<'_>) -> String {
         0 => {}
         n => text.put_last(&format!("\n… and {} more groups.\n", format::count(n as u64))),
     }
-    text.text
-}
-
-/// A text of limited size, which takes only whole pieces.
-#[derive(Default)]
-struct Bounded {
-    text: String,
-}
-
-impl Bounded {
-    /// Appends a piece if there is room; returns whether there was.
-    fn put(&mut self, piece: &str) -> bool {
-        let has_room = self.text.len() + piece.len() <= MOST_BYTES;
-        if has_room {
-            self.text += piece;
-        }
-        has_room
-    }
-
-    /// Appends the short last line, for which there is always room.
-    fn put_last(&mut self, piece: &str) {
-        self.text += piece;
-    }
+    text.into_text()
 }
 
 /// The outcome of the limit.
@@ -162,60 +131,8 @@ fn stack(number: usize, group: &Group<Compared>) -> String {
     }
     match frames.len() {
         0 => text += "(no stack recorded)\n",
-        n if n > FRAMES => text += &format!("… and {} more frames\n", n - FRAMES),
+        n if n > FRAMES => text += &format!("… and {} more {}\n", n - FRAMES, if n - FRAMES == 1 { "frame" } else { "frames" }),
         _ => {}
     }
     text + "</pre>\n</details>\n"
-}
-
-/// A name as inline code.
-fn code(name: &str) -> String {
-    if name.is_empty() { String::new() } else { format!("<code>{}</code>", escaped(name, NAME)) }
-}
-
-/// Escapes everything that Markdown or HTML interprets, and cuts the text to `most` characters.
-fn escaped(name: &str, most: usize) -> String {
-    let mut text = String::new();
-    let count = name.chars().count();
-    for c in name.chars().take(most) {
-        match c {
-            c if !format::is_plain(c) => text.push(char::REPLACEMENT_CHARACTER),
-            // Text that looks like an email address would become a link; a comment in it prevents that.
-            '@' => text.push_str("<!---->&#64;"),
-            c if c.is_ascii_punctuation() && !matches!(c, ',' | '-' | '/' | '%' | '+' | '=' | ';') => {
-                let _ = write!(text, "&#{};", u32::from(c));
-            }
-            c => text.push(c),
-        }
-    }
-    if count > most {
-        text.push('…');
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_keep_nothing_that_markdown_or_html_reads() {
-        let text = escaped("a|b`c*<script>_[x](y)\\@team #7 http://x www.x.com a@b.com\n\u{1b}[1m&amp;~$\u{202e}", NAME);
-        let rest = text.replace("<!---->", "");
-        let bad = ['|', '`', '*', '<', '>', '_', '[', ']', '(', ')', '\\', '@', '\n', '\u{1b}', '~', '$', '\u{202e}', ':', '.'];
-        assert!(!rest.contains(bad), "{text}");
-        assert!(text.contains("a<!---->&#64;b&#46;com"), "{text}");
-        assert!(text.contains("&#124;") && text.contains("&#38;amp;"), "{text}");
-        assert_eq!(escaped("ntdll.dll!Rtl+0x1 (4660)", NAME), "ntdll&#46;dll&#33;Rtl+0x1 &#40;4660&#41;");
-        assert_eq!(escaped(&"ä".repeat(NAME + 1), NAME), "ä".repeat(NAME) + "…");
-        assert_eq!(code(""), "");
-    }
-
-    #[test]
-    fn a_text_takes_whole_pieces_as_long_as_there_is_room() {
-        let mut text = Bounded::default();
-        assert!(text.put(&"a".repeat(MOST_BYTES - 1)));
-        assert!(!text.put("bb") && text.put("b"));
-        assert_eq!(text.text.len(), MOST_BYTES);
-    }
 }

@@ -22,7 +22,7 @@ pub(in crate::cli) struct ExportArgs {
     #[arg(long, value_parser = one_of(&Format::ALL, Format::name))]
     pub(super) format: Format,
 
-    /// The file that is written, `-` for the standard output; of parquet a folder
+    /// Output file, `-` for standard output; for parquet a folder
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     pub(super) out: PathBuf,
 
@@ -30,7 +30,7 @@ pub(in crate::cli) struct ExportArgs {
     #[arg(long, value_parser = one_of(&Value::ALL, Value::name))]
     pub(super) value: Option<Value>,
 
-    /// Group csv and json by these keys; rows are always split by layer [default: process,heap]
+    /// Group csv and json by these keys; layers are always separate [default: process,heap]
     #[arg(long, value_name = "KEYS", value_parser = one_key(), value_delimiter = ',')]
     pub(super) by: Vec<By>,
 
@@ -38,7 +38,11 @@ pub(in crate::cli) struct ExportArgs {
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
 
-    /// Leave the allocator's frames, and those that rules fold, out of stacks and functions
+    /// Write single allocations instead of groups: csv, or json with one object per line
+    #[arg(long, conflicts_with_all = ["by", "top", "fold"])]
+    pub(super) rows: bool,
+
+    /// Leave out the allocator's frames, and frames that rules fold
     #[arg(long)]
     pub(super) fold: bool,
 
@@ -56,14 +60,17 @@ impl ExportArgs {
     /// Checks the arguments as far as that is possible without reading the files.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let format = self.format.name();
-        let refuse = |option: &str, why: &str| Err(Failure::BadArguments(format!("{option} is not for {format}, {why}")));
-        let is_list = matches!(self.format, Format::Csv | Format::Json);
+        let refuse = |option: &str, why: &str| Err(Failure::BadArguments(format!("{option} does not apply to {format}, {why}")));
+        let is_list = self.format.is_list();
         if self.value.is_some() && (is_list || self.format == Format::Parquet) {
             return refuse("--value", "which holds all numbers");
         }
         let of_memory = self.asked.choices.layer.map(|_| "--layer").or(self.asked.choices.beyond_places());
         if let Some(option) = of_memory.filter(|_| self.value == Some(Value::Samples)) {
-            return Err(Failure::BadArguments(format!("{option} is not for --value samples, which are no memory")));
+            return Err(Failure::BadArguments(format!("{option} does not apply to --value samples")));
+        }
+        if self.rows && !is_list {
+            return refuse("--rows", "which holds stacks, or all allocations");
         }
         if !self.by.is_empty() && !is_list {
             return refuse("--by", "which holds stacks");
@@ -76,7 +83,9 @@ impl ExportArgs {
 
     /// Whether the output depends on symbol names.
     pub(super) fn shows_names(&self, request: &ReportRequest) -> bool {
-        let has_stacks = !matches!(self.format, Format::Csv | Format::Json);
-        has_stacks || needs_names(&request.filter, &request.by) || (self.fold && request.by.contains(&By::Module))
+        !self.format.is_list()
+            || self.rows
+            || needs_names(&request.filter, &request.by)
+            || (self.fold && request.by.contains(&By::Module))
     }
 }

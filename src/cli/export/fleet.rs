@@ -4,16 +4,17 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::export_args::ExportArgs;
+use super::room::{Room, Seat, locked};
 use crate::cli::asked::stopped;
 use crate::cli::progress::Progress;
 use crate::cli::text::plural;
 use crate::cli::wildcards::{self, NoFile};
-use crate::cli::{Failure, cannot_open, memory, open, output, report_problems};
-use crate::events::machine_name;
+use crate::cli::{Failure, Unreadable, cannot_open, memory, open, output, report_problems};
 use crate::export::lake::identity::{CaptureFile, CaptureIdentity};
+use crate::export::lake::unreadable::{FileState, UnreadableCapture, UnreadableList};
 use crate::export::lake::{About, Lake, LakeError, Outcome, Question, Telling, write_tables};
 use crate::load::{Capture, DEMO_TRACE, Estimate, Input, Opened, Watch, load_planned};
 use crate::model::{CutReason, Trace};
@@ -34,6 +35,8 @@ struct Job {
     refusal: Option<String>,
     /// Bytes of its files.
     bytes: u64,
+    /// The state of its files before they are read.
+    files: Vec<FileState>,
 }
 
 impl Job {
@@ -42,7 +45,8 @@ impl Job {
             Input::File(path) => path.metadata().map_or(0, |file| file.len()),
             Input::Demo => DEMO_TRACE.len() as u64,
         };
-        Self { bytes: inputs.iter().map(bytes).sum(), refusal: None, inputs }
+        let files = inputs.iter().filter_map(Input::path).map(FileState::of).collect();
+        Self { bytes: inputs.iter().map(bytes).sum(), refusal: None, files, inputs }
     }
 
     /// The job of a single file, or the refusal of a pattern without a file.
@@ -73,6 +77,8 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         LakeError::Refused(..) => Failure::BadArguments(error.to_string()),
         _ => Failure::Failed(error.to_string()),
     })?;
+    let known =
+        if args.tables.keep_going { lake.unreadable().map_err(|error| lake_failure(args, &error))? } else { Default::default() };
     let what = if let [job] = jobs.as_slice() { format!("Exporting {}", job.name()) } else { "Exporting".to_owned() };
     let total = jobs.iter().map(|job| job.bytes).sum::<u64>().saturating_mul(2);
     let fleet = Fleet {
@@ -80,6 +86,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         is_alone: jobs.len() == 1,
         rules,
         lake,
+        known,
         room: Room::new(args.asked.memory.budget()),
         met: Mutex::default(),
         progress: Mutex::new(Progress::new(what)),
@@ -87,12 +94,13 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         total,
     };
     let outcomes = fleet.run(&jobs);
+    let noted = fleet.note(&jobs, &outcomes);
     drop(fleet); // removes the progress line, and this export's part of the folder
-    conclude(&jobs, outcomes)
+    conclude(args, &jobs, outcomes).and(noted)
 }
 
 /// Reports the outcomes, and fails if a capture could not be exported or if none has what was named.
-fn conclude(jobs: &[Job], outcomes: Vec<Result<Vec<Done>, Failure>>) -> Result<(), Failure> {
+fn conclude(args: &ExportArgs, jobs: &[Job], outcomes: Vec<Result<Vec<Done>, Failure>>) -> Result<(), Failure> {
     let (mut done, mut failures) = (Vec::new(), Vec::new());
     for (job, outcome) in jobs.iter().zip(outcomes) {
         match outcome {
@@ -100,36 +108,62 @@ fn conclude(jobs: &[Job], outcomes: Vec<Result<Vec<Done>, Failure>>) -> Result<(
             Err(failure) => failures.push((job, failure)),
         }
     }
+    let goes_on = |failure: &Failure| args.tables.keep_going && why_unreadable(failure).is_some();
     if jobs.len() == 1
-        && let Some((_, failure)) = failures.pop()
+        && let Some((_, failure)) = failures.pop_if(|(_, failure)| !goes_on(failure))
     {
         return Err(failure);
     }
     failures.iter().for_each(|(job, failure)| output::error(&failure.line_about(&job.name())));
-    let written: Vec<u64> = done.iter().filter_map(|done| done.rows).collect();
+    let written: Vec<u64> =
+        done.iter().filter_map(|done| if let Done::Written(rows) = done { Some(*rows) } else { None }).collect();
     let mut text = plural(written.len() as u64, "capture") + " written";
     if !written.is_empty() {
         text += &format!(", {}", plural(written.iter().sum(), "allocation"));
     }
-    match done.len() - written.len() {
+    let count = |of: fn(&Done) -> bool| done.iter().filter(|done| of(done)).count();
+    match count(|done| matches!(done, Done::WasThere)) {
         0 => {}
-        n => text += &format!("; {n} already there, --replace writes anew"),
+        n => text += &format!("; {n} already there; --replace writes them again"),
+    }
+    let unreadable = failures.iter().filter(|(_, failure)| goes_on(failure)).count();
+    match (unreadable, count(|done| matches!(done, Done::KnownUnreadable))) {
+        (0, 0) => {}
+        (0, known) => text += &format!("; {known} unreadable and unchanged, --retry-unreadable tries again"),
+        (new, 0) => text += &format!("; {new} unreadable"),
+        (new, known) => {
+            text += &format!("; {} unreadable, {known} of them unchanged, --retry-unreadable tries again", new + known);
+        }
     }
     output::answer(&(text + "\n"))?;
     // A capture that lacks what was named has its own line; the others count.
-    let failed = failures.iter().filter(|(_, failure)| !matches!(failure, Failure::BadArguments(_))).count();
+    let is_failure = |failure: &Failure| !matches!(failure, Failure::BadArguments(_)) && !goes_on(failure);
+    let failed = failures.iter().filter(|(_, failure)| is_failure(failure)).count();
     let of = plural(jobs.len() as u64, "capture");
     match () {
         () if failed > 0 => Err(Failure::Failed(format!("{failed} of {of} could not be exported"))),
-        () if done.is_empty() => Err(Failure::BadArguments(format!("none of {of} has what was named"))),
+        () if done.is_empty() && unreadable == 0 => Err(Failure::BadArguments(format!("none of {of} has what the filters name"))),
         () => Ok(()),
     }
 }
 
+/// Why a capture cannot be read, if that is the failure.
+fn why_unreadable(failure: &Failure) -> Option<(String, bool)> {
+    match failure {
+        Failure::Unreadable(Unreadable { sentence, until_changed }) => Some((sentence.clone(), *until_changed)),
+        Failure::Investigation(_) => Some((failure.sentence(), true)),
+        _ => None,
+    }
+}
+
 /// The outcome of a capture.
-struct Done {
-    /// Number of its allocations; `None` if it was there already.
-    rows: Option<u64>,
+enum Done {
+    /// It was written, with so many allocations.
+    Written(u64),
+    /// It was there already.
+    WasThere,
+    /// It could not be read earlier, and its files have not changed.
+    KnownUnreadable,
 }
 
 /// The state that all captures of the export share.
@@ -139,6 +173,8 @@ struct Fleet<'a> {
     is_alone: bool,
     rules: Arc<StackRules>,
     lake: Lake,
+    /// Captures that could not be read earlier, if the export goes on without them.
+    known: UnreadableList,
     room: Room,
     /// Ids of the captures that this export has seen.
     met: Mutex<KeyedSet<String>>,
@@ -176,11 +212,14 @@ impl Fleet<'_> {
         if let Some(reason) = &job.refusal {
             return Err(Failure::Failed(reason.clone()));
         }
+        if !self.args.tables.retry_unreadable && self.known.reason(&job.files).is_some() {
+            return Ok(vec![Done::KnownUnreadable]);
+        }
         let mut share = Share { fleet: self, told: 0, bytes: job.bytes };
         let identity = CaptureIdentity::of(job.inputs.iter().map(file_of)).or_else(|error| unreadable(job, &error))?;
         if !self.is_wanted(&identity)? {
             share.reach(2 * job.bytes);
-            return Ok(vec![Done { rows: None }]);
+            return Ok(vec![Done::WasThere]);
         }
         let mut all = Capture::open_all(&job.inputs, &mut |_, _| true).map_err(cannot_open)?;
         let count = all.len();
@@ -192,7 +231,7 @@ impl Fleet<'_> {
             let mut share = Share { fleet: self, told: 0, bytes: job.bytes / count as u64 };
             if count > 1 && !self.is_wanted(&identity)? {
                 share.reach(2 * share.bytes);
-                return Ok(Done { rows: None });
+                return Ok(Done::WasThere);
             }
             self.export_capture(&identity, capture, share)
         };
@@ -226,8 +265,8 @@ impl Fleet<'_> {
         let telling = Telling::new(&tell);
         let write = |draft: &std::path::Path| write_tables(&question, &about, draft, &telling);
         match lake.add(&identity.id, args.replace.replace, write).map_err(|error| self.failure(&error))? {
-            (Outcome::Written, rows) => Ok(Done { rows: Some(rows) }),
-            (Outcome::WasThere, _) => Ok(Done { rows: None }),
+            (Outcome::Written, rows) => Ok(Done::Written(rows)),
+            (Outcome::WasThere, _) => Ok(Done::WasThere),
         }
     }
 
@@ -254,7 +293,31 @@ impl Fleet<'_> {
     }
 
     fn failure(&self, error: &LakeError) -> Failure {
-        Failure::Failed(format!("{}: {error}", self.args.out.display()))
+        lake_failure(self.args, error)
+    }
+
+    /// Notes in the folder which captures could not be read, if the export goes on without them, and which could.
+    fn note(&self, jobs: &[Job], outcomes: &[Result<Vec<Done>, Failure>]) -> Result<(), Failure> {
+        let (mut unreadable, mut readable) = (Vec::new(), Vec::new());
+        for (job, outcome) in jobs.iter().zip(outcomes) {
+            match outcome {
+                Ok(done) if done.iter().any(|done| matches!(done, Done::KnownUnreadable)) => {}
+                Ok(_) => readable.push(job.files.as_slice()),
+                Err(failure) => unreadable.extend(why_unreadable(failure).map(|(reason, until_changed)| UnreadableCapture {
+                    files: job.files.clone(),
+                    reason,
+                    until_changed,
+                })),
+            }
+        }
+        if self.args.tables.keep_going {
+            return self.lake.note(&unreadable, &readable).map_err(|error| self.failure(&error));
+        }
+        // Nobody asked for the list, so it is only kept from being out of date.
+        if let Err(error) = self.lake.note(&[], &readable) {
+            output::message(&self.failure(&error).sentence());
+        }
+        Ok(())
     }
 
     fn about(&self, name: String, capture: &Capture) -> About {
@@ -265,13 +328,17 @@ impl Fleet<'_> {
             name,
             files: capture.files.iter().map(|file| file.name.clone()).collect(),
             bytes: capture.bytes(),
-            machine: tag("machine").or_else(|| capture.files.iter().find_map(machine_name)),
+            machine: tag("machine").or_else(|| capture.machine_name()),
             os: header.map_or_else(String::new, |header| format!("{}.{}.{}", header.os.0, header.os.1, header.os.2)),
             processors: header.map_or(0, |header| header.processors),
             build: tag("build"),
             tags: tags.clone(),
         }
     }
+}
+
+fn lake_failure(args: &ExportArgs, error: &LakeError) -> Failure {
+    Failure::Failed(format!("{}: {error}", args.out.display()))
 }
 
 /// A file as the identity of its capture takes it.
@@ -285,7 +352,8 @@ fn file_of(input: &Input) -> CaptureFile<'_> {
 /// The error for a capture that cannot be read, worded as in all commands.
 fn unreadable<T>(job: &Job, error: &io::Error) -> Result<T, Failure> {
     open(&job.inputs)?;
-    Err(Failure::Failed(format!("{}: {error}", job.name())))
+    // It can be opened now, so another try is of use.
+    Err(Failure::Unreadable(Unreadable { sentence: format!("{}: {error}", job.name()), until_changed: false }))
 }
 
 /// A capture's share of the work, in bytes: its size twice, for reading and for writing.
@@ -316,104 +384,5 @@ impl Watch for Share<'_> {
 
     fn wants_trace(&self) -> bool {
         false
-    }
-}
-
-/// The memory budget of the export. One capture is always admitted, however much it needs: only as much of it is
-/// loaded as there is room for.
-struct Room {
-    budget: u64,
-    used: Mutex<u64>,
-    freed: Condvar,
-}
-
-/// The part of the budget that a capture holds.
-struct Seat<'a> {
-    room: &'a Room,
-    bytes: u64,
-}
-
-impl Room {
-    fn new(budget: u64) -> Self {
-        Self { budget, used: Mutex::new(0), freed: Condvar::new() }
-    }
-
-    /// Waits until there is room for so many bytes.
-    fn take(&self, bytes: u64) -> Seat<'_> {
-        let bytes = bytes.min(self.budget);
-        let is_full = |used: &mut u64| *used > 0 && used.saturating_add(bytes) > self.budget;
-        let mut used = self.freed.wait_while(locked(&self.used), is_full).unwrap_or_else(PoisonError::into_inner);
-        *used += bytes;
-        Seat { room: self, bytes }
-    }
-
-    /// Runs `work` beside others, with the estimated need as its budget. If that was too little, runs it again, alone
-    /// and with the whole budget: so the result does not depend on the others.
-    fn within<T>(
-        &self,
-        need: u64,
-        mut work: impl FnMut(u64) -> Result<T, Failure>,
-        was_too_little: impl Fn(&T) -> bool,
-    ) -> Result<(T, Seat<'_>), Failure> {
-        let seat = self.take(need);
-        let done = work(seat.bytes)?;
-        if seat.bytes == self.budget || !was_too_little(&done) {
-            return Ok((done, seat));
-        }
-        drop((done, seat));
-        let seat = self.take(self.budget);
-        Ok((work(seat.bytes)?, seat))
-    }
-}
-
-impl Drop for Seat<'_> {
-    fn drop(&mut self) {
-        *locked(&self.room.used) -= self.bytes;
-        self.room.freed.notify_all();
-    }
-}
-
-/// Locks a mutex even after a panic of another worker: each change is one step, so the value is intact.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn captures_that_do_not_fit_beside_others_wait_and_none_waits_forever() {
-        let room = Room::new(100);
-        let (most, now) = (AtomicU64::new(0), AtomicU64::new(0));
-        std::thread::scope(|scope| {
-            for bytes in [60, 60, 30, 1000, 10, 0, 90] {
-                let (room, most, now) = (&room, &most, &now);
-                scope.spawn(move || {
-                    let seat = room.take(bytes);
-                    most.fetch_max(now.fetch_add(seat.bytes, Ordering::SeqCst) + seat.bytes, Ordering::SeqCst);
-                    std::thread::sleep(std::time::Duration::from_millis(5));
-                    now.fetch_sub(seat.bytes, Ordering::SeqCst);
-                });
-            }
-        });
-        assert!(most.into_inner() <= 100 && *locked(&room.used) == 0);
-    }
-
-    #[test]
-    fn what_needs_more_than_it_was_taken_to_is_done_again_alone_with_all_there_is() {
-        // The estimated need, the real need, and the budgets that the work is given.
-        let cases: [(u64, u64, &[u64]); 4] = [(30, 20, &[30]), (30, 40, &[30, 100]), (30, 200, &[30, 100]), (1000, 200, &[100])];
-        for (need, needs, given) in cases {
-            let room = Room::new(100);
-            let mut budgets = Vec::new();
-            let work = |budget: u64| {
-                budgets.push(budget);
-                Ok(budget)
-            };
-            let done = room.within(need, work, |budget: &u64| *budget < needs).ok();
-            assert!(done.is_some_and(|(budget, seat)| budget == seat.bytes && *locked(&room.used) == budget));
-            assert_eq!((budgets.as_slice(), *locked(&room.used)), (given, 0));
-        }
     }
 }

@@ -3,6 +3,8 @@
 mod export_args;
 #[cfg(feature = "parquet")]
 mod fleet;
+#[cfg(feature = "parquet")]
+mod room;
 mod tables;
 mod tables_args;
 
@@ -39,10 +41,10 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         sources: false,
     };
     let value = args.value.unwrap_or_default();
-    let has_samples = value == Value::Samples || (args.format == Format::Firefox && has_samples(&loaded.trace));
+    let has_also_samples = args.format == Format::Firefox && has_samples(&loaded.trace);
     let mut unnamed = Unnamed::default();
     let names = match args.shows_names(&request) {
-        _ if has_samples => loaded.names_with_samples(&args.asked, value != Value::Samples),
+        _ if has_also_samples || value == Value::Samples => loaded.names_with_samples(&args.asked, value != Value::Samples),
         true => {
             let (names, modules) = loaded.names_and_missing(&args.asked, &request.by)?;
             unnamed = modules;
@@ -56,7 +58,29 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     let doubts = loaded.doubts(&args.asked, &index, (&unnamed, decided))?;
     let exported = Exported::new(&index, &names, &request, &never).map_err(stopped)?.about(doubts, None);
     report_problems(&index.trace().problems);
-    write_to(&args.out, args.replace.existing(), |out| export::write(&exported, args.format, value, out))
+    tell_nothing(args, exported.is_empty(value).map_err(stopped)? && !has_also_samples)?;
+    if args.format == Format::Folded && value == Value::Impacting {
+        output::message(
+            "shrunk stacks have negative values, which flamegraph.pl does not draw; remove them with grep -v -- ' -[0-9]*$'",
+        );
+    }
+    write_to(&args.out, args.replace.existing(), |out| match (args.rows, args.format) {
+        (true, Format::Csv) => export::rows_csv(&exported, out),
+        (true, _) => export::rows_ndjson(&exported, out),
+        (false, format) => export::write(&exported, format, value, out),
+    })
+}
+
+/// Refuses to write stacks if there are none; lists are then written with their heading alone, which a line says.
+fn tell_nothing(args: &ExportArgs, is_empty: bool) -> Result<(), Failure> {
+    const WHY: &str = "no matching allocations in this interval; widen the interval or the filters";
+    if is_empty && !args.format.is_list() {
+        return Err(Failure::Failed(format!("{WHY}; no file was written")));
+    }
+    if is_empty {
+        output::message(WHY);
+    }
+    Ok(())
 }
 
 /// Writes the file whole or not at all; `-` is the standard output.
@@ -67,6 +91,7 @@ fn write_to(
 ) -> Result<(), Failure> {
     let failed = |error: ExportError| match error {
         ExportError::SeveralLayers(_) => Failure::BadArguments(error.to_string()),
+        ExportError::NoValue(_) => Failure::Failed(format!("{error}; no file was written")),
         other => Failure::Failed(format!("{} could not be written: {other}", out.display())),
     };
     if out == Path::new("-") {

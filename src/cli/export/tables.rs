@@ -12,10 +12,10 @@ fn bad<T>(why: &str) -> Result<T, Failure> {
 pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     args.tables.check()?;
     if args.fold {
-        return bad("--fold is not for parquet: stacks are whole there, and their functions are those that wanted the memory");
+        return bad("--fold does not apply to parquet: it always has whole stacks and the responsible caller");
     }
     if args.out == Path::new("-") {
-        return bad("parquet is many files: -o names a folder");
+        return bad("parquet writes many files: -o must name a folder");
     }
     args.asked.check().map_err(Failure::BadArguments)?;
     write(args)
@@ -28,6 +28,5 @@ fn write(args: &ExportArgs) -> Result<(), Failure> {
 
 #[cfg(not(feature = "parquet"))]
 fn write(_args: &ExportArgs) -> Result<(), Failure> {
-    let others = "released builds can, and those made with: cargo build --features parquet";
-    Err(Failure::BadArguments(format!("this build cannot write parquet; {others}")))
+    bad("this build cannot write parquet: the feature parquet was turned off")
 }

@@ -7,11 +7,19 @@ use crate::cli::Failure;
 /// Options of table exports alone.
 #[derive(Args, Debug)]
 pub(super) struct TablesArgs {
-    /// The files are one capture (parquet); else each is one of its own
+    /// Treat the files as one capture (parquet); otherwise each file is a capture
     #[arg(long)]
     pub(super) one_capture: bool,
 
-    /// Note something of the captures (parquet): build=1234, machine=render-07, branch=main
+    /// Unreadable captures are no failure (parquet): they are listed in the folder and tried again when they change
+    #[arg(long)]
+    pub(super) keep_going: bool,
+
+    /// With --keep-going: also try captures that are listed as unreadable and have not changed
+    #[arg(long, requires = "keep_going")]
+    pub(super) retry_unreadable: bool,
+
+    /// Add a note to the captures (parquet): build=1234, machine=render-07, branch=main
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = tag)]
     pub(super) tags: Vec<(String, String)>,
 }
@@ -28,7 +36,7 @@ fn tag(text: &str) -> Result<(String, String), String> {
 impl TablesArgs {
     /// Refuses these options, for all other formats.
     pub(super) fn refuse(&self) -> Result<(), Failure> {
-        let given = [(self.one_capture, "--one-capture"), (!self.tags.is_empty(), "--tag")];
+        let given = [(self.one_capture, "--one-capture"), (self.keep_going, "--keep-going"), (!self.tags.is_empty(), "--tag")];
         match given.into_iter().find(|(is_given, _)| *is_given) {
             Some((_, option)) => Err(Failure::BadArguments(format!("{option} is for --format parquet"))),
             None => Ok(()),

@@ -48,12 +48,13 @@ pub(super) fn run_clean_up() -> Result<(), Failure> {
 fn record(request: &Request, folder: &Path, out: &Path) -> Result<Summary, CaptureError> {
     let interrupts = Interrupts::watch();
     let existed = folder.exists();
-    let mut running = LocalRecording::start(request, folder).inspect_err(|_| {
+    let running = LocalRecording::start(request, folder).inspect_err(|_| {
         // Lanes without events are of no use.
         if !existed {
             let _ = std::fs::remove_dir_all(folder);
         }
     })?;
+    let mut running = running.with_manifests(crate::windows_reader::installed_manifests());
     let mut person = Person { last: Instant::now(), before: Progress::default() };
     loop {
         let progress = running.poll();

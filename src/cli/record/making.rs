@@ -35,6 +35,9 @@ pub(super) fn told(out: &Path, summary: &Summary) -> String {
     if lost_events + lost_buffers > 0 {
         text += &format!("; {} events and {} buffers were lost", count(*lost_events), count(*lost_buffers));
     }
+    if let Some(reason) = &summary.names_missing {
+        text += &format!("; names of installed manifests are missing: {reason}");
+    }
     text
 }
 

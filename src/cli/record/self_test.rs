@@ -16,11 +16,13 @@ use crate::capture::windows::target::{self, Blocks, TRACKER_NAME};
 use crate::capture::windows::{Journal, MachineFacts};
 use crate::cli::outputs::{check_out, write_out};
 use crate::cli::{Failure, output};
-use crate::events::PresentApi;
+use crate::etl::TraceFile;
+use crate::events::{PresentApi, survey};
 use crate::load::{Capture, Input, Unwatched, load};
 use crate::model::{Activity, Mark, NodeId, ProcessId, Row, Trace};
 use crate::paths::Existing;
 use crate::units::{Layer, Pid, Ticks};
+use crate::windows_reader::count_events;
 
 /// The report of the self-test.
 #[derive(Serialize)]
@@ -47,6 +49,8 @@ struct Recorded {
     commit: Comparison,
     tracker: Comparison,
     beside_memory: BesideMemory,
+    /// Events in the trace, as highwater (expected) and Windows (found) count them.
+    read_by_windows: Option<Number>,
     #[serde(flatten)]
     journal: Journal,
 }
@@ -167,6 +171,13 @@ impl Recorded {
             Some(Ok(trace)) => Some(trace),
             None => None,
         };
+        let read_by_windows = match trace.as_deref().map(read_by_windows).transpose() {
+            Ok(counted) => counted,
+            Err(reason) => {
+                error.get_or_insert(reason);
+                None
+            }
+        };
         let compare = |layer, blocks| Comparison::new(layer, blocks, loaded.as_ref(), pid, &program);
         Self {
             way: way.name(),
@@ -178,6 +189,7 @@ impl Recorded {
             commit: compare(Layer::Commit, target::COMMIT),
             tracker: compare(Layer::Tracker, target::TRACKER),
             beside_memory: BesideMemory::new(loaded.as_ref(), pid, &program),
+            read_by_windows,
             program,
             journal,
         }
@@ -191,6 +203,10 @@ impl Recorded {
         }
         all.extend(self.beside_memory.complaints());
         all.extend(self.masks_complaint());
+        all.extend(self.read_by_windows.filter(|number| number.expected != number.found).map(|number| {
+            let Number { expected, found } = number;
+            format!("reading: highwater finds {expected} events in the trace and Windows {found}")
+        }));
         let lost = self.progress.lost_events + self.progress.lost_buffers;
         all.extend((lost > 0).then(|| "events were lost".to_owned()));
         all.into_iter().map(|complaint| format!("{program} by {way}: {complaint}")).collect()
@@ -207,6 +223,14 @@ impl Recorded {
         let missing = kernel_flags(&everything(Target::Pids(Vec::new()))) & !on;
         (missing != 0).then(|| format!("Windows has switched on {on:#x} of the kernel's events, and not {missing:#x}"))
     }
+}
+
+/// Has the events of a trace counted by Windows, too.
+fn read_by_windows(path: &Path) -> Result<Number, String> {
+    let file = TraceFile::open(path).map_err(|error| error.to_string())?;
+    let expected = survey(&file).counts.total;
+    let found = count_events(path).map_err(|reason| format!("Windows' reader and {}: {reason}", path.display()))?;
+    Ok(Number { expected, found })
 }
 
 impl BesideMemory {

@@ -22,7 +22,7 @@ pub(super) fn functions<'a>(frames: Option<impl Iterator<Item = Frame<'a>>>) -> 
 /// The frames as text, a line each.
 pub(super) fn describe_frames(frames: &[Function<'_>]) -> String {
     if frames.is_empty() {
-        return "    nothing is known of it\n".to_owned();
+        return "    no name\n".to_owned();
     }
     let line = |Function { function, file, line }: &Function<'_>| match (file, line) {
         (Some(file), Some(line)) => format!("{function}  {file}:{line}"),

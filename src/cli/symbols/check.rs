@@ -17,7 +17,7 @@ pub(in crate::cli) struct CheckArgs {
     #[command(flatten)]
     pub(in crate::cli) traces: Traces,
 
-    /// Exit code 3 if a module with frames has no names
+    /// Exit with code 3 if a module with frames has no names
     #[arg(long)]
     fail_missing: bool,
 }
@@ -25,16 +25,16 @@ pub(in crate::cli) struct CheckArgs {
 pub(in crate::cli) fn run(args: &CheckArgs) -> Result<(), Failure> {
     args.traces.quiet.apply();
     let modules = args.traces.visit(&named_path(args.traces.symbols.as_deref()), Wanted::Names)?;
-    if args.traces.json {
+    if let Some(form) = args.traces.programs.form() {
         let modules = modules.iter().map(|module| Entry::of(module, Wanted::Names)).collect();
-        output::json(&Answer { schema: "highwater.symbol_check/1", modules })?;
+        output::for_programs(form, &Answer { schema: "highwater.symbol_check/1", modules }, &["modules"])?;
     } else {
         output::answer(&describe(&modules))?;
     }
-    match modules.unreadable as u64 {
-        0 if args.fail_missing && modules.missing().next().is_some() => Err(Failure::LimitBroken),
-        0 => Ok(()),
-        n => Err(Failure::Failed(format!("{} not readable", plural(n, "trace")))),
+    match () {
+        () if modules.is_failed => Err(Failure::Failed(format!("{} not readable", plural(modules.unreadable as u64, "trace")))),
+        () if args.fail_missing && modules.missing().next().is_some() => Err(Failure::LimitBroken),
+        () => Ok(()),
     }
 }
 
@@ -52,7 +52,7 @@ fn describe(modules: &Modules) -> String {
     let unused = modules.iter().filter(|module| module.state == ModuleState::Unused).count() as u64;
     let (all, missing) = (modules.sought().count() as u64, modules.missing().count() as u64);
     let summary = format!("{} with frames, {} without names", plural(all, "module"), format::count(missing));
-    let unused = if unused == 0 { String::new() } else { format!("; no frame asks for {} more", format::count(unused)) };
+    let unused = if unused == 0 { String::new() } else { format!("; {} more have no frames", format::count(unused)) };
     let table = if all == 0 { String::new() } else { table.text() + "\n" };
     format!("{table}{summary}{unused}\n")
 }

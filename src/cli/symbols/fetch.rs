@@ -18,12 +18,12 @@ pub(in crate::cli) struct FetchArgs {
     #[command(flatten)]
     pub(in crate::cli) traces: Traces,
 
-    /// All modules that an identity is known of, not only those in stacks of memory
+    /// All modules with a known identity, not only those in call stacks
     #[arg(long)]
     all: bool,
 }
 
-const NO_PATH: &str = "there is no symbol path: name one with --symbols, such as \
+const NO_PATH: &str = "no symbol path: name one with --symbols, such as \
     srv*https://msdl.microsoft.com/download/symbols, or set _NT_SYMBOL_PATH";
 
 pub(in crate::cli) fn run(args: &FetchArgs) -> Result<(), Failure> {
@@ -45,9 +45,9 @@ pub(in crate::cli) fn run(args: &FetchArgs) -> Result<(), Failure> {
         };
         output::error(&format!("no symbols for {}{frames}: {why}", module.name));
     }
-    if args.traces.json {
+    if let Some(form) = args.traces.programs.form() {
         let modules = modules.sought().map(|module| Entry::of(module, wanted)).collect();
-        output::json(&Answer { schema: "highwater.symbol_fetch/1", modules })?;
+        output::for_programs(form, &Answer { schema: "highwater.symbol_fetch/1", modules }, &["modules"])?;
     } else {
         output::answer(&describe(&modules, &path))?;
     }
@@ -59,7 +59,7 @@ fn complaint(modules: &Modules) -> Option<String> {
     let missing = modules.missing().count() as u64;
     let all = plural(modules.sought().count() as u64, "module");
     let missing = (missing > 0).then(|| format!("{} of {all} missing", format::count(missing)));
-    let unreadable = (modules.unreadable > 0).then(|| format!("{} not readable", plural(modules.unreadable as u64, "trace")));
+    let unreadable = modules.is_failed.then(|| format!("{} not readable", plural(modules.unreadable as u64, "trace")));
     let all: Vec<String> = missing.into_iter().chain(unreadable).collect();
     (!all.is_empty()).then(|| all.join(", "))
 }

@@ -15,7 +15,8 @@ use crate::cli::asked::load_trace;
 use crate::cli::choices::Choices;
 use crate::cli::{Failure, output, report_problems_besides_memory, text};
 use crate::format::plain;
-use crate::model::{Module, ProcessId, Trace};
+use crate::model::{Module, ProcessId, Quality, Trace};
+use crate::query::doubts;
 use crate::symbols::{CodeAddress, Names, Options, Symbols};
 use crate::units::Ticks;
 
@@ -26,6 +27,8 @@ struct Answer<'a> {
     trace: String,
     pid: u32,
     addresses: Vec<Address<'a>>,
+    quality: Quality,
+    doubts: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -81,8 +84,12 @@ pub(super) fn run(args: &LookupArgs, pid: u32) -> Result<(), Failure> {
     }
     let names = symbols.names().1;
     let addresses = places.iter().map(|place| address(&trace, &names, place)).collect();
-    let answer = Answer { schema: "highwater.symbol_lookup/1", trace: name, pid, addresses };
-    if args.json { output::json(&answer) } else { output::answer(&describe(&answer)) }
+    let (quality, doubts) = (trace.quality, doubts(&trace, Ticks::NEVER));
+    let answer = Answer { schema: "highwater.symbol_lookup/1", trace: name, pid, addresses, quality, doubts };
+    match args.programs.form() {
+        Some(form) => output::for_programs(form, &answer, &["addresses"]),
+        None => output::answer(&describe(&answer)),
+    }
 }
 
 /// Finds the process that an id means, and the time to look at. If a time is given, it is the process that is alive

@@ -13,6 +13,7 @@ use super::sources;
 use super::wait::wait_in_sight;
 use crate::cli::asked::{self, load_capture};
 use crate::cli::choices::Choices;
+use crate::cli::for_programs::ForPrograms;
 use crate::cli::memory::Memory;
 use crate::cli::progress::Quiet;
 use crate::cli::providers::{ProvidersAsked, TrackersAsked};
@@ -25,21 +26,24 @@ use crate::tables::{KeyedMap, KeyedSet};
 
 #[derive(Args, Debug)]
 pub(in crate::cli) struct Traces {
-    /// Traces, each of its own; `demo:` names the built-in demo trace
+    /// Traces, each separate; `demo:` is the built-in demo trace
     #[arg(value_name = "FILE", required = true)]
     files: Vec<OsString>,
 
-    /// Only what memory of this process asks for
+    /// Only modules in call stacks of this process
     #[arg(long, value_name = "NAME|PID")]
     process: Option<String>,
 
-    /// Where to find PDBs: folders, stores and servers as in _NT_SYMBOL_PATH
+    /// Symbol path: folders, stores and servers with PDBs, as in _NT_SYMBOL_PATH
     #[arg(long, value_name = "PATH")]
     pub(super) symbols: Option<String>,
 
-    /// Print JSON for programs
+    /// Traces that cannot be read are listed on standard error and are no failure, if one can be read
     #[arg(long)]
-    pub(super) json: bool,
+    keep_going: bool,
+
+    #[command(flatten)]
+    pub(super) programs: ForPrograms,
 
     #[command(flatten)]
     trackers: TrackersAsked,
@@ -71,14 +75,15 @@ impl Traces {
     /// be read, that is the failure.
     pub(super) fn visit(&self, path: &SymbolPath, wanted: Wanted) -> Result<Modules, Failure> {
         let mut modules = Modules::default();
-        let (mut first, mut read) = (None, 0);
+        let (mut first, mut read, mut is_all_unreadable) = (None, 0, true);
         for input in self.inputs() {
             let one = std::slice::from_ref(&input);
             match guarded(one, || self.visit_one(&input, path, wanted, &mut modules)) {
                 Ok(()) => read += 1,
-                Err(Failure::Failed(why)) => {
+                Err(failure @ (Failure::Failed(_) | Failure::Unreadable(_))) => {
                     first.iter().for_each(|why: &String| output::error(why));
-                    first = Some(why);
+                    is_all_unreadable &= matches!(failure, Failure::Unreadable(_));
+                    first = Some(failure.sentence());
                     modules.unreadable += 1;
                 }
                 Err(other) => return Err(other),
@@ -87,6 +92,7 @@ impl Traces {
         match first {
             Some(why) if read == 0 => Err(Failure::Failed(why)),
             first => {
+                modules.is_failed = modules.unreadable > 0 && !(self.keep_going && is_all_unreadable);
                 first.iter().for_each(|why| output::error(why));
                 modules.list.sort_by(|a, b| (b.addresses, &a.name, &a.key).cmp(&(a.addresses, &b.name, &b.key)));
                 Ok(modules)
@@ -159,6 +165,8 @@ pub(super) struct Modules {
     answers: ServerAnswers,
     /// Number of traces that could not be read.
     pub(super) unreadable: usize,
+    /// Whether that is a failure.
+    pub(super) is_failed: bool,
 }
 
 impl Modules {

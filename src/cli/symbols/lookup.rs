@@ -63,15 +63,15 @@ fn in_pdb(args: &LookupArgs) -> Result<(), Failure> {
     let pdb =
         Pdb { guid: facts.key.guid.to_string(), age: facts.key.age, heap_allocation_sites: facts.heap_allocation_sites, path };
     let addresses: Vec<_> = rvas.iter().map(|&rva| address(&names, rva)).collect();
-    if args.json {
-        return output::json(&Answer { schema: "highwater.symbols/1", pdb, addresses });
+    if let Some(form) = args.programs.form() {
+        return output::for_programs(form, &Answer { schema: "highwater.symbols/1", pdb, addresses }, &["addresses"]);
     }
     output::answer(&describe(&pdb, &addresses))
 }
 
 /// An address as an offset from the base of an image.
 fn rva(AddressAt { address, at }: &AddressAt) -> Result<u32, String> {
-    let of_trace = "of a trace say with --pid which process is meant";
+    let of_trace = "for a trace, name the process with --pid";
     match (u32::try_from(*address), at) {
         (Ok(rva), None) => Ok(rva),
         (Ok(_), Some(_)) => Err(format!("{address:#x}: a PDB knows no times; {of_trace}")),
@@ -80,7 +80,7 @@ fn rva(AddressAt { address, at }: &AddressAt) -> Result<u32, String> {
 }
 
 fn no_pid(path: &str) -> Failure {
-    Failure::BadArguments(format!("{path} is a trace: say with --pid which process the addresses are of"))
+    Failure::BadArguments(format!("{path} is a trace: name the process with --pid"))
 }
 
 fn address(names: &ModuleNames, rva: u32) -> Address<'_> {

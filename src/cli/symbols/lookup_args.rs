@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
+use crate::cli::for_programs::ForPrograms;
 use crate::cli::memory::Memory;
 use crate::cli::providers::ProvidersAsked;
 use crate::load::Input;
@@ -12,30 +13,29 @@ use crate::time_spec::TimeSpec;
 
 #[derive(Args, Debug)]
 pub(in crate::cli) struct LookupArgs {
-    /// Program database, or with --pid a trace; `demo:` names the built-in demo trace
+    /// PDB, or with --pid a trace; `demo:` names the built-in demo trace
     #[arg(value_name = "PDB|FILE")]
     pub(super) file: OsString,
 
-    /// Addresses in hex: in a PDB from the base of the image; in a trace those of its stacks, and when: seconds
-    /// since the trace start, mark:TEXT or frame:N [default: the end of the process or of the trace]
+    /// Addresses in hexadecimal: relative to the image's base for a PDB, absolute for a trace; T is a time of the trace
+    /// [default: the end of the process or of the trace]
     #[arg(value_name = "RVA|ADDRESS[@T]", required = true)]
     pub(super) addresses: Vec<AddressAt>,
 
-    /// The addresses are those of this process of a trace
+    /// Look up addresses of this process in a trace
     #[arg(long, value_name = "N")]
     pub(super) pid: Option<u32>,
 
-    /// Look at the addresses themselves, not at the calls that return there
+    /// Take addresses as they are, not as return addresses
     #[arg(long, requires = "pid")]
     pub(super) exact: bool,
 
-    /// Where to find the PDBs of a trace: folders, stores and servers as in _NT_SYMBOL_PATH
+    /// Symbol path: folders, stores and servers with PDBs, as in _NT_SYMBOL_PATH
     #[arg(long, value_name = "PATH", requires = "pid")]
     pub(super) symbols: Option<String>,
 
-    /// Print JSON for programs
-    #[arg(long)]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) programs: ForPrograms,
 
     #[command(flatten)]
     pub(super) providers: ProvidersAsked,

@@ -13,8 +13,8 @@ pub(super) mod lookup;
 pub(super) mod lookup_args;
 mod wait;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use wait::wait_in_sight;
 
@@ -22,11 +22,32 @@ use super::output;
 use super::text::plural;
 use crate::demo;
 use crate::model::{NodeId, ProcessId, Site, SiteId, Trace};
+use crate::paths::Folders;
 use crate::query::{Unnamed, UnnamedModule};
 use crate::stack_rules::is_of_windows;
 use crate::symbols::{CodeAddress, ModuleReport, ModuleState, Names, Options, Sources, SymbolPath, Symbols};
 use crate::tables::KeyedMap;
 use crate::units::Interval;
+
+/// The folders that names may come from, if they are confined.
+static CONFINED: OnceLock<Folders> = OnceLock::new();
+
+/// Takes names only from images and PDBs in and below these folders, and from the PDBs that are part of the program, from
+/// now on: no symbol path counts, no server is asked, and no names are saved.
+#[cfg(feature = "mcp")]
+pub(super) fn confine(folders: Folders) {
+    let _ = CONFINED.set(folders); // only once, when the server starts
+}
+
+/// Options of a search that looks where the user allows.
+fn options(trace: &Trace, path: Option<&str>) -> Options {
+    if let Some(folders) = CONFINED.get() {
+        let sources =
+            Sources { only_in: Some(folders.clone()), network: false, store: None, ..sources(trace, SymbolPath::default()) };
+        return Options { sources, saved: None, ..Options::default() };
+    }
+    Options { sources: sources(trace, named_path(path)), ..Options::default() }
+}
 
 /// Finds the names of the frames of some sites; with `frees` those of frees, too. They come from the given path,
 /// including its servers, because the user named them; from the path of the environment without its servers, because
@@ -38,15 +59,12 @@ pub(super) fn names(
     frees: bool,
     is_asked: impl Fn(SiteId) -> bool + Send + 'static,
 ) -> (Arc<Names>, Unnamed) {
-    let options = Options { sources: sources(trace, named_path(path)), frees, ..Options::default() };
+    let options = Options { frees, ..options(trace, path) };
+    let has_places = has_places(&options);
     let symbols = Symbols::start(Arc::clone(trace), options, is_asked, || {});
     wait_in_sight(&symbols, "Symbols".to_owned());
     let modules = symbols.modules();
-    if path.is_some()
-        && let Some(told) = without_names(modules.iter())
-    {
-        output::message(&told);
-    }
+    tell_missing(path, has_places, &modules);
     let unnamed = modules.iter().filter(|module| !is_of_windows(&module.image)).filter_map(|module| match &module.state {
         ModuleState::Failed(why) => Some(UnnamedModule { key: module.key.clone(), name: module.name.clone(), why: why.clone() }),
         _ => None,
@@ -68,15 +86,36 @@ pub(super) fn sampled_sites<'t>(trace: &'t Trace, counts: &'t [u32]) -> impl Ite
 
 /// Finds the names of the frames of any stacks, with the sources that [`names`] has.
 pub(super) fn names_of_sites<'t>(trace: &Arc<Trace>, path: Option<&str>, sites: impl Iterator<Item = &'t Site>) -> Arc<Names> {
-    let options = Options { sources: sources(trace, named_path(path)), ..Options::default() };
+    let options = options(trace, path);
+    let has_places = has_places(&options);
     let symbols = Symbols::start_at(Arc::clone(trace), options, addresses_of(trace, sites), || {});
     wait_in_sight(&symbols, "Symbols".to_owned());
-    if path.is_some()
-        && let Some(told) = without_names(symbols.modules().iter())
-    {
-        output::message(&told);
-    }
+    tell_missing(path, has_places, &symbols.modules());
     symbols.names().1
+}
+
+/// Whether there is a symbol path.
+fn has_places(options: &Options) -> bool {
+    options.sources.path.chains.iter().any(|chain| !chain.is_empty())
+}
+
+/// Says which modules have no names if the user named a path, and how to name one if there is none.
+fn tell_missing(given: Option<&str>, has_places: bool, modules: &[ModuleReport]) {
+    if given.is_some() {
+        without_names(modules.iter()).iter().for_each(|told| output::message(told));
+    } else if !has_places {
+        let own = modules.iter().filter(|module| !is_of_windows(&module.image));
+        let missing: Vec<&str> =
+            own.filter(|module| matches!(module.state, ModuleState::Failed(_))).map(|module| &*module.name).collect();
+        let Some((first, others)) = missing.split_first() else { return };
+        let others = match others.len() as u64 {
+            0 => String::new(),
+            n => format!(" and {}", plural(n, "other module")),
+        };
+        output::advise(format!(
+            "no function names for {first}{others}: give the folder of the PDBs with --symbols FOLDER, or set _NT_SYMBOL_PATH"
+        ));
+    }
 }
 
 /// The addresses of the sites' stacks, each once while its module stays the same.
@@ -102,9 +141,21 @@ fn addresses_of<'t>(trace: &Trace, sites: impl Iterator<Item = &'t Site>) -> Vec
 fn named_path(given: Option<&str>) -> SymbolPath {
     let store = Sources::default_store();
     let mut path = given.map_or_else(SymbolPath::default, |given| SymbolPath::parse(given, store.as_deref()));
+    tell_missing_folders(&path);
     path.append(SymbolPath::from_environment(store.as_deref()).without_servers());
     complain(&path);
     path
+}
+
+/// Reports once which folders of a path that the user named do not exist.
+fn tell_missing_folders(path: &SymbolPath) {
+    static IS_TOLD: AtomicBool = AtomicBool::new(false);
+    let missing = path.missing_folders();
+    if !missing.is_empty() && !IS_TOLD.swap(true, Ordering::Relaxed) {
+        for folder in missing {
+            output::message(&format!("no such folder in the symbol path: {}", folder.display()));
+        }
+    }
 }
 
 /// Reports once that a path is too long.

@@ -29,13 +29,14 @@ use windows_sys::core::GUID;
 use super::admit::{extension, traced_images};
 use super::deliver::{process_trace, system_time, ticks};
 use super::events::{HEAP, KERNEL, Told, USER};
+use super::files::event_information;
 use super::state::{CHANGED, Consumer, Provider, Session, handle_of, lock, with};
 use crate::constants::*;
 
 /// Name of a function, and the address of ours.
 type Played = (&'static str, fn() -> usize);
 
-pub const FUNCTIONS: [Played; 10] = [
+pub const FUNCTIONS: [Played; 11] = [
     ("StartTraceW", || start_trace as *const () as usize),
     ("ControlTraceW", || control_trace as *const () as usize),
     ("EnableTraceEx2", || enable_trace as *const () as usize),
@@ -45,6 +46,7 @@ pub const FUNCTIONS: [Played; 10] = [
     ("OpenTraceW", || open_trace as *const () as usize),
     ("ProcessTrace", || process_trace as *const () as usize),
     ("CloseTrace", || close_trace as *const () as usize),
+    ("TdhGetEventInformation", || event_information as *const () as usize),
     ("GetSystemTimePreciseAsFileTime", || precise_time as *const () as usize),
 ];
 
@@ -288,14 +290,19 @@ unsafe extern "system" fn open_trace(log: *mut EVENT_TRACE_LOGFILEW) -> PROCESST
         let log = &*log;
         let consumer = Consumer {
             session: 0,
+            file: None,
             callback: log.Anonymous2.EventRecordCallback,
             context: log.Context as usize,
             mode: log.Anonymous1.ProcessTraceMode,
             is_closed: false,
         };
-        (text(log.LoggerName), consumer)
+        ((text(log.LoggerName), text(log.LogFileName)), consumer)
     };
+    let (name, file) = name;
     let opened = with(|etw| {
+        if !file.is_empty() {
+            return etw.open_file(file.into(), consumer);
+        }
         let index = etw.find(0, &name)?;
         etw.called("OpenTraceW", etw.sessions[index].lane)?;
         etw.consumers.push(Consumer { session: index, ..consumer });
@@ -313,6 +320,11 @@ unsafe extern "system" fn open_trace(log: *mut EVENT_TRACE_LOGFILEW) -> PROCESST
 unsafe extern "system" fn close_trace(handle: PROCESSTRACE_HANDLE) -> u32 {
     with(|etw| {
         let consumer = &mut etw.consumers[(handle.Value - FIRST_CONSUMER) as usize];
+        if consumer.file.is_some() {
+            assert!(!std::mem::replace(&mut consumer.is_closed, true), "a file is closed twice");
+            etw.calls.push("CloseTrace file".to_owned());
+            return;
+        }
         let lane = etw.sessions[consumer.session].lane;
         assert!(!std::mem::replace(&mut consumer.is_closed, true), "a consumer is closed twice");
         let _ = etw.called("CloseTrace", lane);

@@ -13,6 +13,7 @@ use windows_sys::core::GUID;
 
 use super::calls::FIRST_CONSUMER;
 use super::events::{KERNEL, Told};
+use super::files::deliver;
 use super::state::{CHANGED, Consumer, Drain, Etw, Session, lock};
 use crate::constants::RAW_TIMESTAMP;
 
@@ -39,6 +40,12 @@ pub unsafe extern "system" fn process_trace(
         let etw = guard.as_mut().expect("a test must be running");
         // A consumer of a test that has ended.
         let Some(consumer) = etw.consumers.get(index).copied() else { return 0 };
+        if let Some(file) = consumer.file {
+            let path = etw.files[file].clone();
+            drop(guard);
+            deliver(&path, consumer);
+            return 0;
+        }
         match etw.next(consumer, at) {
             Next::End => return 0,
             Next::Wait => drop(CHANGED.wait_timeout(guard, Duration::from_millis(20))),
@@ -126,7 +133,7 @@ pub fn system_time() -> i64 {
     i64::from(time.dwHighDateTime) << 32 | i64::from(time.dwLowDateTime)
 }
 
-fn hand_over(told: &Told, consumer: Consumer, (start, ticks, time): (i64, i64, i64)) {
+pub fn hand_over(told: &Told, consumer: Consumer, (start, ticks, time): (i64, i64, i64)) {
     let mut payload = told.payload.clone();
     if told.names_a_time {
         let named = i64::from_le_bytes(payload[..8].try_into().unwrap()) - start + ticks;

@@ -6,6 +6,7 @@ pub mod calls;
 pub mod children;
 pub mod deliver;
 pub mod events;
+pub mod files;
 mod patch;
 pub mod state;
 pub mod story;

@@ -1,13 +1,14 @@
 //! What this Windows knows: its sessions, who consumes them, its clocks, and how it is to behave.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::calls::FUNCTIONS;
+use super::calls::{FIRST_CONSUMER, FUNCTIONS};
 use super::events::{HEAP, KERNEL, Lanes, Told, USER};
 use super::patch;
-use crate::constants::{AT_MAXIMUM_BUFFERS, AT_MINIMUM_BUFFERS, NOT_FOUND};
+use crate::constants::{AT_MAXIMUM_BUFFERS, AT_MINIMUM_BUFFERS, FILE_NOT_FOUND, NOT_FOUND};
 use highwater::etl::Guid;
 use highwater::events::class;
 use windows_sys::Win32::System::Diagnostics::Etw::PEVENT_RECORD_CALLBACK;
@@ -16,6 +17,10 @@ use windows_sys::Win32::System::Diagnostics::Etw::PEVENT_RECORD_CALLBACK;
 pub struct Etw {
     pub sessions: Vec<Session>,
     pub consumers: Vec<Consumer>,
+    /// Files that were opened.
+    pub files: Vec<PathBuf>,
+    /// What the installed manifests say: a TRACE_EVENT_INFO by provider, id and version.
+    pub manifests: HashMap<(Guid, u16, u8), Vec<u8>>,
     /// Names of calls in their order, with the lane of their session.
     pub calls: Vec<String>,
     /// Error codes that calls return, by their name, or by that and a lane.
@@ -98,6 +103,8 @@ pub struct Provider {
 #[derive(Clone, Copy)]
 pub struct Consumer {
     pub session: usize,
+    /// The file that was opened, and no session.
+    pub file: Option<usize>,
     pub callback: PEVENT_RECORD_CALLBACK,
     pub context: usize,
     pub mode: u32,
@@ -128,6 +135,8 @@ impl Simulated {
         *lock() = Some(Etw {
             sessions: Vec::new(),
             consumers: Vec::new(),
+            files: Vec::new(),
+            manifests: HashMap::new(),
             calls: Vec::new(),
             refusals: HashMap::new(),
             limit: 64,
@@ -192,6 +201,20 @@ impl Etw {
         let refusal = self.refusals.iter().find(|(key, _)| **key == name || **key == with_lane).map(|(_, code)| *code);
         self.calls.push(with_lane);
         refusal.map_or(Ok(()), Err)
+    }
+
+    /// Opens a file.
+    pub fn open_file(&mut self, path: PathBuf, consumer: Consumer) -> Result<u64, u32> {
+        self.calls.push("OpenTraceW file".to_owned());
+        if let Some(code) = self.refusals.get("OpenTraceW file") {
+            return Err(*code);
+        }
+        if !path.is_file() {
+            return Err(FILE_NOT_FOUND);
+        }
+        self.files.push(path);
+        self.consumers.push(Consumer { file: Some(self.files.len() - 1), ..consumer });
+        Ok(FIRST_CONSUMER + self.consumers.len() as u64 - 1)
     }
 
     pub fn find(&mut self, handle: u64, name: &str) -> Result<usize, u32> {

@@ -1,5 +1,6 @@
 //! `highwater check`.
 
+mod ci;
 mod numbers;
 mod output;
 mod rules;

@@ -338,5 +338,5 @@ fn where_no_process_lived_there_is_no_growth_to_keep_a_limit() {
     let (checked, code) = folder.checked(&path, &format!("[[rule]]\n{rule}growth = \"1G\"\npeak = 199\n"), &[]);
     assert_eq!((code, &checked["rules"][0]["groups"][0]["value"]), (Some(3), &200.into()), "{checked}");
     let run = folder.check(&path, &format!("[[rule]]\n{rule}growth = \"1G\"\npeak = 199\n"), &[]);
-    assert!(run.err.contains("rule rule 1 was not looked at in full: growth: "), "{run:?}");
+    assert!(run.err.contains("rule rule 1 was not checked in full: growth: "), "{run:?}");
 }

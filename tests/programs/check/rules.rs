@@ -16,11 +16,11 @@ fn what_finds_nothing_is_skipped_and_says_so() {
     let small = folder.write("small.etl", small(false));
     let rules = "[[rule]]\nname = \"anything\"\npeak = 0\n";
     for (capture, rules, words, why) in [
-        (empty.as_str(), rules, &[][..], "nothing was alive or happened"),
-        (&small, rules, &["--size", "1..1"], "nothing was alive or happened"),
+        (empty.as_str(), rules, &[][..], "no matching allocations"),
+        (&small, rules, &["--size", "1..1"], "no matching allocations"),
         (&small, "[[rule]]\nname = \"anything\"\npeak = 0\nprocess = \"nobody\"\n", &[], "no process is called"),
-        (&small, rules, &["--from", "0", "--to", "0.000001"], "nothing was alive or happened"),
-        (&small, rules, &["--from", "0", "--to", "0"], "nothing was alive or happened"),
+        (&small, rules, &["--from", "0", "--to", "0.000001"], "no matching allocations"),
+        (&small, rules, &["--from", "0", "--to", "0"], "no matching allocations"),
         (&small, "[[rule]]\nname = \"anything\"\npeak = 0\nfrom = 500\n", &[], "outside of what was read"),
         (&small, "[[rule]]\nname = \"anything\"\nlayer = \"commit\"\nat_exit_count = 0\n", &[], "at_exit_count: no process"),
         (&small, "[[rule]]\nname = \"anything\"\nto = 0.0001\nat_exit_size = 0\n", &[], "at_exit_size: no process"),

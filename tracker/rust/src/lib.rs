@@ -6,12 +6,16 @@ extern crate std;
 
 use core::alloc::{GlobalAlloc, Layout};
 
+#[cfg(all(feature = "live", any(windows, test)))]
+mod live;
 #[cfg(any(windows, test))]
 mod provider;
 #[cfg(all(windows, not(test)))]
 #[path = "windows.rs"]
 mod system;
 // A stand-in for ETW, on every system.
+#[cfg(all(feature = "live", test))]
+mod live_tests;
 #[cfg(not(any(windows, test)))]
 #[path = "nothing.rs"]
 mod provider;

@@ -7,6 +7,8 @@ use core::cell::UnsafeCell;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicU8, Ordering};
 
+#[cfg(feature = "live")]
+use crate::live;
 use crate::system;
 
 const ALLOC: u16 = 100;
@@ -35,35 +37,41 @@ pub(crate) struct Open(AtomicPtr<Node>);
 const QUIET: u8 = 0;
 const LISTENS: u8 = 1;
 const UNREGISTERED: u8 = 2;
+/// Behind `unregister`, where blocks are not noted any more.
+const GONE: u8 = 3;
 /// All that is looked at while nobody listens.
 static GATE: AtomicU8 = AtomicU8::new(UNREGISTERED);
 static PROVIDER: AtomicU64 = AtomicU64::new(0);
 /// The open trackers.
 static NAMES: List = List { is_locked: AtomicBool::new(false), first: UnsafeCell::new(ptr::null_mut()) };
 
+/// Whether nothing is to be done. With the table of live blocks there is, as long as a session may start.
 #[inline(always)]
 pub(crate) fn is_quiet() -> bool {
-    GATE.load(Ordering::Relaxed) == QUIET
+    match GATE.load(Ordering::Relaxed) {
+        QUIET => cfg!(not(feature = "live")),
+        gate => gate == GONE,
+    }
 }
 
 #[inline(always)]
 pub(crate) fn is_on() -> bool {
-    GATE.load(Ordering::Relaxed) == LISTENS
+    GATE.load(Ordering::SeqCst) == LISTENS
 }
 
 #[cold]
 #[inline(never)]
 pub(crate) fn alloc(open: &Open, name: &str, block: usize, size: usize) {
-    if block != 0 && listens() {
-        write_words(ALLOC, [block as u64, size as u64, open.handle(name)]);
+    if block != 0 && wants() {
+        live::alloc(open.handle(name), block, size);
     }
 }
 
 #[cold]
 #[inline(never)]
 pub(crate) fn free(open: &Open, name: &str, block: usize) {
-    if block != 0 && listens() {
-        write_words(FREE, [block as u64, open.handle(name)]);
+    if block != 0 && wants() {
+        live::free(open.handle(name), block);
     }
 }
 
@@ -74,16 +82,43 @@ pub(crate) fn realloc(open: &Open, name: &str, old: usize, block: usize, size: u
         (_, 0) if size > 0 => {} // it failed, and left the old block
         (_, 0) => free(open, name, old),
         (0, _) => alloc(open, name, block, size),
-        _ if listens() => write_words(REALLOC, [block as u64, size as u64, old as u64, open.handle(name)]),
+        _ if wants() => live::realloc(open.handle(name), old, block, size),
         _ => {}
     }
+}
+
+pub(crate) fn tell_alloc(tracker: u64, block: usize, size: usize) {
+    write_words(ALLOC, [block as u64, size as u64, tracker]);
+}
+
+pub(crate) fn tell_free(tracker: u64, block: usize) {
+    write_words(FREE, [block as u64, tracker]);
+}
+
+pub(crate) fn tell_realloc(tracker: u64, old: usize, block: usize, size: usize) {
+    write_words(REALLOC, [block as u64, size as u64, old as u64, tracker]);
+}
+
+/// Without the table of live blocks they are told and not kept.
+#[cfg(not(feature = "live"))]
+mod live {
+    pub(super) use super::{tell_alloc as alloc, tell_free as free, tell_realloc as realloc};
+
+    pub(super) fn session_starts() {}
+    pub(super) fn tell_all() {}
+    pub(super) fn forget(_: u64) {}
+}
+
+/// Whether blocks are told now, or kept for later.
+fn wants() -> bool {
+    listens() || cfg!(feature = "live")
 }
 
 /// Whether a session listens. The first call of all registers the provider; what other threads do meanwhile is not told.
 fn listens() -> bool {
     if GATE.compare_exchange(UNREGISTERED, QUIET, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
         PROVIDER.store(system::register(), Ordering::Release);
-        settle(false);
+        settle(false, true);
     }
     is_on()
 }
@@ -95,32 +130,36 @@ pub(crate) fn control(code: u32, level: u8, keywords: u64) {
     if PROVIDER.load(Ordering::Acquire) == 0 {
         return;
     }
-    if code == 0 {
-        settle(false);
-    } else {
-        settle(starts);
-    }
+    settle(starts, code != 0);
 }
 
 /// Sends the names of the open trackers if a session listens, for one that starts or asks, then opens or shuts the gate.
-/// Of two sessions one may still be there when the other stops: ETW knows.
-fn settle(starts: bool) {
+/// Of two sessions one may still be there when the other stops: ETW knows. With the table of live blocks, those are sent after
+/// the names, if this `may_be_new`.
+fn settle(starts: bool, may_be_new: bool) {
     let list = NAMES.lock();
     let provider = PROVIDER.load(Ordering::Acquire);
     let listens = provider != 0 && (starts || system::is_enabled(provider));
     if listens {
         list.each(|node| write_name(OPEN, node));
     }
-    GATE.store(if listens { LISTENS } else { QUIET }, Ordering::Release);
+    if listens && may_be_new {
+        live::session_starts();
+    }
+    GATE.store(if listens { LISTENS } else { QUIET }, Ordering::SeqCst);
+    drop(list);
+    if listens && may_be_new {
+        live::tell_all();
+    }
 }
 
 pub(crate) fn unregister() {
-    GATE.store(QUIET, Ordering::Release);
+    GATE.store(GONE, Ordering::Release);
     let provider = PROVIDER.swap(0, Ordering::AcqRel);
     if provider != 0 {
         system::unregister(provider);
     }
-    GATE.store(QUIET, Ordering::Release); // a session may have started meanwhile
+    GATE.store(GONE, Ordering::Release); // a session may have started meanwhile
 }
 
 impl Open {
@@ -173,6 +212,7 @@ impl Drop for Open {
         if node.is_null() {
             return;
         }
+        live::forget(node as u64);
         let list = NAMES.lock();
         list.remove(node);
         if is_on() {

@@ -1,5 +1,7 @@
 //! A stand-in for ETW in tests: keeps the events that a listening session would have.
 
+#[cfg(feature = "live")]
+use std::alloc::alloc_zeroed;
 use std::alloc::{alloc, dealloc, Layout};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::Mutex;
@@ -79,4 +81,21 @@ pub(crate) fn take(bytes: usize) -> *mut u8 {
 pub(crate) unsafe fn give(memory: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe { dealloc(memory, NODE) };
+}
+
+#[cfg(feature = "live")]
+fn pages(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes, 4096).unwrap()
+}
+
+#[cfg(feature = "live")]
+pub(crate) fn take_pages(bytes: usize) -> *mut u8 {
+    // SAFETY: not of size 0.
+    unsafe { alloc_zeroed(pages(bytes)) }
+}
+
+#[cfg(feature = "live")]
+pub(crate) unsafe fn give_pages(memory: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { dealloc(memory, pages(bytes)) };
 }

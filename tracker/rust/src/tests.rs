@@ -9,7 +9,7 @@ use crate::system::{ask, is_registered, played, start, stop};
 use crate::{provider, Tracked, Tracker};
 
 /// One test at a time: what they test is the process's.
-fn alone() -> MutexGuard<'static, ()> {
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     provider::reset();
@@ -17,11 +17,11 @@ fn alone() -> MutexGuard<'static, ()> {
     guard
 }
 
-fn at(address: usize) -> *const u8 {
+pub(crate) fn at(address: usize) -> *const u8 {
     address as *const u8
 }
 
-fn words(words: &[u64]) -> Vec<u8> {
+pub(crate) fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
@@ -64,6 +64,7 @@ fn nothing_is_told_while_nobody_listens() {
     assert!(is_registered() && !crate::is_on());
     tracker.on_free(at(0x1000));
     drop(Tracker::named("Level"));
+    drop(tracker);
     start(3, 0); // not this much
     stop();
     assert_eq!(played(), vec![]);

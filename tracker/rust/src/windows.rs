@@ -9,6 +9,8 @@ use windows_sys::Win32::System::Diagnostics::Etw::{
     EVENT_DESCRIPTOR, EVENT_FILTER_DESCRIPTOR,
 };
 use windows_sys::Win32::System::Memory::{GetProcessHeap, HeapAlloc, HeapFree};
+#[cfg(feature = "live")]
+use windows_sys::Win32::System::Memory::{VirtualAlloc, VirtualFree, MEM_COMMIT, MEM_RELEASE, MEM_RESERVE, PAGE_READWRITE};
 
 use crate::provider::{self, KEYWORD, LEVEL};
 
@@ -58,6 +60,23 @@ pub(crate) fn take(bytes: usize) -> *mut u8 {
 pub(crate) unsafe fn give(memory: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe { HeapFree(GetProcessHeap(), 0, memory.cast()) };
+}
+
+/// Zeroed pages; null if there are none.
+#[cfg(feature = "live")]
+pub(crate) fn take_pages(bytes: usize) -> *mut u8 {
+    // SAFETY: nothing is there before.
+    unsafe { VirtualAlloc(ptr::null(), bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE).cast() }
+}
+
+/// Gives pages back.
+///
+/// # Safety
+/// They came from `take_pages`, and are used no longer.
+#[cfg(feature = "live")]
+pub(crate) unsafe fn give_pages(memory: *mut u8, _: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { VirtualFree(memory.cast(), 0, MEM_RELEASE) };
 }
 
 unsafe extern "system" fn control(

@@ -14,7 +14,7 @@ pub fn provider_of(word: &str) -> Result<Guid, String> {
         return Ok(guid);
     }
     if word.is_empty() || word.len() > MOST_BYTES || word.contains(['{', '}', '*', '\\', '\0']) {
-        return Err(format!("{word:?} is no provider: its name or its GUID is wanted"));
+        return Err(format!("{word:?} is not a provider: give its name or GUID"));
     }
     Ok(known_guid(word).or_else(|| registered(word)).unwrap_or_else(|| guid_of_name(word)))
 }

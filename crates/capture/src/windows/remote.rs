@@ -10,6 +10,7 @@
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
 use std::time::Duration;
 
@@ -23,7 +24,8 @@ use super::{clean_up, elevate, pipe, privilege, processes};
 use crate::control::{Command, End, Errand, Listener, Orders, PipeName, Sid};
 use crate::etl::Guid;
 use crate::{
-    Aftermath, CaptureError, DiskImages, Leftovers, Note, Notes, Program, Pulse, Recorder, Request, Running, Target, save,
+    Aftermath, CaptureError, DiskImages, Leftovers, Manifests, Note, Notes, Program, Pulse, Recorder, Request, Running, Target,
+    save,
 };
 
 /// Records on this machine: in this process if it has the rights, otherwise in an elevated process.
@@ -31,12 +33,18 @@ use crate::{
 pub struct SystemRecorder {
     window: AtomicIsize,
     notes: Option<Notes>,
+    manifests: Option<Arc<dyn Manifests>>,
 }
 
 impl SystemRecorder {
     /// Creates a recorder that keeps notes about running recordings in this folder.
     pub fn with_notes(folder: Option<PathBuf>) -> Self {
         Self { notes: folder.map(Notes::new), ..Self::default() }
+    }
+
+    /// Describes events by these manifests at the end of a recording.
+    pub fn with_manifests(self, manifests: Arc<dyn Manifests>) -> Self {
+        Self { manifests: Some(manifests), ..self }
     }
 }
 
@@ -54,9 +62,10 @@ impl Recorder for SystemRecorder {
         Ok(if privilege::is_elevated() {
             let mut written = Written::down(self.notes.as_ref(), std::process::id());
             let running = LocalRecording::start(request, folder).inspect_err(|_| written.is_over())?;
-            Box::new(Noted { running: running.keep_lanes(), written })
+            Box::new(Noted { running: running.keep_lanes().with_manifests(self.manifests.clone()), written })
         } else {
-            Box::new(RemoteRecording::start(request, folder, self.window.load(Ordering::Relaxed), self.notes.as_ref())?)
+            let remote = RemoteRecording::start(request, folder, self.window.load(Ordering::Relaxed), self.notes.as_ref())?;
+            Box::new(RemoteRecording { manifests: self.manifests.clone(), ..remote })
         })
     }
 
@@ -190,6 +199,7 @@ struct RemoteRecording {
     recorder: Hired,
     aftermath: Aftermath,
     written: Written,
+    manifests: Option<Arc<dyn Manifests>>,
 }
 
 impl RemoteRecording {
@@ -233,7 +243,9 @@ impl RemoteRecording {
                 bad(&reason)
             }
             (None, _) => bad("the recorder ended before it recorded anything"),
-            (Some(_), _) => Ok(Self { folder: folder.to_owned(), recorder, aftermath: Aftermath::Fine, written }),
+            (Some(_), _) => {
+                Ok(Self { folder: folder.to_owned(), recorder, aftermath: Aftermath::Fine, written, manifests: None })
+            }
         }
     }
 }
@@ -257,7 +269,8 @@ impl Running for RemoteRecording {
             End::CutShort => Aftermath::CutShort,
         };
         // The recorded events are in the folder, however the recorder ended.
-        save(&self.folder, out, &mut DiskImages::new(volumes()), &mut |_, _| true).map(|_| ())
+        let mut images = DiskImages::new(volumes()).with_manifests(self.manifests.clone());
+        save(&self.folder, out, &mut images, &mut |_, _| true).map(|_| ())
     }
 
     fn aftermath(&self) -> Aftermath {

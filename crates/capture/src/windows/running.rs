@@ -11,6 +11,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::clean_up;
@@ -32,7 +33,9 @@ use crate::etl::{EventId, HeaderKind};
 use crate::events::hook;
 use crate::properties::Statistics;
 use crate::units::{Pid, PointerSize, Tid};
-use crate::{Aftermath, CaptureError, DiskImages, Folder, Lane, Pulse, Recording, Request, Running, Storage, Summary, Target};
+use crate::{
+    Aftermath, CaptureError, DiskImages, Folder, Lane, Manifests, Pulse, Recording, Request, Running, Storage, Summary, Target,
+};
 
 /// A running recording.
 pub struct LocalRecording {
@@ -55,8 +58,10 @@ pub struct LocalRecording {
     failures: Vec<String>,
     /// Problems at the end.
     aftermath: Aftermath,
-    /// Whether the .NET runtimes are not asked for their code at the end.
+    /// Whether the .NET runtimes are not asked for their code at the end, nor manifests for names.
     is_in_a_hurry: bool,
+    /// The installed manifests, which describe events at the end.
+    manifests: Option<Arc<dyn Manifests>>,
 }
 
 impl LocalRecording {
@@ -115,6 +120,7 @@ impl LocalRecording {
             failures: Vec::new(),
             aftermath: Aftermath::Fine,
             is_in_a_hurry: false,
+            manifests: None,
         })
     }
 
@@ -123,7 +129,12 @@ impl LocalRecording {
         Self { recording: self.recording.map(Recording::keep_lanes), ..self }
     }
 
-    /// Makes the end fast: it does not wait for the .NET runtimes to report their code.
+    /// Describes events by these manifests at the end.
+    pub fn with_manifests(self, manifests: Option<Arc<dyn Manifests>>) -> Self {
+        Self { manifests, ..self }
+    }
+
+    /// Makes the end fast: it does not wait for the .NET runtimes to report their code, or for installed manifests.
     pub fn hurry(&mut self) {
         self.is_in_a_hurry = true;
     }
@@ -197,7 +208,8 @@ impl LocalRecording {
     /// Merges the lanes into one file, after the end.
     fn save(&mut self, out: &Path, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<Summary, CaptureError> {
         let recording = self.recording.take().ok_or(CaptureError::Ended)?;
-        recording.finish(out, &mut DiskImages::new(volumes()), progress)
+        let manifests = self.manifests.clone().filter(|_| !self.is_in_a_hurry);
+        recording.finish(out, &mut DiskImages::new(volumes()).with_manifests(manifests), progress)
     }
 
     /// Ends the recording: afterwards no more events come, and all received ones are in the lanes.

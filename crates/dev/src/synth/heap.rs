@@ -13,6 +13,7 @@ use std::io::{Seek, Write};
 use super::cast::{self, Process};
 use super::counters::{self, HeapSizes};
 use super::gpu::{self, GpuSizes};
+use super::pix::{self, PixProcess};
 use super::stacks::{Caller, StackSet, StackWriter};
 use super::timeline::{record, write_all};
 use super::{Clock, Headers, Options, close};
@@ -131,6 +132,8 @@ struct Traffic<'w, W> {
     sizes: Option<Vec<HeapSizes>>,
     /// GPU memory of all processes, as its last events have it; only if it is wanted.
     gpu: Option<Vec<GpuSizes>>,
+    /// PIX's blocks of all processes, if they are wanted.
+    pix: Option<Vec<PixProcess>>,
 }
 
 /// Writes the scenario.
@@ -147,9 +150,11 @@ pub(super) fn generate<W: Write + Seek>(
     let processor_count = u64::from(options.processors);
     let sizes = options.counters.then(|| vec![HeapSizes::default(); (options.processes * options.heaps) as usize]);
     let gpu = options.gpu.then(|| vec![GpuSizes::default(); options.processes as usize]);
+    let pix = options.pix.then(|| vec![PixProcess::default(); options.processes as usize]);
     let mut traffic = Traffic {
         sizes,
         gpu,
+        pix,
         w,
         clock,
         stacks: StackWriter::new(options, sets),
@@ -179,6 +184,9 @@ pub(super) fn generate<W: Write + Seek>(
         }
         if due(gpu::CHANGES) > 0 {
             traffic.change_gpu()?;
+        }
+        if due(pix::BLOCKS.min(options.events / 8)) > 0 {
+            traffic.mark_scopes()?;
         }
         for _ in 0..due(options.samples) {
             traffic.take_sample()?;
@@ -254,6 +262,22 @@ impl<W: Write + Seek> Traffic<'_, W> {
             }
         }
         self.gpu = Some(all);
+        Ok(())
+    }
+
+    /// Writes PIX's events, if they are wanted.
+    fn mark_scopes(&mut self) -> Result<(), WriteError> {
+        let Some(mut all) = self.pix.take() else { return Ok(()) };
+        let owners = self.processes.iter().zip(self.heaps.chunks(self.heaps_each));
+        for ((owner, heaps), pix) in owners.zip(&mut all) {
+            let used = heaps.iter().map(|heap| heap.top - heap.handle).sum();
+            let now = self.clock.after(1);
+            for event in pix.change(owner.threads.iter().copied(), now, used) {
+                let record = record(self.clock.after(1), owner.pid, owner.threads[0].0, event);
+                self.w.put(0, &record, &[])?;
+            }
+        }
+        self.pix = Some(all);
         Ok(())
     }
 

@@ -13,6 +13,7 @@ mod gpu;
 mod heap;
 mod image;
 pub mod images;
+mod pix;
 mod program;
 mod recorded;
 mod stacks;
@@ -98,6 +99,8 @@ pub struct Options {
     pub counters: bool,
     /// Add GPU memory of all processes (heap).
     pub gpu: bool,
+    /// Add PIX's scopes on all threads, and a counter of each process (heap).
+    pub pix: bool,
     /// Add so many processor samples, evenly spread, with stacks (heap).
     pub samples: u64,
     /// Lose so many buffers, evenly spread (heap).
@@ -127,6 +130,7 @@ impl Default for Options {
             free_stacks: false,
             counters: false,
             gpu: false,
+            pix: false,
             samples: 0,
             lost_buffers: 0,
             nightly: Nightly::default(),

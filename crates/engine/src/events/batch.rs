@@ -46,29 +46,35 @@ pub struct Batch {
     /// Offset in the buffer at which the next part begins, if this is not all of it.
     pub(super) rest: Option<usize>,
     pub(super) stacks: Stacks,
+    /// Bytes that lists inside of records take.
+    pub(super) beside: usize,
+    /// Whether the clock of the file is not QueryPerformanceCounter, so that times in payloads are not on it.
+    pub(super) has_other_clock: bool,
 }
 
 impl Batch {
     /// Clears everything, but keeps the memory.
     pub(super) fn clear(&mut self) {
-        let Self { entries, records, frames, counts, times, problems, tracker_names, bad_events, bytes, rest, stacks } = self;
+        let Self { entries, records, frames, counts, times, problems, tracker_names, bad_events, bytes, rest, stacks, .. } = self;
         entries.clear();
         records.clear();
         frames.clear();
         tracker_names.clear();
         *bad_events = Default::default();
         (*counts, *times, *problems, *bytes, *rest, *stacks) = Default::default();
+        (self.beside, self.has_other_clock) = Default::default();
     }
 
     /// Bytes that its records take. Names in them are not counted: they took as many bytes of the
     /// buffer.
     pub(super) fn filled(&self) -> usize {
-        size_of_val(&*self.entries) + size_of_val(&*self.records) + self.frames.filled()
+        size_of_val(&*self.entries) + size_of_val(&*self.records) + self.frames.filled() + self.beside
     }
 
     /// Bytes that are allocated for records.
     pub(super) fn memory(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>() + self.records.capacity() * size_of::<Record>() + self.frames.memory()
+        let records = self.records.capacity() * size_of::<Record>();
+        self.entries.capacity() * size_of::<Entry>() + records + self.frames.memory() + self.beside
     }
 
     /// The block or record of an entry of this batch. Panics for an entry of another batch, as indexing

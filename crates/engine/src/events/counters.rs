@@ -226,23 +226,7 @@ fn heap_size(hook: u16, raw: &RawEvent<'_>) -> Option<Option<Record>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::etl::{EventId, Extended, HeaderKind};
-    use crate::units::Tid;
-
-    fn raw(pointer: PointerSize, version: u16, payload: &[u8]) -> RawEvent<'_> {
-        RawEvent {
-            kind: HeaderKind::System,
-            pointer,
-            time: 7,
-            pid: Pid(1),
-            tid: Tid(2),
-            id: EventId::Opaque,
-            version,
-            extended: Extended::default(),
-            payload,
-            offset: 0,
-        }
-    }
+    use crate::events::tests::raw;
 
     /// Numbers of 1, 4 and 8 bytes, one behind the other.
     fn bytes(fields: &[(u64, usize)]) -> Vec<u8> {

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::Event;
-use super::hooks::{class, gpu, hook, injected, tracker};
-use crate::etl::{EventId, RawEvent, extended_type};
+use super::hooks::{class, gpu, hook, injected, pix, tracker};
+use crate::etl::{EventId, RawEvent};
+use crate::json::is_zero;
 
 /// Defines the counts once: their fields, their names and how they are added up.
 macro_rules! event_counts {
@@ -40,13 +41,7 @@ event_counts! {
     total, heap_create, heap_destroy, heap_alloc, heap_free, heap_realloc, virtual_alloc, virtual_free, tracker_open,
     tracker_close, tracker_alloc, tracker_free, tracker_realloc, stack, stack_key_ref, stack_key_definition, inline_stack,
     process_start, process_end, process_rundown, image_load, image_unload, image_rundown, image_id_rsds;
-    if any gpu_usage, gpu_budget, gpu_commitment, gpu_allocation
-}
-
-/// Whether a count is left out of the machine interface, which has it only where there are such events.
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
+    if any gpu_usage, gpu_budget, gpu_commitment, gpu_allocation, pix_counter, pix_timing
 }
 
 /// Kernel hooks that are counted.
@@ -113,10 +108,7 @@ impl Tally {
             }
         }
         for item in event.extended {
-            use extended_type::{STACK_KEY32, STACK_KEY64, STACK_TRACE32, STACK_TRACE64};
-            if matches!(item.kind, STACK_TRACE32 | STACK_TRACE64 | STACK_KEY32 | STACK_KEY64) {
-                self.others.inline_stack += 1;
-            }
+            self.others.inline_stack += u64::from(item.is_stack());
         }
     }
 
@@ -158,6 +150,11 @@ impl EventCounts {
                 gpu::BUDGET => Some(&mut self.gpu_budget),
                 gpu::COMMITMENT => Some(&mut self.gpu_commitment),
                 gpu::ALLOCATION_START..=gpu::ALLOCATION_RUNDOWN => Some(&mut self.gpu_allocation),
+                _ => None,
+            },
+            EventId::Provider { provider: class::PIX, id } => match id {
+                pix::COUNTER => Some(&mut self.pix_counter),
+                pix::BLOCK_1 | pix::TIMING_HEADER | pix::BLOCK_2 => Some(&mut self.pix_timing),
                 _ => None,
             },
             EventId::Provider { provider: class::HEAP_SNAPSHOT, .. } => Some(&mut self.heap_snapshot),

@@ -12,7 +12,8 @@ use super::{
     Batch, Event, MarkProviders, Record, StackPart, Stacks, TrackerProviders, activity, counters, losses, memory, stack, system,
 };
 use crate::etl::{
-    BufferInfo, BufferKind, EventId, Events, Framed, KernelEvent, RawEvent, ReadBuffer, TraceFile, WideEvent, WideHeader,
+    BufferInfo, BufferKind, ClockKind, EventId, Events, Framed, KernelEvent, RawEvent, ReadBuffer, TraceFile, WideEvent,
+    WideHeader,
 };
 use crate::problem::ProblemKind;
 use crate::units::{Layer, Pid, PointerSize, Tid};
@@ -48,6 +49,7 @@ pub(super) fn decode_part(
 ) -> Batch {
     batch.clear();
     batch.stacks = wants.stacks;
+    batch.has_other_clock = file.header.clock != ClockKind::Qpc;
     batch.bytes = if from == 0 { info.size.into() } else { 0 };
     if info.kind == BufferKind::NoEvents {
         return batch;
@@ -229,7 +231,12 @@ fn decode_provider(raw: &RawEvent<'_>, wants: &Wants, batch: &mut Batch) -> Opti
             return Some(());
         }
     }
-    activity::provider(raw, &wants.marks)?.into_iter().flatten().for_each(|record| batch.push(record));
+    for record in activity::provider(raw, &wants.marks, !batch.has_other_clock)?.into_iter().flatten() {
+        if let Event::Activity(event) = &record.event {
+            batch.beside += event.bytes_of_lists();
+        }
+        batch.push(record);
+    }
     Some(())
 }
 

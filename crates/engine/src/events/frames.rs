@@ -91,7 +91,7 @@ impl<'a> Frames<'a> {
     }
 
     /// Their hash.
-    pub fn stack_hash(self) -> StackHash {
+    pub(crate) fn stack_hash(self) -> StackHash {
         self.stack_hash
     }
 }
@@ -145,7 +145,7 @@ impl FrameList {
     }
 
     /// Appends a stack whose hash is known.
-    pub fn push_known(&mut self, Frames { addresses, stack_hash }: Frames<'_>) -> FrameRange {
+    pub(crate) fn push_known(&mut self, Frames { addresses, stack_hash }: Frames<'_>) -> FrameRange {
         let start = self.0.len() as u32;
         self.0.extend_from_slice(addresses);
         self.0.extend([stack_hash.0, stack_hash.1]);

@@ -117,12 +117,19 @@ pub mod tracker {
 /// Event ids of [`class::DXG_KRNL`] about the GPU memory of a process and about its allocations.
 pub mod gpu {
     #![allow(missing_docs, reason = "the names are those of the events")]
-    pub const ALLOCATION_START: u16 = 33;
-    pub const ALLOCATION_STOP: u16 = 34;
-    pub const ALLOCATION_RUNDOWN: u16 = 35;
+    pub(crate) const ALLOCATION_START: u16 = 33;
+    pub(crate) const ALLOCATION_RUNDOWN: u16 = 35;
     pub const BUDGET: u16 = 366;
-    pub const USAGE: u16 = 367;
-    pub const COMMITMENT: u16 = 371;
+    pub(crate) const USAGE: u16 = 367;
+    pub(crate) const COMMITMENT: u16 = 371;
+}
+
+/// Event ids of [`class::PIX`] that are no blocks of allocators.
+pub(super) mod pix {
+    pub(crate) const BLOCK_1: u16 = 18;
+    pub(crate) const TIMING_HEADER: u16 = 19;
+    pub(crate) const COUNTER: u16 = 20;
+    pub(crate) const BLOCK_2: u16 = 22;
 }
 
 /// Event ids of [`class::KERNEL_MEMORY`].
@@ -139,7 +146,7 @@ pub mod lost {
     pub const FILE: u8 = 34;
     /// Version with a payload of our own: u64 raw time up to which nothing was lost, u32 number of
     /// losses since.
-    pub const DETAILED_VERSION: u16 = 0x4857;
+    pub(crate) const DETAILED_VERSION: u16 = 0x4857;
 }
 
 /// Types of [`class::IMAGE_ID`] and [`class::SYSTEM_CONFIG_EX`].

@@ -25,6 +25,7 @@ mod hooks;
 mod lifetimes;
 mod losses;
 mod machine;
+mod manifest_events;
 mod memory;
 mod merge;
 mod names;
@@ -46,9 +47,9 @@ mod trackers;
 pub use about::{Extent, Memory};
 pub use activity::process_of;
 pub use activity::{
-    ActivityEvent, Adapter, Collection, CollectionId, CollectionReason, EventSchema, Field, FieldValue, GpuChange, GpuKind,
-    GpuMemory, InType, ManagedEvent, ManagedHeaps, ManagedMethod, MarkEvent, MarkProviders, MarkText, MethodChange, Present,
-    PresentApi, SampleInterval, SegmentGroup, TIMER, Untold,
+    ActivityEvent, Adapter, Collection, CollectionId, CollectionReason, EventKey, EventSchema, Field, FieldValue, GpuChange,
+    GpuKind, GpuMemory, InType, ManagedEvent, ManagedHeaps, ManagedMethod, MarkEvent, MarkProviders, MarkText, MethodChange,
+    PixBlock, PixDoubt, PixEvent, PixStep, PixWhat, Present, PresentApi, SampleInterval, SegmentGroup, TIMER, Untold,
 };
 pub use batch::{Batch, Stacks};
 pub use census::process_names;
@@ -62,6 +63,7 @@ pub use hooks::{class, gpu, hook, kernel_hook, lost, tracker};
 pub use lifetimes::{LifetimeChange, ProcessEvent, ProcessLifetimes, Sign};
 pub use losses::{Lost, LostWhat, RawLoss, losses};
 pub use machine::machine_name;
+pub use manifest_events::{Described, MOST_KINDS, ManifestEvents, UndescribedKind, manifest_events};
 pub use merge::{CallStack, Copies, FileCopies, Gather, Merge, OwedStack, OwedStacks, Place, Slice, Tick, Totals};
 pub use provider_census::{EventKind, ProviderCensus, ProviderSeen, providers};
 pub use provider_names::{guid_of_name, known_guid};

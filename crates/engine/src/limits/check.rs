@@ -48,6 +48,11 @@ impl<'a> Checked<'a> {
         Self { rule, interval, outcome, reason: Some(reason), checks: Vec::new() }
     }
 
+    /// Returns the reason why the rule was not checked in full; `None` for a required rule, for which it is a breach.
+    pub fn unchecked(&self) -> Option<&str> {
+        self.reason.as_deref().filter(|_| !self.rule.required)
+    }
+
     /// Returns the broken limits that no baseline accepts.
     pub fn broken(&self) -> impl Iterator<Item = &GroupCheck> {
         self.checks.iter().filter(|check| check.numbers.broken && !check.numbers.accepted)
@@ -106,7 +111,7 @@ impl<'a> Judge<'a> {
         };
         let measured = Measured::of(self.index, request, self.names, cancel)?;
         if measured.groups.is_empty() {
-            return Ok(Checked::without_rows(rule, interval, "nothing was alive or happened that it is about".to_owned()));
+            return Ok(Checked::without_rows(rule, interval, "no matching allocations".to_owned()));
         }
         let mut judged = judge(rule, &measured);
         let reason = nothing_left(rule, &judged);

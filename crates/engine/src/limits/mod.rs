@@ -1,6 +1,6 @@
 //! Memory budgets: rules that a team writes in TOML ([`rules`]), and the check whether a trace keeps them ([`check`]).
 //! A broken limit is printed as a line of text ([`text`]) or as a failure in JUnit XML ([`junit`]), unless the team
-//! accepts it ([`baseline`]). [`starter`] generates rules from a known-good trace.
+//! accepts it ([`baseline`]). [`source_roots`]: which file of the repository a breach is in. [`starter`] generates rules from a known-good trace.
 //!
 //! The numbers are those of `report` for the same rows ([`Measured`](crate::query::Measured)). A rule that finds
 //! nothing to check is skipped with a reason, or broken if it is required, so that a failed recording does not look
@@ -15,6 +15,7 @@ mod check;
 mod group_check;
 mod junit;
 mod rules;
+mod source_roots;
 mod starter;
 mod text;
 
@@ -24,5 +25,6 @@ pub use check::{Checked, Judge, Outcome};
 pub use group_check::{Check, GroupCheck, HolderOf};
 pub use junit::{Suite, junit};
 pub use rules::{Limit, LimitRules, Rule};
+pub use source_roots::SourceRoots;
 pub use starter::{StartedFrom, starter};
-pub use text::breach_lines;
+pub use text::{Breach, BrokenLimit, breach_lines, breaches, limits_line};

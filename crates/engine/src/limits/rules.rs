@@ -226,7 +226,7 @@ fn one<'a, T>(text: &str, given: &'a Given, read: impl FnOnce(&'a Value) -> Resu
 }
 
 fn is_not(value: &Value, wanted: &str) -> String {
-    format!("{wanted} is wanted, and this is of the type {}", value.type_str())
+    format!("expected {wanted}, found {}", value.type_str())
 }
 
 fn string(value: &Value) -> Result<&str, String> {
@@ -377,7 +377,7 @@ mod tests {
             ("\n\n[[rule]]\nname = \"a\"\n", &["line 3: ", "no limit", "at_exit_count"]),
             ("[[rule]]\npeak = 1\n[[rule]]\nrequired = false\n", &["line 3: ", "no limit"]),
             ("[[rule]]\npeak = 1.5\n", &["line 2: ", "bytes", "float"]),
-            ("[[rule]]\npeak = \"1.5M\"\n", &["line 2: ", "64K"]),
+            ("[[rule]]\npeak = \"1.5X\"\n", &["line 2: ", "64K"]),
             ("[[rule]]\npeak = \"M\"\n", &["line 2: ", "64K"]),
             ("[[rule]]\npeak = \"99999999999G\"\n", &["line 2: ", "larger"]),
             ("[[rule]]\npeak = -1\n", &["line 2: ", "below zero"]),

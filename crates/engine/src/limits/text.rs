@@ -1,28 +1,89 @@
-//! Text lines for broken limits.
+//! Broken limits in words.
 
 use super::amount::Amount;
 use super::check::Checked;
 use super::group_check::{Check, GroupCheck, HolderOf};
+use super::rules::{Limit, Rule};
 use crate::format::{self, plain};
-use crate::query::{By, Measure};
+use crate::model::unknown_label;
+use crate::query::{By, Measure, SourceLine};
+use crate::units::Pid;
 
-/// Returns one line per broken limit of a rule: rule, group, value, limit, and the function with the largest share. A
-/// required rule that lacked data adds one line with the reason.
-pub fn breach_lines<'a>(checked: &'a Checked<'_>) -> impl Iterator<Item = String> + 'a {
-    let unmet = checked.reason.as_deref().filter(|_| checked.rule.required);
-    let unmet = unmet.map(|reason| plain(&format!("{}: required, but {reason}", checked.rule.name)));
-    checked.broken().map(move |group| breach_line(checked, group)).chain(unmet)
+/// A broken limit, or a required rule that lacked data.
+#[derive(Clone, Debug)]
+pub struct Breach<'a> {
+    /// The rule.
+    pub rule: &'a Rule,
+    /// The limit; the reason if the rule lacked data.
+    pub what: Result<BrokenLimit<'a>, &'a str>,
 }
 
-fn breach_line(checked: &Checked<'_>, group: &GroupCheck) -> String {
-    let Check { measure, value, limit, kind, holder, .. } = &group.numbers;
-    let (is, may_be) = told_apart(*kind, *value, *limit);
-    let most = holder.as_ref().map(|HolderOf { function, source, value }| {
-        let at = source.as_ref().map(|line| format!(" at {line}")).unwrap_or_default();
-        format!("; most in {function}{at} ({})", amount(*kind, *value))
-    });
-    let (rule, place, most) = (&checked.rule.name, keys(checked, group), most.unwrap_or_default());
-    plain(&format!("{rule}: {place}: {measure} {is} is above the limit {may_be}{most}"))
+/// A broken limit of a group, in words.
+#[derive(Clone, Debug)]
+pub struct BrokenLimit<'a> {
+    /// The group.
+    pub group: &'a GroupCheck,
+    /// Keys of the group.
+    pub place: String,
+    /// The value.
+    pub value: String,
+    /// The limit.
+    pub limit: String,
+    /// The share of the function with the largest one.
+    pub share: Option<String>,
+}
+
+impl<'a> Breach<'a> {
+    /// Returns the function with the largest share of the group.
+    pub fn holder(&self) -> Option<&'a HolderOf> {
+        self.what.as_ref().ok()?.group.numbers.holder.as_ref()
+    }
+
+    /// Returns that function's source line with the largest share.
+    pub fn source(&self) -> Option<&'a SourceLine> {
+        self.holder()?.source.as_ref()
+    }
+
+    /// Returns one line: rule, group, value, limit, and the function with the largest share.
+    pub fn line(&self) -> String {
+        let rule = &self.rule.name;
+        let BrokenLimit { group, place, value, limit, share } = match &self.what {
+            Ok(broken) => broken,
+            Err(reason) => return plain(&format!("{rule}: required, but {reason}")),
+        };
+        let most = self.holder().zip(share.as_ref()).map(|(HolderOf { function, source, .. }, share)| {
+            let at = source.as_ref().map(|line| format!(" at {line}")).unwrap_or_default();
+            format!("; most in {function}{at} ({share})")
+        });
+        let (measure, most) = (group.numbers.measure, most.unwrap_or_default());
+        plain(&format!("{rule}: {place}: {measure} {value} is above the limit {limit}{most}"))
+    }
+}
+
+/// Returns the broken limits of a rule that no baseline accepts; a required rule that lacked data is one more.
+pub fn breaches<'a>(checked: &'a Checked<'_>) -> impl Iterator<Item = Breach<'a>> {
+    let rule = checked.rule;
+    let unmet = checked.reason.as_deref().filter(|_| rule.required);
+    let unmet = unmet.map(|reason| Breach { rule, what: Err(reason) });
+    checked.broken().map(move |group| Breach { rule, what: Ok(broken(checked, group)) }).chain(unmet)
+}
+
+/// Returns one line for each of the [`breaches`].
+pub fn breach_lines<'a>(checked: &'a Checked<'_>) -> impl Iterator<Item = String> + 'a {
+    breaches(checked).map(|breach| breach.line())
+}
+
+/// Describes the limits of a rule: `peak at most 32.00 MB; growth at most 1.00 MB/s`.
+pub fn limits_line(rule: &Rule) -> String {
+    let limit = |limit: &Limit| format!("{} at most {}", limit.measure.name(), amount(limit.measure, limit.most));
+    rule.limits.iter().map(limit).collect::<Vec<_>>().join("; ")
+}
+
+fn broken<'a>(checked: &Checked<'_>, group: &'a GroupCheck) -> BrokenLimit<'a> {
+    let Check { value, limit, kind, holder, .. } = &group.numbers;
+    let (value, limit) = told_apart(*kind, *value, *limit);
+    let share = holder.as_ref().map(|holder| amount(*kind, holder.value));
+    BrokenLimit { group, place: keys(checked, group), value, limit, share }
 }
 
 /// Formats value and limit, with all digits if they would look equal otherwise.
@@ -84,7 +145,7 @@ fn keys(checked: &Checked<'_>, group: &GroupCheck) -> String {
 
 /// Process name with its id, and with its start time if the results contain another process of that id.
 fn process_name(checked: &Checked<'_>, group: &GroupCheck, name: &str) -> String {
-    let Some(pid) = group.pid.filter(|pid| name != format!("Unknown ({pid})")) else { return name.to_owned() };
+    let Some(pid) = group.pid.filter(|pid| name != unknown_label(Pid(*pid))) else { return name.to_owned() };
     let is_other = |other: &GroupCheck| other.pid == Some(pid) && other.process_start_s != group.process_start_s;
     match group.process_start_s {
         Some(start) if checked.checks.iter().any(is_other) => format!("{name} ({pid}, from {start} s)"),

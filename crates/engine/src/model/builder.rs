@@ -32,7 +32,7 @@ use super::scope::CutReason;
 use super::trace::Lineage;
 use super::world::World;
 use super::{Clock, Loss, Machine, RowId};
-use crate::events::{BlockEvent, CallStack, Event, EventCounts, FileCopies, Frames, Item, ProcessChange, Record};
+use crate::events::{BlockEvent, CallStack, Event, EventCounts, EventSchema, FileCopies, Frames, Item, ProcessChange, Record};
 use crate::problem::Problem;
 use crate::units::{Pid, Ticks, Tid};
 use limit::Limit;
@@ -108,6 +108,11 @@ impl Builder {
     /// Sets the numbers of events and buffers that are known to be lost by now.
     pub fn set_losses(&mut self, losses: (u64, u64)) {
         self.losses = losses;
+    }
+
+    /// Adds a description of events that the trace may lack, at its end: the trace's own come first and hold.
+    pub fn describe(&mut self, schema: &EventSchema) {
+        self.activity.describe(schema);
     }
 
     /// Raw time of the latest record that was applied.
@@ -248,8 +253,8 @@ impl Builder {
                 attach.sample(&mut rooms, from, address, count);
             }
             Event::Activity(event) => {
-                let Self { activity, world, counters, clock, .. } = self;
-                activity.apply(record, event, (from.time, clock.frequency), &mut world.processes, counters);
+                let Self { activity, world, counters, clock, trace_start, .. } = self;
+                activity.apply(record, event, (from.time, clock.frequency, *trace_start), &mut world.processes, counters);
             }
             Event::ThreadName(name) => self.world.name_thread(from.pid, from.tid, name, from.time),
             Event::Image(change, info) => self.world.change_image(from.pid, *change, info, from.time),

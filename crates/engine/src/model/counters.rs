@@ -1,13 +1,16 @@
 //! Counters over time: values that the system samples of itself and its processes, and the sizes that
 //! heaps report, as series of samples by time.
 //!
-//! Values are bytes. A value that does not change is not stored again. Series share their samples with
+//! Values are bytes, but for those that a program counts itself ([`CounterKind::Reported`]): these are numbers of any kind, stored
+//! so that larger numbers have larger values. A value that does not change is not stored again. Series share their samples with
 //! published traces; a shared series that grows is copied once.
 //!
 //! Memory: 16 bytes a sample, at most [`MAX_SAMPLES`] a series, [`MAX_SERIES`] series and [`MAX_ALL`]
 //! samples in all; refused samples are counted. Cost: a few hash operations a value.
 
 use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::pid_lives::PidLives;
 use super::ranges::RangeMap;
@@ -64,6 +67,8 @@ pub enum CounterKind {
     ManagedGeneration(u8),
     /// A process's memory on a graphics adapter.
     Gpu(GpuKind, SegmentGroup),
+    /// A number that a program reports now and then under a name, by PIX's run-time.
+    Reported,
 }
 
 impl CounterKind {
@@ -71,8 +76,13 @@ impl CounterKind {
     const OF_PROCESSES: [Self; 4] = [Self::Commit, Self::WorkingSet, Self::PrivateWorkingSet, Self::VirtualSize];
 
     /// Whether it is sampled now and then, not at every change.
-    pub fn is_sampled(self) -> bool {
+    pub(crate) fn is_sampled(self) -> bool {
         !matches!(self, Self::HeapReserved | Self::HeapCommitted | Self::Gpu(..))
+    }
+
+    /// Whether its values are bytes.
+    pub fn is_of_bytes(self) -> bool {
+        self != Self::Reported
     }
 }
 
@@ -87,6 +97,8 @@ pub enum CounterOwner {
     Heap(Pid, u64),
     /// That of a process on a graphics adapter.
     Gpu(Pid, Adapter),
+    /// That of a process under a name, of which this is a hash.
+    Named(Pid, u64),
 }
 
 impl CounterOwner {
@@ -94,7 +106,7 @@ impl CounterOwner {
     pub fn pid(self) -> Option<Pid> {
         match self {
             Self::System => None,
-            Self::Process(pid) | Self::Heap(pid, _) | Self::Gpu(pid, _) => Some(pid),
+            Self::Process(pid) | Self::Heap(pid, _) | Self::Gpu(pid, _) | Self::Named(pid, _) => Some(pid),
         }
     }
 }
@@ -110,13 +122,30 @@ pub struct Counter {
     pub process: Option<ProcessId>,
     /// Number that tells the lives of one process id apart, named or not.
     pub life: u32,
-    /// Each change, by time: the value in bytes from then on.
+    /// Its name, if the program gave it one.
+    pub name: Option<Arc<str>>,
+    /// Each change, by time: the value from then on.
     pub samples: Arc<Vec<(Ticks, u64)>>,
     /// Time until which the last value is known.
     pub until: Ticks,
     /// Largest value.
     pub peak: u64,
 }
+
+/// The number that a stored value of a reported counter stands for.
+pub(crate) fn reported_number(value: u64) -> f32 {
+    let bits = value as u32;
+    f32::from_bits(if bits & SIGN == 0 { !bits } else { bits & !SIGN })
+}
+
+/// The value that is stored for a number: larger for larger numbers.
+fn reported_value(number: f32) -> u64 {
+    let bits = number.to_bits();
+    u64::from(if bits & SIGN == 0 { bits | SIGN } else { !bits })
+}
+
+/// The bit of the sign of a number.
+const SIGN: u32 = 1 << 31;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct CounterKey {
@@ -144,6 +173,7 @@ pub(super) struct CounterTable {
     ranges: KeyedMap<(Pid, u32, u64), (RangeMap<()>, u64)>,
     range_count: usize,
     samples: usize,
+    name_bytes: u64,
     refused: u64,
     homeless: u64,
     unread: u64,
@@ -236,6 +266,19 @@ impl CounterTable {
         self.add(kind, owner, life, at, new);
     }
 
+    /// Applies a number that a program reports under a name.
+    pub(super) fn value(&mut self, pid: Pid, name: &str, number: f32, at: Ticks, processes: &ProcessTable) {
+        let life = self.life(pid, at, processes);
+        let owner = CounterOwner::Named(pid, xxh3_64(name.as_bytes()));
+        self.add(CounterKind::Reported, owner, life, at, reported_value(number));
+        let key = CounterKey { kind: CounterKind::Reported, owner, life };
+        let counter = self.index.get(&key).and_then(|&index| self.list.get_mut(index as usize));
+        if let Some(counter) = counter.filter(|counter| counter.name.is_none()) {
+            self.name_bytes += name.len() as u64;
+            counter.name = Some(name.into());
+        }
+    }
+
     /// Changes the ranges of a heap. Ranges that overlap count once, so it does not matter whether a
     /// heap's first range is reported by its creation, as a range of its own, or both.
     fn range(&mut self, pid: Pid, heap: u64, change: &RangeChange, at: Ticks, processes: &ProcessTable) {
@@ -303,7 +346,7 @@ impl CounterTable {
             None => {
                 let index = self.list.len() as u32;
                 let process = owner.pid().and_then(|pid| self.lives.get(&pid)).and_then(|life| life.process);
-                self.list.push(Counter { kind, owner, process, life, samples: Arc::default(), until: at, peak: 0 });
+                self.list.push(Counter { kind, owner, process, life, name: None, samples: Arc::default(), until: at, peak: 0 });
                 self.index.insert(key, index);
                 index
             }
@@ -348,9 +391,9 @@ impl CounterTable {
         list
     }
 
-    /// Bytes of the samples.
+    /// Bytes of the samples and names.
     pub(super) fn bytes(&self) -> u64 {
-        self.samples as u64 * 16
+        self.samples as u64 * 16 + self.name_bytes
     }
 
     /// A sentence about what was left out, if anything was.

@@ -57,7 +57,7 @@ impl Outline {
     }
 
     /// Places of a node and all under it; of the root, "no stack", its own place only.
-    pub fn places_under(&self, node: NodeId) -> Range<u32> {
+    pub(crate) fn places_under(&self, node: NodeId) -> Range<u32> {
         match self.nodes.place.get(node.0 as usize) {
             None => 0..0,
             Some(0) => 0..1,

@@ -281,13 +281,13 @@ impl Rows {
 
     /// Rows that stand behind a row which was born later (parts of split commit ranges, rundowns),
     /// ordered by birth. All other rows are in the order of birth.
-    pub fn out_of_order(&self) -> &RowList {
+    pub(crate) fn out_of_order(&self) -> &RowList {
         &self.out_of_order
     }
 
     /// Whether a row is out of order.
     #[inline]
-    pub fn is_out_of_order(&self, id: RowId) -> bool {
+    pub(crate) fn is_out_of_order(&self, id: RowId) -> bool {
         let (chunk, at) = split(id);
         self.chunks[chunk].is_late(at)
     }
@@ -371,17 +371,17 @@ impl<'a> Chunk<'a> {
 
     /// Whether a row is [out of order](Rows::out_of_order), by place.
     #[inline]
-    pub fn is_out_of_order(&self, at: usize) -> bool {
+    pub(crate) fn is_out_of_order(&self, at: usize) -> bool {
         self.columns.is_late(at)
     }
 
     /// Whether any row is out of order.
-    pub fn has_out_of_order(&self) -> bool {
+    pub(crate) fn has_out_of_order(&self) -> bool {
         !self.columns.late.is_empty()
     }
 
     /// How many of the first `count` rows are out of order.
-    pub fn out_of_order_before(&self, count: usize) -> u64 {
+    pub(crate) fn out_of_order_before(&self, count: usize) -> u64 {
         let late = &self.columns.late;
         let whole: u64 = late.iter().take(count / 64).map(|word| u64::from(word.count_ones())).sum();
         let rest = late.get(count / 64).map_or(0, |word| (word & ((1 << (count % 64)) - 1)).count_ones());
@@ -389,7 +389,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// The last of the first `count` rows that is in order.
-    pub fn last_in_order(&self, count: usize) -> Option<usize> {
+    pub(crate) fn last_in_order(&self, count: usize) -> Option<usize> {
         let mut end = count;
         while end > 0 {
             let last = end - 1;
@@ -405,7 +405,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// Whether both are views of the same rows, of which nothing but deaths can differ.
-    pub fn is_shared_with(&self, other: &Chunk<'_>) -> bool {
+    pub(crate) fn is_shared_with(&self, other: &Chunk<'_>) -> bool {
         std::ptr::eq(self.columns, other.columns) && std::ptr::eq(self.sites, other.sites)
     }
 

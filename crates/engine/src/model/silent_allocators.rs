@@ -8,7 +8,7 @@ use crate::format::plain;
 use crate::units::Layer;
 
 /// Most that are told.
-pub const MOST_SILENT: usize = 4;
+pub(crate) const MOST_SILENT: usize = 4;
 
 /// An allocator of a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -85,7 +85,7 @@ pub(super) fn silent_allocators(trace: &Trace) -> Vec<SilentAllocator> {
 
 impl Trace {
     /// Whether memory of a process was recorded, and no tracker of it: an allocator of its own would be silent.
-    pub fn lacks_trackers(&self, process: ProcessId) -> bool {
+    pub(crate) fn lacks_trackers(&self, process: ProcessId) -> bool {
         let mut layers = self.heaps.iter().filter(|heap| heap.process == process).map(|heap| heap.layer).peekable();
         let has_memory = self.heaps.is_empty() || layers.peek().is_some();
         has_memory && layers.all(|layer| layer != Layer::Tracker)

@@ -35,7 +35,7 @@ impl Clock {
 
     /// The nearest tick to a number of nanoseconds, halves away from zero; clamped to ordinary moments.
     /// Exact, unlike [`Clock::ticks`], which goes through a fraction.
-    pub fn nearest_tick(&self, nanos: i128) -> Ticks {
+    pub(crate) fn nearest_tick(&self, nanos: i128) -> Ticks {
         const NANOS_PER_SECOND: u128 = 1_000_000_000;
         let ticks =
             nanos.unsigned_abs().saturating_mul(self.frequency.into()).saturating_add(NANOS_PER_SECOND / 2) / NANOS_PER_SECOND;
@@ -187,6 +187,11 @@ impl Trace {
             true => process.label_with_id(),
             false => process.label(),
         }
+    }
+
+    /// Whether a process has this name or id; one of which nothing else is known has only its id.
+    pub(crate) fn is_process_called(&self, (pid, process): (Pid, Option<ProcessId>), wanted: &str) -> bool {
+        process.map_or_else(|| wanted.parse() == Ok(pid.0), |process| self.process(process).is_called(wanted))
     }
 
     /// One site.

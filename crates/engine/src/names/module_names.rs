@@ -17,7 +17,7 @@ pub struct Frame<'a> {
 }
 
 /// The number of no string.
-pub const NO_TEXT: u32 = u32::MAX;
+pub(crate) const NO_TEXT: u32 = u32::MAX;
 
 /// A frame with its strings by number; line 0 stands for no line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

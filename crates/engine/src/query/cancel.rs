@@ -18,7 +18,7 @@ impl Cancel {
     }
 
     /// Returns whether the query should stop.
-    pub fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 

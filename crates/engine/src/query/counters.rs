@@ -6,11 +6,12 @@
 use super::series::Series;
 use super::{Cancel, Cancelled};
 use crate::events::{Adapter, GpuKind, SegmentGroup};
-use crate::model::{Counter, CounterId, CounterKind, CounterOwner, Trace};
+use crate::format;
+use crate::model::{Counter, CounterId, CounterKind, CounterOwner, ProcessId, Trace, reported_number, unknown_label};
 use crate::units::{Interval, Pid, Ticks};
 
 /// Returns what a counter counts, in the terms of Windows' own tools.
-pub fn counter_kind(kind: CounterKind) -> &'static str {
+pub(crate) fn counter_kind(kind: CounterKind) -> &'static str {
     match kind {
         CounterKind::ProcessesCommit => "Commit charge of all processes",
         CounterKind::Available => "Available memory",
@@ -35,6 +36,7 @@ pub fn counter_kind(kind: CounterKind) -> &'static str {
         CounterKind::Gpu(GpuKind::Budget, SegmentGroup::NonLocal) => "GPU budget, non-local",
         CounterKind::Gpu(GpuKind::Commitment, SegmentGroup::Local) => "GPU commitment, local",
         CounterKind::Gpu(GpuKind::Commitment, SegmentGroup::NonLocal) => "GPU commitment, non-local",
+        CounterKind::Reported => "Counter of the program",
     }
 }
 
@@ -45,6 +47,7 @@ pub fn counter_label(counter: &Counter) -> String {
         CounterOwner::System | CounterOwner::Process(_) => kind.to_owned(),
         CounterOwner::Heap(_, handle) => format!("{kind}, heap {handle:#x}"),
         CounterOwner::Gpu(_, adapter) => format!("{kind}, {}", adapter_label(adapter)),
+        CounterOwner::Named(..) => counter.name.as_deref().unwrap_or(kind).to_owned(),
     }
 }
 
@@ -60,7 +63,7 @@ pub fn counter_owner(trace: &Trace, counter: &Counter) -> String {
         (_, None) => "System".to_owned(),
         (Some(id), Some(pid)) => format!("{} ({pid})", trace.process(id).label()),
         (None, Some(Pid(0))) => "Idle (0)".to_owned(),
-        (None, Some(pid)) => format!("Unknown ({pid})"),
+        (None, Some(pid)) => unknown_label(pid),
     }
 }
 
@@ -83,7 +86,7 @@ pub fn counter_groups(trace: &Trace) -> Vec<CounterGroup> {
     let mut ids: Vec<CounterId> = (0..trace.counters.len() as u32).map(CounterId).collect();
     let counter = |id: &CounterId| &trace.counters[id.0 as usize];
     let owner = |id: &CounterId| (counter(id).owner.pid(), counter(id).process);
-    ids.sort_by_key(|id| (owner(id), counter(id).kind, counter(id).owner, *id));
+    ids.sort_by_key(|id| (owner(id), counter(id).kind, counter(id).name.clone(), counter(id).owner, *id));
     let mut groups: Vec<(u64, CounterGroup)> = ids
         .chunk_by(|a, b| owner(a) == owner(b))
         .map(|ids| {
@@ -91,8 +94,8 @@ pub fn counter_groups(trace: &Trace) -> Vec<CounterGroup> {
             let is_managed = ids.iter().any(|id| counter(id).kind == CounterKind::ManagedHeap);
             let has_heaps = first.process.is_some_and(|id| has_heaps[id.0 as usize]);
             let is_main = first.owner == CounterOwner::System || has_heaps || is_managed;
-            // Reserved address space says little about memory use.
-            let size = |id: &&CounterId| counter(id).kind != CounterKind::VirtualSize;
+            // Reserved address space says little about memory use, and numbers of other kinds nothing.
+            let size = |id: &&CounterId| counter(id).kind != CounterKind::VirtualSize && counter(id).kind.is_of_bytes();
             let peak = ids.iter().filter(size).map(|id| counter(id).peak).max().unwrap_or(0);
             (peak, CounterGroup { owner: counter_owner(trace, first), is_main, counters: ids.to_vec() })
         })
@@ -107,16 +110,42 @@ pub fn counter_groups(trace: &Trace) -> Vec<CounterGroup> {
 /// Returns the counter to draw if there is nothing else: commit charge, of all processes or of the largest.
 pub fn default_counter(trace: &Trace) -> Option<CounterId> {
     let rank = |counter: &Counter| match counter.kind {
-        CounterKind::ProcessesCommit => 3,
-        CounterKind::Commit => 2,
-        CounterKind::HeapCommitted | CounterKind::HeapReserved => 1,
-        _ => 0,
+        CounterKind::ProcessesCommit => 4,
+        CounterKind::Commit => 3,
+        CounterKind::HeapCommitted | CounterKind::HeapReserved => 2,
+        CounterKind::Reported => 0,
+        _ => 1,
     };
     let best = (0..).zip(&trace.counters).max_by_key(|(i, c)| (rank(c), c.peak, std::cmp::Reverse(*i)));
     best.map(|(i, _)| CounterId(i))
 }
 
-/// Returns the lines of some counters, drawn in `bins` bins.
+/// The counters that say how much memory the system gave a process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProcessCounters {
+    /// Its commit charge, which other tools call its private bytes.
+    pub commit: CounterId,
+    /// Its working set.
+    pub working_set: Option<CounterId>,
+    /// The part of the working set that no other process shares.
+    pub private_working_set: Option<CounterId>,
+}
+
+/// Returns the counters of a process; `None` if its commit charge was not sampled.
+pub fn process_counters(trace: &Trace, process: ProcessId) -> Option<ProcessCounters> {
+    let of_kind = |kind: CounterKind| {
+        let is_it = |counter: &Counter| counter.kind == kind && counter.process == Some(process) && !counter.samples.is_empty();
+        trace.counters.iter().position(is_it).map(|at| CounterId(at as u32))
+    };
+    Some(ProcessCounters {
+        commit: of_kind(CounterKind::Commit)?,
+        working_set: of_kind(CounterKind::WorkingSet),
+        private_working_set: of_kind(CounterKind::PrivateWorkingSet),
+    })
+}
+
+/// Returns the lines of some counters, drawn in `bins` bins. That of a reported counter is no size but a height between 0 and
+/// [`HEIGHT`]: zero or its smallest number, and its largest.
 pub fn counter_series(
     trace: &Trace,
     ids: &[CounterId],
@@ -126,9 +155,51 @@ pub fn counter_series(
 ) -> Result<Vec<Series>, Cancelled> {
     let line = |id: &CounterId| {
         cancel.check()?;
-        Ok(trace.counters.get(id.0 as usize).map(|counter| line(counter, view, bins)).unwrap_or_default())
+        let shown =
+            |counter: &Counter| if counter.kind.is_of_bytes() { line(counter, view, bins) } else { height(counter, view, bins) };
+        Ok(trace.counters.get(id.0 as usize).map(shown).unwrap_or_default())
     };
     ids.iter().map(line).collect()
+}
+
+/// Height of the largest number of a reported counter.
+pub const HEIGHT: u64 = 1 << 20;
+
+/// Returns the smallest and the largest number of a reported counter, and zero if that is beyond them.
+pub fn reported_range(counter: &Counter) -> (f32, f32) {
+    let numbers = || counter.samples.iter().map(|(_, value)| reported_number(*value));
+    (numbers().fold(0.0, f32::min), numbers().fold(0.0, f32::max))
+}
+
+/// Returns the value of a counter at a moment, as it is stored; `None` before the first and after the last.
+pub fn counter_at(counter: &Counter, at: Ticks) -> Option<u64> {
+    let last = counter.samples.partition_point(|(t, _)| *t <= at).checked_sub(1)?;
+    (at <= counter.until).then(|| counter.samples.get(last).map(|(_, value)| *value))?
+}
+
+/// Returns a value of a counter as text: bytes, or the number that it stands for.
+pub fn counter_text(counter: &Counter, value: u64) -> String {
+    if counter.kind.is_of_bytes() { format::bytes(value) } else { number_text(reported_number(value)) }
+}
+
+/// Returns a number that a program reported with about four digits.
+pub fn number_text(number: f32) -> String {
+    let before = number.abs().max(f32::MIN_POSITIVE).log10().floor() as i32;
+    let behind = usize::try_from(3 - before).unwrap_or(0).min(6);
+    let text = format!("{number:.behind$}");
+    if behind > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+fn height(counter: &Counter, view: Interval, bins: usize) -> Series {
+    let (low, high) = reported_range(counter);
+    let (low, range) = (f64::from(low), f64::from(high) - f64::from(low));
+    let of = |value: u64| match range > 0.0 {
+        true => ((f64::from(reported_number(value)) - low) / range * HEIGHT as f64).round() as u64,
+        false => 0,
+    };
+    let line = line(counter, view, bins);
+    let points = line.points.into_iter().map(|(t, value)| (t, of(value))).collect();
+    Series { points, peak: of(line.peak), last: of(line.last), ..line }
 }
 
 fn line(counter: &Counter, view: Interval, bins: usize) -> Series {
@@ -193,12 +264,19 @@ mod tests {
         let samples: Vec<(Ticks, u64)> = samples.iter().map(|&(t, v)| (Ticks(t), v)).collect();
         let peak = samples.iter().map(|s| s.1).max().unwrap_or(0);
         let (kind, owner) = (CounterKind::Commit, CounterOwner::Process(Pid(7)));
-        Counter { kind, owner, process: None, life: 0, samples: Arc::new(samples), until: Ticks(until), peak }
+        Counter { kind, owner, process: None, life: 0, name: None, samples: Arc::new(samples), until: Ticks(until), peak }
     }
 
     fn points(counter: &Counter, from: i64, to: i64, bins: usize) -> Vec<(i64, u64)> {
         let view = Interval { from: Ticks(from), to: Ticks(to) };
         line(counter, view, bins).points.into_iter().map(|(t, v)| (t.0, v)).collect()
+    }
+
+    #[test]
+    fn numbers_have_about_four_digits() {
+        let numbers = [0.0, 59.940_06, -0.721_420_3, 123_456.7, 1e-4, 1e-9, 60.0, 1000.5];
+        let texts = ["0", "59.94", "-0.7214", "123457", "0.0001", "0", "60", "1000"];
+        assert_eq!(numbers.map(number_text), texts);
     }
 
     #[test]

@@ -155,6 +155,7 @@ impl CommonGroups {
                 freed: None,
                 lines: None,
                 sources: false,
+                addresses: false,
             }
         });
         let mut keys = SiteKeys::default();
@@ -222,7 +223,18 @@ impl CommonGroups {
         let functions = self.functions[side].as_deref().map(|functions| (functions, self.fold));
         let (of, freed) = (&sides[side], self.sites[side].freed.as_ref());
         let (trace, tags, owners) = (of.index.trace(), self.tags[side].as_deref(), self.owners[side].as_deref());
-        Named { trace, names: of.names, by: &self.by, functions, tags, owners, freed, lines: None, sources: false }
+        Named {
+            trace,
+            names: of.names,
+            by: &self.by,
+            functions,
+            tags,
+            owners,
+            freed,
+            lines: None,
+            sources: false,
+            addresses: false,
+        }
     }
 }
 

@@ -76,16 +76,20 @@ impl Earlier {
 
 impl LatestCommit {
     fn told(self) -> String {
-        let percent = self.known as f64 * 100.0 / self.commit.max(1) as f64;
-        let (known, commit) = (format::rough_bytes(self.known), format::rough_bytes(self.commit));
-        // Nearly all is not rounded to 100 %, and nearly nothing not to 0 %.
-        let percent = match percent {
-            p if p > 99.0 && self.known < self.commit => "99".to_owned(),
-            p if p < 1.0 && self.known > 0 => "less than 1".to_owned(),
-            p => format!("{p:.0}"),
-        };
-        format!("Known: {known} of {commit} ({percent} %)")
+        known_part(self.known, self.commit)
     }
+}
+
+/// Says which part of a process's commit charge the known allocations explain.
+pub fn known_part(known: u64, commit: u64) -> String {
+    let percent = known as f64 * 100.0 / commit.max(1) as f64;
+    // Nearly all is not rounded to 100 %, and nearly nothing not to 0 %.
+    let percent = match percent {
+        p if p > 99.0 && known < commit => "99".to_owned(),
+        p if p < 1.0 && known > 0 => "less than 1".to_owned(),
+        p => format!("{p:.0}"),
+    };
+    format!("Known: {} of {} ({percent} %)", format::rough_bytes(known), format::rough_bytes(commit))
 }
 
 #[cfg(test)]

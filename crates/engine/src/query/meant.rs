@@ -28,7 +28,8 @@ impl ReportFilter {
         let Some(wanted) = &self.heap else { return Ok(()) };
         // Heaps that only frees tell of, too.
         let freed = trace.unmatched.iter().filter(|free| free.heap.is_none() && free.layer != Layer::Commit);
-        let freed = freed.map(|free| format!("{:#x}", free.handle));
+        let freed: BTreeSet<u64> = freed.map(|free| free.handle).collect();
+        let freed = freed.into_iter().map(|handle| format!("{handle:#x}"));
         let keys: BTreeSet<String> = trace.heaps.iter().filter_map(|heap| heap.key()).chain(freed).collect();
         let lower = wanted.to_lowercase();
         match keys.iter().any(|key| key.to_lowercase() == lower) {
@@ -75,7 +76,7 @@ fn with<'a>(mut all: BTreeSet<&'a str>, one: &'a str) -> BTreeSet<&'a str> {
 }
 
 /// Checks whether there is a process with this name or id.
-pub fn check_process(trace: &Trace, wanted: &str) -> Result<(), String> {
+pub(crate) fn check_process(trace: &Trace, wanted: &str) -> Result<(), String> {
     let has_freed = || trace.unmatched.iter().any(|free| wanted.parse() == Ok(free.pid.0));
     if trace.processes.iter().any(|process| process.is_called(wanted)) || has_freed() {
         return Ok(());

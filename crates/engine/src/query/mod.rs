@@ -78,11 +78,12 @@ mod unnamed;
 
 pub use activity::{
     ActivityEntries, ChainEntry, ChainFrames, FrameBar, FrameCounts, FrameEntry, FrameLine, FrameRequest, FrameSums, FrameTimes,
-    GpuEntry, LayerFrames, MOST_FRAMES, MarkEntries, MarkEntry, MarkRequest, MarkSpot, PerFrame, ProcessSamples,
-    ProcessorEntries, ProcessorEntry, SampleNumbers, StepNumbers, api_name, chain_frames, chain_label, find_mark, frame_bars,
-    frame_lanes, frame_name, frame_sums, gpu_entries, has_samples, layers_of, main_frames, main_gpu, mark_entries, mark_places,
-    mark_spots, marks, process_samples, processor_entries, processor_series, sample_counts, sample_sums, sample_sums_where,
-    sampled_stacks, sort_by_allocated,
+    GpuEntry, LayerFrames, MOST_FRAMES, MOST_SCOPES, MarkEntries, MarkEntry, MarkRequest, MarkSpot, PerFrame, ProcessSamples,
+    ProcessorEntries, ProcessorEntry, ReportedEntry, SampleNumbers, ScopeEntry, ScopeRequest, ScopeSums, StepNumbers, api_name,
+    bytes_at_edges, chain_label, each_scope, find_mark, frame_bars, frame_lanes, frame_name, frame_sums, gpu_entries,
+    has_samples, layers_of, main_frames, main_gpu, mark_entries, mark_places, mark_spots, marks, process_samples,
+    processor_entries, processor_series, reported_entries, sample_counts, sample_sums, sample_sums_where, sampled_stacks,
+    scope_count, scope_sums, sort_by_allocated,
 };
 pub use buckets::{LifetimeBounds, LifetimeBucket, SizeBucket};
 pub use by::By;
@@ -93,12 +94,13 @@ pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass, Words};
 pub use coarse::coarse_series;
 pub use counters::{
-    CounterGroup, adapter_label, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter,
+    CounterGroup, HEIGHT, ProcessCounters, adapter_label, counter_at, counter_groups, counter_label, counter_owner,
+    counter_series, counter_text, default_counter, number_text, process_counters, reported_range,
 };
 pub use details::{Details, details, line_of_rows};
 pub use diff::{CommonGroups, Compared, Delta, DiffSide, diff, folded_diff};
 pub use doubts::{doubts, doubts_about, input_doubts, is_doubt, losses};
-pub use earlier::{BEFORE_UNKNOWN, Earlier, LatestCommit};
+pub use earlier::{BEFORE_UNKNOWN, Earlier, LatestCommit, known_part};
 pub use filter::{Filter, Key, Mask, Path, layer_of};
 pub use findings::{Finding, FindingKind, findings, headlines};
 pub use flame::{FlameBox, FlameBoxes, FlameWeight, FlameWeights, find_way, flame_boxes};
@@ -106,7 +108,7 @@ pub use frame_name::FrameName;
 pub use functions::{
     Amount, Butterfly, Forest, ForestSums, FunctionGroup, FunctionId, FunctionNodes, FunctionPlaces, FunctionSums, Functions,
     FunctionsRequest, ModuleName, Neighbour, NeighbourGroup, NodeKey, NodeSums, PathId, SampledFunction, freed_sums,
-    function_peaks, function_sums, functions, sampled_functions,
+    function_sums, functions, sampled_functions,
 };
 pub use generations::{GenerationGroup, GenerationsRequest, generations};
 pub use heap_numbers::{HeapNumbers, heap_numbers, heap_series};
@@ -114,12 +116,12 @@ pub use highlight::spans;
 pub use histogram::{Histogram, histogram};
 pub use index::{Index, IndexOptions};
 pub use key_map::KeyMap;
-pub use meant::{check_process, check_thread};
+pub use meant::check_thread;
 pub use measured::{Measured, MeasuredRequest};
 pub use moments::{RowSeen, SiteMoment, site_moments};
 pub use naming::{
-    NO_STACK_KEY, SHARED, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, sampled_labels, shared_label,
-    stack_labels, thread_label,
+    FrameAddress, NO_STACK_KEY, SHARED, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, sampled_labels,
+    shared_label, stack_labels, thread_label,
 };
 pub use numbers::{Bucket, ByClass, Numbers, UNKNOWN_CHANGE};
 pub use owners::owners;

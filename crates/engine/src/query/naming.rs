@@ -1,5 +1,7 @@
 //! Names on screen and in reports. Frames are `module!+0xrva` until symbols provide names.
 
+use serde::Serialize;
+
 use super::{FrameName, Recorded, SourceLine};
 use crate::format::plain;
 use crate::model::{Heap, NodeId, ProcessId, Site, Trace};
@@ -26,6 +28,29 @@ pub fn frames_of_stack(trace: &Trace, names: &Names, stack: NodeId, process: Pro
 pub(super) fn stack_sources(trace: &Trace, names: &Names, site: &Site) -> Vec<Option<String>> {
     let line = |(frame, level): (Recorded<'_>, u16)| SourceLine::of(&frame, level).map(|line| line.to_string());
     frames(trace, names, site.stack, (site.caller, site.first), FrameKind::Innermost).map(line).collect()
+}
+
+/// The address of a frame in its module, for questions to the module's PDB.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+pub struct FrameAddress {
+    /// File name of the module.
+    pub module: String,
+    /// Address of the call from the module's base, in hex.
+    pub rva: String,
+}
+
+impl FrameAddress {
+    /// Returns the address of a recorded frame; `None` outside of modules, and for .NET methods.
+    pub fn of(frame: &Recorded<'_>) -> Option<Self> {
+        let (module, rva) = frame.place_in_module()?;
+        Some(Self { module: module.name().to_owned(), rva: format!("{rva:#x}") })
+    }
+}
+
+/// Returns the address of each frame of a site's stack, in the order of [`stack_labels`].
+pub(super) fn stack_addresses(trace: &Trace, names: &Names, site: &Site) -> Vec<Option<FrameAddress>> {
+    let address = |(frame, _): (Recorded<'_>, u16)| FrameAddress::of(&frame);
+    frames(trace, names, site.stack, (site.caller, site.first), FrameKind::Innermost).map(address).collect()
 }
 
 fn labels(trace: &Trace, names: &Names, stack: NodeId, of: (ProcessId, Ticks), innermost: FrameKind) -> Vec<String> {

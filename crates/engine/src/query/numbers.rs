@@ -16,7 +16,7 @@ pub struct Bucket {
 impl Bucket {
     /// Adds one row.
     #[inline]
-    pub fn add_row(&mut self, size: u64) {
+    pub(crate) fn add_row(&mut self, size: u64) {
         self.add(Self { count: 1, size });
     }
 

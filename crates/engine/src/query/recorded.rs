@@ -8,7 +8,7 @@
 
 use super::frame_name::FrameName;
 use crate::model::{MappedModule, Method, Module, NodeId, ProcessId, Site, Trace};
-use crate::names::{Frame, FrameKind, Names};
+use crate::names::{Frame, FrameKind, Names, lookup_address};
 use crate::stack_rules::{FrameFacts, Role};
 use crate::units::Ticks;
 
@@ -63,6 +63,13 @@ impl<'a> Recorded<'a> {
     /// Returns the recorded address.
     pub fn address(&self) -> u64 {
         self.address
+    }
+
+    /// Returns the module of the frame, and the address from its base at which a PDB is asked: that of the call, where
+    /// the recorded address is where it returns to. `None` outside of modules, and for .NET methods.
+    pub fn place_in_module(&self) -> Option<(&'a Module, u64)> {
+        let module = self.module.filter(|_| self.method.is_none())?;
+        Some((module, lookup_address(self.address, self.kind).saturating_sub(module.base)))
     }
 
     /// Returns the kind of the address.

@@ -182,7 +182,7 @@ impl AskedReport<'_> {
         let owners = owners_for(trace, names, by, cancel)?;
         let (tags, owners, sources) = (tags.as_ref(), owners.as_ref(), request.sources);
         let functions = functions.as_ref().map(|functions| (functions, request.fold));
-        let named = Named { trace, names, by, functions, tags, owners, freed: None, lines: None, sources };
+        let named = Named { trace, names, by, functions, tags, owners, freed: None, lines: None, sources, addresses: true };
         let mut keys = SiteKeys::default();
         let sites: SiteGroups = keys.add(named, &Identity::of(trace), mask, cancel)?;
         let lines = self.lines(&sites, keys.len())?;

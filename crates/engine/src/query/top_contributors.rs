@@ -55,7 +55,7 @@ struct Has {
 impl Measured {
     /// Returns for each group in `wanted` the function with the largest share; `None` without stacks. Of equal
     /// functions it is the first by name.
-    pub fn top_contributors(
+    pub(crate) fn top_contributors(
         &self,
         index: &Index,
         totals: &Arc<Totals>,

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::callers::callers;
 use super::naming::{NO_STACK_KEY, frames_of_stack};
 use super::{By, Caller, CallerFrame, Cancel, Cancelled, Fold, FrameName, Key, Path, ReportFilter};
-use crate::model::{HeapId, NodeId, ProcessId, Site, Trace, UnmatchedFree};
+use crate::model::{HeapId, NodeId, ProcessId, Site, Trace, UnmatchedFree, unknown_label};
 use crate::names::{FrameKind, Names};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Pid, Ticks};
@@ -137,13 +137,10 @@ fn places(trace: &Trace, interval: Interval) -> Vec<Place> {
     let first = trace.unmatched.partition_point(|free| free.time < interval.from);
     for free in trace.unmatched[first..].iter().take_while(|free| free.time < interval.to) {
         let process = trace.process_of_free(free);
-        let at = *index.entry((free.pid, process, free.heap, free.layer, free.handle, free.stack)).or_insert_with(|| {
-            places.push(Place::new(free, process));
-            places.len() - 1
-        });
-        match places[at].sums.count {
-            0 => places[at].sums = Sums::of(free),
-            _ => places[at].sums.add(&Sums::of(free)),
+        let at = *index.entry((free.pid, process, free.heap, free.layer, free.handle, free.stack)).or_insert(places.len());
+        match places.get_mut(at) {
+            Some(place) => place.sums.add(&Sums::of(free)),
+            None => places.push(Place::new(free, process)),
         }
     }
     places
@@ -153,7 +150,7 @@ impl Place {
     fn new(free: &UnmatchedFree, process: Option<ProcessId>) -> Self {
         let UnmatchedFree { time, pid, layer, handle, heap, stack, .. } = *free;
         let site = process.map(|caller| Site { heap: heap.unwrap_or(NOBODY.heap), stack, caller, first: time });
-        Self { pid, site, heap, layer, handle, stack, sums: Sums { count: 0, ..Sums::of(free) } }
+        Self { pid, site, heap, layer, handle, stack, sums: Sums::of(free) }
     }
 
     /// The heap as reports name it; null for commit.
@@ -167,10 +164,8 @@ impl Place {
 
     /// Whether process, layer and heap are those that are wanted.
     fn passes(&self, trace: &Trace, filter: &ReportFilter) -> bool {
-        let is_called = |wanted: &String| match self.site {
-            Some(site) => trace.process(site.caller).is_called(wanted),
-            None => wanted.parse() == Ok(self.pid.0),
-        };
+        let process = (self.pid, self.site.map(|site| site.caller));
+        let is_called = |wanted: &String| trace.is_process_called(process, wanted);
         let is_heap = |wanted: &String| self.heap_key(trace).is_some_and(|key| key.to_lowercase() == wanted.to_lowercase());
         filter.process.as_ref().is_none_or(is_called)
             && filter.layer.is_none_or(|layer| layer == self.layer)
@@ -261,7 +256,7 @@ impl Keys {
 
     fn group(self, trace: &Trace, Sums { count, size, times }: Sums) -> UnmatchedGroup {
         let process = self.process.and_then(|(_, process)| process).map(|process| trace.process(process));
-        let unknown = |(pid, _): (Pid, _)| if pid.is_known() { format!("Unknown ({pid})") } else { "Unknown".to_owned() };
+        let unknown = |(pid, _): (Pid, _)| if pid.is_known() { unknown_label(pid) } else { "Unknown".to_owned() };
         UnmatchedGroup {
             process: process.map(|process| process.label()).or_else(|| self.process.map(unknown)),
             pid: self.process.map(|(pid, _)| pid).filter(|pid| pid.is_known()).map(|pid| pid.0),

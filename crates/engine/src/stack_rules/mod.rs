@@ -36,10 +36,10 @@ use origins::{Origins, Said};
 pub use role::{FrameFacts, Role, is_of_windows};
 
 /// Largest number of rules, of all kinds together; each pattern of a rule counts.
-pub const MAX_RULES: usize = 1_000;
+pub(crate) const MAX_RULES: usize = 1_000;
 
 /// Longest pattern, in bytes.
-pub const MAX_FRAME: usize = 1_000;
+pub(crate) const MAX_FRAME: usize = 1_000;
 
 /// Longest tag name, in bytes.
 pub const MAX_NAME: usize = 200;
@@ -90,12 +90,12 @@ pub enum TagHint {
 
 impl TagHint {
     /// Returns whether the neighbour is the callee (the inner frame), not the caller.
-    pub fn is_of_callee(self) -> bool {
+    pub(crate) fn is_of_callee(self) -> bool {
         matches!(self, Self::CalleeModule | Self::CalleeFunction)
     }
 
     /// Returns whether the frame's module is appended, not its function.
-    pub fn is_of_module(self) -> bool {
+    pub(crate) fn is_of_module(self) -> bool {
         matches!(self, Self::CalleeModule | Self::CallerModule)
     }
 }
@@ -161,7 +161,7 @@ impl fmt::Display for Refusal {
 }
 
 /// The rules that name the owners of commit (`owners.toml`).
-pub fn owner_rules() -> &'static StackRules {
+pub(crate) fn owner_rules() -> &'static StackRules {
     static RULES: LazyLock<StackRules> = LazyLock::new(|| {
         // The file is embedded in the program, and a test parses it.
         StackRules::parse(include_str!("owners.toml")).unwrap_or_default()
@@ -235,7 +235,7 @@ impl StackRules {
     }
 
     /// Returns whether a rule folds an address in a module where no name is known.
-    pub fn fold_unnamed(&self, module: &str, rva: u64) -> bool {
+    pub(crate) fn fold_unnamed(&self, module: &str, rva: u64) -> bool {
         !self.fold_patterns.is_empty() && self.folds_text(FrameText::unnamed(module, rva))
     }
 

@@ -69,7 +69,7 @@ impl<W: Write + Seek> Pass<'_, W> {
     fn name_behind(&mut self, input: &Input<'_>, record: Record) -> Result<(), WriteError> {
         let is_whole = self.out.keeps_bytes() && input.batch.entries.len() == 1;
         let before = is_whole.then(|| record.clone());
-        match self.known.after(record) {
+        match self.known.after(record, self.to) {
             Some(record) if before.as_ref() == Some(&record) => self.event_late(input),
             Some(record) => self.late(input, record, &[]),
             None => Ok(()),

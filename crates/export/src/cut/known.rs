@@ -87,8 +87,9 @@ impl Known {
         self.over.insert(pid);
     }
 
-    /// Turns a record after the interval into one about something that existed in it; `None` if it is about nothing such.
-    pub(super) fn after(&mut self, record: Record) -> Option<Record> {
+    /// Turns a record after the interval, which ends at the raw time `end`, into one about something that existed in it; `None` if
+    /// it is about nothing such.
+    pub(super) fn after(&mut self, record: Record, end: i64) -> Option<Record> {
         self.now = self.now.max(record.time);
         if self.over.contains(&record.pid) && !matches!(record.event, Event::Volume(_)) {
             return None;
@@ -132,7 +133,7 @@ impl Known {
             Event::CommitRundown(ref region) => (!self.over.contains(&region.owner)).then_some(record),
             Event::ThreadName(_) | Event::ThreadRundown | Event::Volume(_) => Some(record),
             Event::Activity(activity) => {
-                let event = Event::Activity(Box::new(activity.known_later()?));
+                let event = Event::Activity(Box::new(activity.known_later(end)?));
                 Some(Record { event, ..record })
             }
             Event::HeapOpen { layer: Layer::Heap | Layer::Commit, .. }
@@ -200,9 +201,9 @@ mod tests {
     #[test]
     fn a_tracker_that_was_opened_just_before_its_process_started_is_known() {
         let mut known = after(&[open(99, Some("Physics")), process(100, ProcessChange::Start, 1)]);
-        assert_eq!(known.after(open(200, Some("Audio"))), None, "it is named already");
+        assert_eq!(known.after(open(200, Some("Audio")), 1000), None, "it is named already");
         let mut known = after(&[open(9, Some("Physics")), process(100, ProcessChange::Start, 1)]);
-        assert!(known.after(open(200, Some("Audio"))).is_some(), "that was the process before it");
+        assert!(known.after(open(200, Some("Audio")), 1000).is_some(), "that was the process before it");
     }
 
     #[test]
@@ -210,11 +211,11 @@ mod tests {
         let [start, end] = [ProcessChange::Start, ProcessChange::End];
         let lives = [process(10, start, 1), process(20, end, 1), process(30, start, 2), open(40, None)];
         let mut known = after(&lives);
-        assert_eq!(known.after(process(50, end, 1)), None);
-        assert!(known.after(process(70, end, 2)).is_some(), "a rundown of who ran in the interval");
+        assert_eq!(known.after(process(50, end, 1), 1000), None);
+        assert!(known.after(process(70, end, 2), 1000).is_some(), "a rundown of who ran in the interval");
         // In the interval it ends nothing either.
         let mut known = after(&[&lives[..], &[process(50, end, 1)]].concat());
-        assert!(known.after(open(60, Some("Physics"))).is_some(), "its name comes late");
+        assert!(known.after(open(60, Some("Physics")), 1000).is_some(), "its name comes late");
     }
 
     #[test]
@@ -222,6 +223,6 @@ mod tests {
         let range = crate::events::PageRange { base: 0x1000, size: 0x1000, owner: Pid(8), flags: 0 };
         let free = record(30, Event::VirtualFree(range));
         let mut known = after(&[process(10, ProcessChange::Start, 1), process(20, ProcessChange::End, 1), free]);
-        assert_eq!(known.after(process(40, ProcessChange::Rundown, 1)), None);
+        assert_eq!(known.after(process(40, ProcessChange::Rundown, 1), 1000), None);
     }
 }

@@ -147,6 +147,10 @@ impl<W: Write + Seek> Pass<'_, W> {
         self.check_read(&reading.problems)?;
         self.begin(0)?;
         self.split_pages()?;
+        let end = self.now.min(self.to.saturating_sub(1)).max(self.from);
+        for info in self.request.descriptions {
+            self.out.description(end, info)?;
+        }
         let summary = Summary { events: self.out.events, left_out: self.out.left_out };
         self.out.finish()?;
         Ok(summary)

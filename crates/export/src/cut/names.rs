@@ -6,7 +6,7 @@
 
 use crate::events::{
     ActivityEvent, CommittedRegion, CounterEvent, Event, ImageFile, ImageId, ImageInfo, Lost, ManagedEvent, ManagedMethod,
-    MarkEvent, MarkText, PageRange, Present, ProcessInfo, Record, SampleInterval,
+    MarkEvent, MarkText, PageRange, PixBlock, PixEvent, PixStep, PixWhat, Present, ProcessInfo, Record, SampleInterval,
 };
 use crate::tables::KeyedMap;
 
@@ -111,7 +111,18 @@ impl Names {
                 Present::Start { .. } | Present::Marked | Present::Taken { window: _ } | Present::Stop { .. },
             )
             | ActivityEvent::SampleInterval(SampleInterval { source: _, interval: _ })
-            | ActivityEvent::Gpu(_) => {}
+            | ActivityEvent::Gpu(_)
+            | ActivityEvent::Pix(PixEvent::Unread(_)) => {}
+            ActivityEvent::Pix(PixEvent::Counter { name, value: _ }) => *name = self.text("counter", name).into(),
+            ActivityEvent::Pix(PixEvent::Block(block)) => {
+                let PixBlock { number: _, tid: _, times: _, steps, of_gpu: _, unknown: _, cut_names: _, is_whole: _ } = block;
+                for PixStep { at: _, what } in steps {
+                    match what {
+                        PixWhat::Begin(name) | PixWhat::Marker(name) => *name = self.text("mark", name).into(),
+                        PixWhat::End => {}
+                    }
+                }
+            }
         }
         true
     }
@@ -196,6 +207,17 @@ mod tests {
             ActivityEvent::Schema(schema),
             ActivityEvent::Managed(ManagedEvent::Method(MethodChange::Load, Box::new(method))),
             ActivityEvent::Managed(ManagedEvent::Module { id: 1, path: SECRET.into() }),
+            ActivityEvent::Pix(PixEvent::Counter { name: SECRET.into(), value: 1.0 }),
+            ActivityEvent::Pix(PixEvent::Block(PixBlock {
+                number: 0,
+                tid: Tid(1),
+                times: (1, 2),
+                steps: [PixWhat::Begin(SECRET.into()), PixWhat::Marker(SECRET.into())].map(|what| PixStep { at: 1, what }).into(),
+                of_gpu: 0,
+                unknown: 0,
+                cut_names: 0,
+                is_whole: true,
+            })),
         ];
         let info = ProcessInfo { name: text(), command_line: text(), ..ProcessInfo::default() };
         let image = ImageInfo { path: text(), ..ImageInfo::default() };

@@ -90,6 +90,16 @@ impl<W: Write + Seek> Output<W> {
         self.w.finish()
     }
 
+    /// A description of events (TRACE_EVENT_INFO), unless names are replaced.
+    pub(super) fn description(&mut self, time: i64, info: &[u8]) -> Result<(), WriteError> {
+        if self.names.is_some() {
+            self.left_out += 1;
+            return Ok(());
+        }
+        self.events += 1;
+        self.w.put_event_info(time, info)
+    }
+
     /// An event as it is.
     pub(super) fn event(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
         if self.names.is_none() && !input.is_translated {

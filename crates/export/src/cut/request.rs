@@ -20,6 +20,8 @@ pub struct Request<'a> {
     pub interval: Interval,
     /// Whose memory.
     pub processes: &'a Processes,
+    /// Descriptions of events that the files lack (TRACE_EVENT_INFO), to be added at its end.
+    pub descriptions: &'a [Vec<u8>],
     /// Whether names are replaced.
     pub anonymises: bool,
 }

@@ -53,11 +53,19 @@ pub(super) fn draw(page: &Page) -> Markup {
                     }
                     line.base x1="0" x2=(WIDTH) y1=(tenth(top + each)) y2=(tenth(top + each)) {}
                 }
+                @for (number, (at, note)) in (1..).zip(&page.notes).filter(|(_, (at, _))| scale.shows(*at)) {
+                    @let x = scale.x(*at);
+                    line.note x1=(tenth(x)) x2=(tenth(x)) y1="0" y2=(tenth(height)) { title { (text(note)) } }
+                    text.note x=(tenth(x + 3.0)) y=(tenth(height - 4.0)) { (number) }
+                }
                 @for at in scale.ticks() {
                     @let x = scale.x(at);
                     line.tick x1=(tenth(x)) x2=(tenth(x)) y1="0" y2=(tenth(height + 4.0)) {}
                     text.axis x=(tenth(x)) y=(tenth(height + 17.0)) text-anchor=(scale.anchor(x)) { (seconds(at)) }
                 }
+            }
+            @if !page.notes.is_empty() {
+                ol.notes { @for (at, note) in &page.notes { li { b { (seconds(*at)) } " " (text(note)) } } }
             }
             @if page.lanes_left_out > 0 { p.rest { "\u{2026} and " (page.lanes_left_out) " smaller ones" } }
         }
@@ -92,6 +100,10 @@ struct Scale {
 impl Scale {
     fn new((from, to): (f64, f64)) -> Self {
         Self { from, length: (to - from).max(1e-9) }
+    }
+
+    fn shows(&self, at: f64) -> bool {
+        (self.from..=self.from + self.length).contains(&at)
     }
 
     fn x(&self, at: f64) -> f64 {

@@ -16,6 +16,8 @@ pub struct Page {
     pub span: (f64, f64),
     /// The interval of the tables, in seconds, if it is not all of the graph.
     pub selected: Option<(f64, f64)>,
+    /// The user's notes, with their times in seconds.
+    pub notes: Vec<(f64, String)>,
     /// The lines of the graph.
     pub lanes: Vec<Lane>,
     /// Number of lanes that are left out.

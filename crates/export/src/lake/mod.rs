@@ -4,7 +4,7 @@
 //! - [`table`]: the tables. [`file`]: one file of a table. [`allocations`], [`stacks`], [`dimensions`], [`activity`]:
 //!   their contents.
 //! - [`folder`]: the folder that several exports write into at a time while others read it.
-//! - [`identity`]: the id of a capture in it.
+//! - [`identity`]: the id of a capture in it. [`unreadable`]: captures that are not in it because they cannot be read.
 //!
 //! Contract: totals of the allocations equal those of a report of the same trace, interval and choice of rows, in
 //! every layer. A capture is there as a whole or not at all.
@@ -23,6 +23,7 @@ mod stacks;
 pub mod table;
 #[cfg(test)]
 mod tests;
+pub mod unreadable;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,6 +60,9 @@ pub enum LakeError {
     /// Nothing may be written to this path; the reason is the end of a sentence.
     #[error("{}: {}", .0.display(), .1)]
     Refused(PathBuf, &'static str),
+    /// The list of unreadable captures cannot be read or written.
+    #[error("{}: the list of unreadable captures cannot be used: {}; put it in order or remove it", .0.display(), .1)]
+    List(PathBuf, String),
     /// The files could not be written.
     #[error("the tables could not be written: {0}")]
     Parquet(String),

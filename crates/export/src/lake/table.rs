@@ -77,7 +77,7 @@ const fn maybe(name: &'static str, kind: Kind) -> Column {
 use Kind::{Bool, Double, Long, Text, TextList, TextMap, Timestamp};
 
 /// One row per capture. Only captures in this table count.
-pub static CAPTURES: Table = Table {
+pub(crate) static CAPTURES: Table = Table {
     name: "captures",
     columns: &[
         always("name", Text),
@@ -188,7 +188,7 @@ pub static FRAMES: Table = Table {
 };
 
 /// One row per allocation.
-pub static ALLOCATIONS: Table = Table {
+pub(crate) static ALLOCATIONS: Table = Table {
     name: "allocations",
     columns: &[
         always("layer", Text),
@@ -232,7 +232,7 @@ pub static MARKS: Table = Table {
 };
 
 /// One row per frame of a game: the time between two presents of a swap chain.
-pub static GAME_FRAMES: Table = Table {
+pub(crate) static GAME_FRAMES: Table = Table {
     name: "game_frames",
     columns: &[
         always("process_id", Long),

@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 use std::process::Child;
 
-pub use facts::{DiskSpace, FileId};
+pub use facts::{DiskSpace, FileId, FileStamp};
 
 /// Physical memory of the machine in bytes; `None` if the system does not report it.
 pub fn physical_memory() -> Option<u64> {
@@ -46,7 +46,7 @@ pub fn disk_space(folder: &Path) -> Option<DiskSpace> {
 }
 
 /// The identity of the file at a path, through links; `None` if there is none, or the system does not report it.
-pub fn file_id(path: &Path) -> Option<FileId> {
+pub(crate) fn file_id(path: &Path) -> Option<FileId> {
     #[cfg(windows)]
     return windows::file_id(path);
     #[cfg(unix)]
@@ -62,6 +62,16 @@ pub fn file_id(path: &Path) -> Option<FileId> {
     }
 }
 
+/// The state of the regular file at a path, through links; `None` if there is none.
+pub fn file_stamp(path: &Path) -> Option<FileStamp> {
+    let is = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    #[cfg(unix)]
+    let changed = Some((std::os::unix::fs::MetadataExt::ctime(&is), std::os::unix::fs::MetadataExt::ctime_nsec(&is)));
+    #[cfg(not(unix))]
+    let changed = None;
+    Some(FileStamp { id: file_id(path), bytes: is.len(), modified: is.modified().ok(), changed })
+}
+
 /// The program that opens a link with its registered program, and an argument that it needs before the link.
 pub fn opener() -> (&'static str, Option<&'static str>) {
     match () {
@@ -75,6 +85,21 @@ pub fn opener() -> (&'static str, Option<&'static str>) {
 pub fn has_stderr() -> bool {
     #[cfg(windows)]
     return !std::os::windows::io::AsRawHandle::as_raw_handle(&io::stderr()).is_null();
+    #[cfg(not(windows))]
+    true
+}
+
+/// Environment variable in which the program for shells tells the columns of the terminal that shows answers.
+pub const COLUMNS_OF_CONSOLE: &str = "HIGHWATER_COLUMNS_OF_CONSOLE";
+
+/// Environment variable that the program for shells sets if a terminal shows messages.
+pub const CONSOLE_SHOWS_ERRORS: &str = "HIGHWATER_CONSOLE_SHOWS_ERRORS";
+
+/// Lets the console of this program show control sequences, such as those of colours; returns whether it does. Terminals of
+/// other systems do without being asked.
+pub fn show_control_sequences() -> bool {
+    #[cfg(windows)]
+    return windows::show_control_sequences();
     #[cfg(not(windows))]
     true
 }
@@ -118,6 +143,21 @@ mod tests {
         for text in ["", "MemTotal:", "MemTotal: 12", "MemTotal: x kB", "MemFree: 12 kB", "MemTotal: 99999999999999999999 kB"] {
             assert_eq!(total(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_file_that_was_changed_or_replaced_has_another_stamp() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a"), folder.path().join("b"));
+        std::fs::write(&path, "one").unwrap();
+        let first = file_stamp(&path).unwrap();
+        assert_eq!(file_stamp(&path), Some(first));
+        std::fs::write(&path, "longer").unwrap();
+        assert_ne!(file_stamp(&path), Some(first));
+        std::fs::write(&other, "one").unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        assert_ne!(file_stamp(&path), Some(first), "as long as it was, and another file");
+        assert_eq!((file_stamp(folder.path()), file_stamp(&other)), (None, None));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Windows: physical memory (`GlobalMemoryStatusEx`, sysinfoapi.h) and memory in use (`GetProcessMemoryInfo`, psapi.h),
 //! disk space (`GetDiskFreeSpaceExW`, fileapi.h), file identities (`GetFileInformationByHandle`, fileapi.h), programs
-//! that end with this one (job objects, jobapi2.h), Ctrl+C (consoleapi.h), and the search path of libraries
+//! that end with this one (job objects, jobapi2.h), Ctrl+C and control sequences (consoleapi.h), and the search path of libraries
 //! (libloaderapi.h).
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
@@ -19,7 +19,8 @@ use windows_sys::Win32::Storage::FileSystem::{
     BY_HANDLE_FILE_INFORMATION, FILE_FLAG_BACKUP_SEMANTICS, GetDiskFreeSpaceExW, GetFileInformationByHandle,
 };
 use windows_sys::Win32::System::Console::{
-    ATTACH_PARENT_PROCESS, AttachConsole, CTRL_BREAK_EVENT, CTRL_C_EVENT, SetConsoleCtrlHandler,
+    ATTACH_PARENT_PROCESS, AttachConsole, CTRL_BREAK_EVENT, CTRL_C_EVENT, ENABLE_VIRTUAL_TERMINAL_PROCESSING, GetConsoleMode,
+    SetConsoleCtrlHandler, SetConsoleMode,
 };
 use windows_sys::Win32::System::JobObjects::{
     AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
@@ -80,6 +81,18 @@ pub(super) fn file_id(path: &Path) -> Option<FileId> {
     let number = u64::from(is.nFileIndexHigh) << 32 | u64::from(is.nFileIndexLow);
     let made = file.metadata().ok().and_then(|is| is.created().ok());
     (done != 0 && number != 0).then(|| FileId { volume: is.dwVolumeSerialNumber.into(), number, made })
+}
+
+/// Lets the console show control sequences, for standard output and errors.
+pub(super) fn show_control_sequences() -> bool {
+    let handles = [io::stdout().as_raw_handle(), io::stderr().as_raw_handle()];
+    handles.into_iter().all(|handle| {
+        let mut mode = 0;
+        // SAFETY: the number is on this stack frame and ours alone; a handle that is no console's is refused.
+        let is_console = unsafe { GetConsoleMode(handle, &raw mut mode) } != 0;
+        // SAFETY: the argument is a plain number.
+        !is_console || unsafe { SetConsoleMode(handle, mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING) } != 0
+    })
 }
 
 /// Creates a job that kills the program in it as soon as the returned handle is closed, for whatever reason this process ends.

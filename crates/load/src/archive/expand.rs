@@ -20,10 +20,10 @@ impl Budget {
     /// The number of bytes that is always allowed.
     pub const FREE: u64 = 1 << 30;
     /// The allowed multiple of the archive's size. Traces with any content shrink by 5 to 30; deflate gives at most 1032.
-    pub const RATIO: u64 = 200;
+    pub(crate) const RATIO: u64 = 200;
 
     /// The budget of an archive of `bytes` bytes.
-    pub fn of_archive(bytes: u64) -> Self {
+    pub(crate) fn of_archive(bytes: u64) -> Self {
         let total = bytes.saturating_mul(Self::RATIO).max(Self::FREE);
         Self { left: total, total }
     }

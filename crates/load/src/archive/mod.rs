@@ -8,6 +8,7 @@
 //!
 //! No file is written under a member's name: names are only displayed.
 
+mod bundle;
 mod compound;
 mod expand;
 mod hub;
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 use crate::etl::{SNIFF, Source, looks_like_etl};
 use crate::open_error::OpenError;
 use crate::problem::Problems;
+pub use bundle::{text_in_bundle, write_bundle};
 pub use expand::Budget;
 use expand::Reader;
 

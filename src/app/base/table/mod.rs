@@ -7,7 +7,7 @@ mod typed;
 mod value;
 
 pub use column::{ListColumn, Width, widest};
-pub use sort::Sort;
+pub use sort::{SavedSort, Sort, SortKey};
 pub use source::{Export, Format, TableSource, write};
 pub use typed::{ColumnOf, FlatTable, Head, TypedColumn, TypedTable};
 pub use value::Value;

@@ -145,7 +145,7 @@ fn key(title: &str) -> String {
 /// A number in bytes or seconds, without formatting.
 fn raw(value: &Value) -> serde_json::Value {
     match value {
-        Value::Nothing | Value::Awaited => serde_json::Value::Null,
+        Value::Nothing | Value::Awaited | Value::Later => serde_json::Value::Null,
         Value::Moment(Ticks::NEVER | Ticks::BEFORE_TRACE, _) => serde_json::Value::Null,
         Value::Text(text) => json!(text),
         Value::Count(n) | Value::Bytes(n) | Value::Number(n) => json!(n),

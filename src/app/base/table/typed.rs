@@ -68,8 +68,12 @@ pub trait FlatTable: Sized + 'static {
     type Line;
     /// The sort keys, and marks of cells that the table draws itself.
     type Key: 'static;
-    /// Its columns.
+    /// All its columns.
     const COLUMNS: &'static [TypedColumn<Self, Self::Line, Self::Key>];
+    /// Whether the table has a column with this key: some are for a part of the traces.
+    fn has(&self, _key: Option<&Self::Key>) -> bool {
+        true
+    }
     /// Number of lines.
     fn len(&self) -> usize;
     /// A line, if it exists.
@@ -84,7 +88,7 @@ impl<T: FlatTable> TypedTable for T {
     }
 
     fn columns(&self) -> impl IntoIterator<Item = Self::Column> {
-        T::COLUMNS
+        T::COLUMNS.iter().filter(|column| self.has(column.key.as_ref()))
     }
 
     fn len(&self) -> usize {

@@ -13,6 +13,8 @@ pub enum Value {
     Nothing,
     /// The value is being computed.
     Awaited,
+    /// The value is not computed while the trace grows.
+    Later,
     Text(String),
     Count(u64),
     /// How much a count has changed.
@@ -61,6 +63,7 @@ impl fmt::Display for Value {
         match self {
             Self::Nothing => Ok(()),
             Self::Awaited => f.write_str("\u{2026}"),
+            Self::Later => f.write_str("\u{2013}"),
             Self::Text(text) => f.write_str(&format::plain(text)),
             Self::Count(n) => f.write_str(&format::count(*n)),
             Self::CountChange(n) => f.write_str(&format::signed_count(*n)),

@@ -26,9 +26,13 @@ pub(super) fn steps(context: &PanelContext<'_>) -> Vec<Entry> {
     let frame = |words, stop, keys| entry(words, stop, keys).when(has_frames, "The trace has no frames");
     let shown = Overlay::ALL.map(|what| {
         let (words, hint) = match what {
-            Overlay::Marks => ("Marks on the graph", "What programs and the trace's recorder have marked"),
+            Overlay::Marks => ("Marks on the graph", "Events that programs, tools or the recorder wrote as marks"),
+            Overlay::Memory => (
+                "Lane of system memory",
+                "Commit charge and working set of the process as the system sampled them, and what is known of it",
+            ),
             Overlay::Frames => ("Lane of frames", "How long each frame took, and how much was allocated in it"),
-            Overlay::Processors => ("Lane of processors", "What share of a processor ran the program, and all others"),
+            Overlay::Processors => ("Lane of processors", "CPU use of the program and of all processes"),
             Overlay::Gpu(SegmentGroup::Local) => {
                 ("Lane of local GPU memory", "How much of the graphics card's memory the program uses, and its budget")
             }
@@ -39,16 +43,16 @@ pub(super) fn steps(context: &PanelContext<'_>) -> Vec<Entry> {
         let is_shown = document.is_some_and(|d| d.draws(what));
         let command = Command::Document(DocCommand::ShowLine(LineOf::Overlay(what), !is_shown));
         let entry = Entry::new(words, command).hint(hint).switch(is_shown);
-        entry.when(document.is_some(), NO_TRACE).when(has(what), "The trace has nothing of the kind")
+        entry.when(document.is_some(), NO_TRACE).when(has(what), "This trace has none")
     });
     let steps = [
         mark("Next mark", Stop::NextMark, keys::NEXT_MARK).hint("Put the cursor on the next mark of the trace"),
         mark("Previous mark", Stop::PreviousMark, keys::PREVIOUS_MARK),
-        frame("Next frame", Stop::NextFrame, keys::NEXT_FRAME).hint("Select the frame behind the selected one"),
+        frame("Next frame", Stop::NextFrame, keys::NEXT_FRAME).hint("Select the frame after the selected one"),
         frame("Previous frame", Stop::PreviousFrame, keys::PREVIOUS_FRAME),
         frame("Worst frame in view", Stop::WorstFrame, keys::WORST_FRAME)
-            .hint("Select the longest frame in sight")
-            .when(document.is_some_and(|d| d.worst_frame().is_some()), "No frame is in sight, or its lane is hidden"),
+            .hint("Select the longest frame in view")
+            .when(document.is_some_and(|d| d.worst_frame().is_some()), "No frame is in view, or the lane is hidden"),
     ];
     steps.into_iter().chain(shown).collect()
 }
@@ -68,14 +72,14 @@ pub(super) fn tabs(context: &PanelContext<'_>) -> Vec<Entry> {
         Entry::new("Previous tab", show(beside(&shown, -1))).keys(keys::PREVIOUS_TAB),
         Entry::new("Next part in sight", show(beside(in_sight, 1)))
             .keys(keys::NEXT_PART)
-            .hint("Search and keys go to the next of the parts that can be seen")
+            .hint("Search and keys then act on the next visible part")
             .when(in_sight.len() > 1, "Only one has a tab"),
     ];
     let entry = |tab: Tab| {
         let hint = match tab {
-            Tab::View(ViewId::FreedBefore) => "Frees of what was allocated before the recording, by who freed",
+            Tab::View(ViewId::FreedBefore) => "Frees of memory that was allocated before the recording, by caller",
             _ if document.offers(tab) => "",
-            _ => "The trace has nothing of the kind; the tab says what to record",
+            _ => "This trace has none; the tab says how to record them",
         };
         Entry::new(tab.title(), show(tab)).choice(document.tab == tab).also(tab.questions()).hint(hint)
     };

@@ -43,7 +43,9 @@ fn contents(context: &mut PanelContext<'_>, ui: &mut Ui) {
     ui.add_space(12.0);
     ways_in(context, ui);
     ui.add_space(22.0);
-    heading("What do you want to know?", ui);
+    heading("Learn with the demo trace", ui);
+    ui.weak("Three short tours. In a trace of your own, start with the tab Findings.");
+    ui.add_space(4.0);
     questions(context.commands, ui);
     recent::show(context, ui);
 }
@@ -161,7 +163,7 @@ fn card(walk: Walk, size: egui::Vec2, ui: &mut Ui) -> egui::Response {
     job.wrap.max_rows = 2;
     let question = ui.painter().layout_job(job);
     ui.painter().galley(below, question, visuals.weak_text_color());
-    response.on_hover_text("A walk through the demo trace, step by step")
+    response.on_hover_text("A tour of the demo trace, step by step")
 }
 
 /// A sketch of the graph that the walk is about.

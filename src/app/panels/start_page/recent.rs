@@ -58,7 +58,7 @@ fn line(trace: &RecentTrace, is_missing: bool, ui: &mut Ui) -> (bool, bool) {
         paint(trace, &name, is_missing, rect.with_max_x(cross.rect.left() - 10.0), ui);
     }
     let all = trace.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join("\n");
-    let response = response.on_hover_text(if is_missing { format!("{all}\nNot all of it is there any more") } else { all });
+    let response = response.on_hover_text(if is_missing { format!("{all}\nSome of its files are missing") } else { all });
     (response.clicked(), cross.clicked())
 }
 
@@ -66,7 +66,7 @@ fn cross(line: Rect, name: &str, ui: &mut Ui) -> egui::Response {
     let rect = Rect::from_center_size(pos2(line.right() - 20.0, line.center().y), vec2(24.0, 24.0));
     let mut place = ui.new_child(egui::UiBuilder::new().max_rect(rect));
     let cross = egui::Button::new(RichText::new("\u{d7}").size(16.0)).frame(false);
-    let cross = place.add_sized(rect.size(), cross).on_hover_text("Forget it; the file stays");
+    let cross = place.add_sized(rect.size(), cross).on_hover_text("Remove it from this list; the file stays");
     cross.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, format!("Forget recent {name}")));
     cross
 }
@@ -93,7 +93,7 @@ fn paint(trace: &RecentTrace, name: &str, is_missing: bool, rect: Rect, ui: &Ui)
     };
     let text = if is_missing { weak } else { visuals.text_color() };
     let above = right(&trace.picture.as_ref().map(numbers).unwrap_or_default(), upper, text);
-    let when = if is_missing { Some("not there any more".to_owned()) } else { trace.opened() };
+    let when = if is_missing { Some("missing".to_owned()) } else { trace.opened() };
     let whose = trace.picture.as_ref().map(|picture| picture.of.clone()).filter(|of| !of.is_empty());
     let below: Vec<String> = whose.into_iter().chain(when).collect();
     let below = right(&below.join("  \u{b7}  "), lower, weak);

@@ -6,6 +6,9 @@ use egui_plot::GridMark;
 
 use crate::format;
 
+/// Height of a lane's scale, in parts of its highest point: there is some space above it.
+pub const AIR: f64 = 1.12;
+
 /// Grid lines at powers of two, as is usual for bytes.
 pub fn binary_grid((from, to): (f64, f64)) -> Vec<GridMark> {
     marks(from, to, ((to - from) / 5.0).max(1.0).log2().ceil().exp2())

@@ -124,14 +124,25 @@ impl<'a> Canvas<'a> {
     pub fn say_nothing(&self, ui: &Ui) {
         let document = self.document;
         let text = if !document.is_settled() {
-            "Loading\u{2026}"
+            "Loading\u{2026}".to_owned()
+        } else if let Some(why) = document.why_nothing() {
+            why
         } else if document.trace.complete && document.trace.rows.is_empty() {
-            "Nothing to draw: the trace holds no allocations."
+            "Nothing to draw: this trace holds no allocations.".to_owned()
         } else {
-            "No line is switched on: the list of sources has a switch for each."
+            "No line is shown. Click the eye beside a source to show its line.".to_owned()
         };
-        let (at, color) = (self.frame().center(), ui.visuals().weak_text_color());
-        ui.painter().text(at, egui::Align2::CENTER_CENTER, text, egui::FontId::proportional(14.0), color);
+        let (area, color) = (self.frame().shrink2(egui::vec2(24.0, 4.0)), ui.visuals().weak_text_color());
+        let font = egui::FontId::proportional(14.0);
+        let mut job = egui::text::LayoutJob::simple(text.clone(), font, color, area.width());
+        job.halign = egui::Align::Center;
+        let words = ui.painter().layout_job(job);
+        let top = (area.center().y - words.size().y / 2.0).max(area.top());
+        let behind = Rect::from_center_size(egui::pos2(area.center().x, top + words.size().y / 2.0), words.size());
+        ui.painter().with_clip_rect(area).rect_filled(behind.expand(4.0), 3.0, ui.visuals().extreme_bg_color);
+        ui.painter().with_clip_rect(area).galley(Pos2::new(area.center().x, top), words, color);
+        let response = ui.interact(area, ui.scope_id().with("nothing to draw"), egui::Sense::hover());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, &text));
     }
 
     /// The lifetimes of the table's selected line, as a band under the lines.

@@ -76,7 +76,11 @@ pub fn tell(canvas: &Canvas<'_>, ui: &Ui, response: &Response, rows: Option<&[la
     let row = rows.and_then(|rows| rows.iter().find(|row| row.rect.contains(pointer)));
     let read = match row.map(|row| &row.of) {
         Some(LineOf::Overlay(what)) => overlays::read(canvas, *what, at),
-        _ => Vec::new(),
+        Some(of) => {
+            let other = document.laid_line(of).filter(|(other, _)| other.line.is_known_at(at));
+            other.map(|(other, name)| format!("{}  {name}", format::bytes(other.line.value_at(at)))).into_iter().collect()
+        }
+        None => Vec::new(),
     };
     let nearest = match rows {
         Some(_) => row.and_then(|row| value(canvas, &row.of, at, &names::heading(document, &row.of).0)),
@@ -108,7 +112,8 @@ pub fn tell(canvas: &Canvas<'_>, ui: &Ui, response: &Response, rows: Option<&[la
 fn value(canvas: &Canvas<'_>, of: &LineOf, at: Ticks, name: &str) -> Option<(LineOf, String)> {
     let line = canvas.drawn(of)?.line;
     let value = line.is_known_at(at).then(|| line.value_at(at))?;
-    Some((of.clone(), format!("{}  {name}", format::bytes(value))))
+    let number = if let LineOf::Counter(id) = of { counters::text_at(canvas.document, *id, at) } else { None };
+    Some((of.clone(), format!("{}  {name}", number.unwrap_or_else(|| format::bytes(value)))))
 }
 
 /// The line nearest to the pointer, if all lines share one scale.
@@ -132,9 +137,11 @@ fn nearest(canvas: &Canvas<'_>, at: Ticks, pointer: Pos2) -> Option<(LineOf, Str
         });
     }
     let lines = values.into_iter().map(|(of, value)| (of.clone(), value as f64));
-    let factor = canvas.scales.counter_factor;
-    let counters = counters::readout(document, at).into_iter();
-    let counters = counters.filter_map(|(id, _, value)| Some((LineOf::Counter(id), value? as f64 / factor)));
+    let height = |counter: counters::Readout| {
+        let (height, _) = counter.value?;
+        Some((LineOf::Counter(counter.id), height as f64 / canvas.scales.factor(document, counter.id)))
+    };
+    let counters = counters::readout(document, at).filter_map(height);
     let (of, at_height) = lines.chain(counters).min_by(|a, b| far(a.1).total_cmp(&far(b.1)))?;
     if far(at_height) > bytes(REACH) {
         return None;

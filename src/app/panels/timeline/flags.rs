@@ -251,7 +251,7 @@ pub fn near(canvas: &Canvas<'_>, x: f32) -> Option<Ticks> {
         spot if spot.count == 1 => vec![spot.during.from],
         _ => Vec::new(), // it is ambiguous which mark is meant
     });
-    let own = document.marks.iter().copied();
+    let own = document.marks().iter().copied();
     edges.chain(own).filter(|&at| far(at) <= STICKY).min_by(|&a, &b| far(a).total_cmp(&far(b)))
 }
 

@@ -14,11 +14,9 @@ use crate::app::state::overlays::GpuShown;
 use crate::app::widgets::line;
 use crate::format;
 use crate::model::{CounterId, GpuSeries};
-use crate::query::{StepNumbers, adapter_label};
+use crate::query::{adapter_label, bytes_at_edges};
 use crate::units::Ticks;
 
-/// Space above the highest point.
-const AIR: f64 = 1.12;
 /// A budget up to so many times the largest usage is on the scale.
 const BUDGET_IN_SIGHT: f64 = 3.0;
 
@@ -41,7 +39,7 @@ pub fn paint(
     let largest = peak(&shown.usage).max(peak(&shown.commitment)) as f64;
     let budget = peak(&shown.budget) as f64;
     let top = if budget <= largest * BUDGET_IN_SIGHT { largest.max(budget) } else { largest };
-    let top = (top * AIR).max(1.0);
+    let top = (top * axes::AIR).max(1.0);
     let scale = (largest > 0.0).then(|| axes::round_below(top));
     let y = |value: f64| frame.bottom() - frame.height() * (value / top) as f32;
     let weak = |by: f32| visuals.weak_text_color().gamma_multiply(by);
@@ -73,11 +71,11 @@ pub fn paint(
 fn in_selection(document: &Document, shown: &GpuShown) -> Option<String> {
     let selection = document.selection()?;
     let counter = |id: CounterId| document.trace.counters.get(id.0 as usize);
-    let numbers = StepNumbers::of(counter(series(document, shown.of)?.usage?)?, selection);
+    let (from, to) = bytes_at_edges(counter(series(document, shown.of)?.usage?)?, selection);
     Some(match selection.is_empty() {
-        true => format!("{} used", format::bytes(numbers.to)),
+        true => format!("{} used", format::bytes(to)),
         false => {
-            let change = i128::from(numbers.to) - i128::from(numbers.from);
+            let change = i128::from(to) - i128::from(from);
             let change = change.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
             format!("{} selected", format::signed_bytes(change))
         }

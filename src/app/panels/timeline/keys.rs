@@ -4,7 +4,7 @@ use eframe::egui::{Context, EventFilter, Id, Key, Modifiers, Response, Ui};
 
 use super::canvas::Canvas;
 use super::{cursor, wheel};
-use crate::app::commands::{Commands, DocCommand, keys};
+use crate::app::commands::{Command, Commands, DocCommand, keys};
 use crate::app::state::ids::Stop;
 use crate::units::{Interval, Ticks};
 
@@ -43,11 +43,14 @@ pub fn press(canvas: &Canvas<'_>, ui: &Ui, response: &Response, commands: &mut C
         let by = |key, sign: i64| if pressed(modifiers, key) { sign } else { 0 };
         by(Key::ArrowRight, 1) + by(Key::ArrowLeft, -1)
     };
-    // Keys with modifiers come first: otherwise the modifiers would be ignored.
+    // Keys with more modifiers come first: otherwise the modifiers would be ignored.
+    if keys::is_pressed(ui.ctx(), keys::NOTE) {
+        commands.push(Command::EditNote(Some(now)));
+    }
     let usual = [
         (keys::ZOOM, DocCommand::ZoomToSelection),
-        (keys::BACK, DocCommand::Back),
         (keys::FORWARD, DocCommand::Forward),
+        (keys::BACK, DocCommand::Back),
         (keys::WHOLE, DocCommand::ZoomOut),
         (keys::MARK, DocCommand::Mark(Some(now))),
         // Keys with Shift come first: otherwise Shift would be ignored.

@@ -1,40 +1,40 @@
-//! Lanes: one line each, with its own scale, and its name and value at the left. Lanes that do not fit
-//! are reached by scrolling with the wheel over the names.
+//! Lanes: one line each, with its own scale, and its name and value at the left. Only whole lanes are drawn; how many do
+//! not fit stands below the names, and the wheel over the names scrolls to them.
 //!
 //! Cost: the visible lanes.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Ui, vec2};
 
 use super::canvas::{Canvas, Drawn, LaneLabel};
-use super::{axes, names, overlays};
+use super::{axes, difference, names, overlays};
 use crate::app::base::theme;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::{Document, Split};
+use crate::app::panels::counters;
+use crate::app::state::alignment::Alignment;
 use crate::app::state::answers::LayerOf;
 use crate::app::state::filters::{Chip, Predicate};
 use crate::app::state::graph::{Arrangement, GraphLine, LineOf};
 use crate::app::state::lanes::{Lane, Parts};
 use crate::app::state::overlay::Overlay;
-use crate::app::widgets::icons::shortened;
+use crate::app::widgets::icons::{short_value, shortened};
 use crate::app::widgets::{line, list};
 use crate::format;
-use crate::query::{Series, TypeKey};
+use crate::query::{Series, TypeKey, number_text};
 use crate::units::{Interval, Ticks};
 
 /// Minimum height in points of a lane, and of the parts of an expanded one.
-const LANE: f32 = 46.0;
-const PART: f32 = 38.0;
+const LANE: f32 = 38.0;
+const PART: f32 = 34.0;
 
 /// Height in points of a lane that stays at the bottom while the others are scrolled; the largest part
 /// of the height for such lanes; and the minimum height for having any.
 const LOW: f32 = 34.0;
 const LOW_PART: f32 = 0.4;
 const ROOM_FOR_LOW: f32 = 150.0;
-
-/// Space above the highest point of a line.
-const AIR: f64 = 1.12;
 
 /// A lane before it is laid out.
 struct Wanted {
@@ -61,8 +61,10 @@ impl Lanes {
             return None;
         }
         let lines = document.answers.graph.iter().flat_map(|graph| &graph.lines).map(|line| &line.of);
-        let mut lanes = Vec::new();
         let part = |of: LineOf| Wanted { of, is_part: true, opened: None };
+        // Above the lanes of the process, for comparison with them.
+        let mut lanes: Vec<Wanted> =
+            document.draws(Overlay::Memory).then(|| part(LineOf::Overlay(Overlay::Memory))).into_iter().collect();
         match document.graph_split() {
             Split::Sources => {
                 for lane in document.lanes() {
@@ -79,7 +81,8 @@ impl Lanes {
                 lanes.extend(lines.filter(is_type).map(|of| Wanted { of: of.clone(), is_part: false, opened: None }));
             }
         }
-        let others = Overlay::ALL.into_iter().filter(|&what| what != Overlay::Marks && document.draws(what));
+        let others =
+            Overlay::ALL.into_iter().filter(|&what| !matches!(what, Overlay::Marks | Overlay::Memory) && document.draws(what));
         lanes.extend(others.map(LineOf::Overlay).map(part));
         let counters = document.counters.lines().iter().map(|line| LineOf::Counter(line.id));
         lanes.extend(counters.map(part));
@@ -98,11 +101,17 @@ impl Lanes {
         let (low, lanes) = self.parted(area.height());
         let low_area = Rect::from_x_y_ranges(area.x_range(), area.bottom() - LOW * low.len() as f32..=area.bottom());
         let area = Rect::from_x_y_ranges(area.x_range(), area.top()..=low_area.top());
-        let wanted: f32 = lanes.iter().map(Wanted::height).sum();
-        let stretch = (area.height() / wanted.max(1.0)).max(1.0);
-        let mut top = area.top() - scroll(ui, area, canvas.frame().left(), wanted - area.height());
+        let heights: Vec<f32> = lanes.iter().map(Wanted::height).collect();
+        let hidden = heights.iter().sum::<f32>() - area.height();
+        let below = Rect::from_x_y_ranges(outer.left()..=canvas.frame().left(), canvas.frame().bottom()..=outer.bottom());
+        let scrolled = scroll(ui, area, canvas.frame().left(), hidden);
+        let shown = whole(&heights, area.height(), scrolled);
+        others(ui, below, (heights.len() - shown.len(), area.height(), hidden));
+        let stretch = area.height() / heights[shown.clone()].iter().sum::<f32>().max(1.0);
+        let mut top = area.top();
         let mut rows = Vec::new();
-        let placed = lanes.into_iter().map(|lane| (lane.height() * stretch, area, lane));
+        let lanes = lanes.into_iter().skip(shown.start).take(shown.len());
+        let placed = lanes.map(|lane| (lane.height() * stretch, area, lane));
         let placed = placed.chain(low.into_iter().map(|lane| (LOW, low_area, lane)));
         let mut last = area;
         for (height, area, lane) in placed {
@@ -124,7 +133,7 @@ impl Lanes {
     fn parted(self, height: f32) -> (Vec<Wanted>, Vec<Wanted>) {
         let mut room = if height < ROOM_FOR_LOW { 0.0 } else { height * LOW_PART };
         self.0.into_iter().partition(|lane| {
-            let is_low = matches!(lane.of, LineOf::Overlay(_)) && room >= LOW;
+            let is_low = matches!(lane.of, LineOf::Overlay(what) if what != Overlay::Memory) && room >= LOW;
             room -= if is_low { LOW } else { 0.0 };
             is_low
         })
@@ -137,9 +146,50 @@ impl Wanted {
     }
 }
 
+/// The lanes that are visible when they are scrolled this far: only whole ones, at least one.
+fn whole(heights: &[f32], room: f32, scrolled: f32) -> Range<usize> {
+    let mut top = 0.0;
+    let above = |height: &&f32| {
+        let is_above = top < scrolled - 1.0;
+        top += **height;
+        is_above
+    };
+    let first = heights.iter().take_while(above).count().min(heights.len().saturating_sub(1));
+    let mut used = 0.0;
+    let fits = |height: &&f32| {
+        used += **height;
+        used <= room + 1.0
+    };
+    let count = heights[first..].iter().take_while(fits).count();
+    first..(first + count.max(1)).min(heights.len())
+}
+
+fn scrolled_id() -> egui::Id {
+    egui::Id::unique("lanes scrolled")
+}
+
+/// The number of lanes that have no room, below the names; a click shows the next ones.
+fn others(ui: &mut Ui, place: Rect, (count, page, hidden): (usize, f32, f32)) {
+    if count == 0 || place.height() < 12.0 {
+        return;
+    }
+    let text = if count == 1 { "1 more lane".to_owned() } else { format!("{count} more lanes") };
+    let place = Rect::from_min_size(place.left_top() + vec2(22.0, 0.0), vec2((place.width() - 40.0).max(0.0), 16.0));
+    let response = ui.interact(place, ui.scope_id().with("more lanes"), Sense::click());
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, &text));
+    let color = if response.hovered() { ui.visuals().strong_text_color() } else { ui.visuals().weak_text_color() };
+    ui.painter().text(place.left_center(), Align2::LEFT_CENTER, &text, FontId::proportional(11.5), color);
+    if response.clicked() {
+        let by = ui.data(|data| data.get_temp::<f32>(scrolled_id())).unwrap_or(0.0);
+        let next = if by >= hidden - 1.0 { 0.0 } else { (by + page).min(hidden) };
+        ui.data_mut(|data| data.insert_temp(scrolled_id(), next));
+    }
+    response.on_hover_text("Click for the next ones, or turn the wheel over the names");
+}
+
 /// How far the lanes are scrolled, by the wheel over the names.
 fn scroll(ui: &Ui, area: Rect, names_end: f32, hidden: f32) -> f32 {
-    let id = egui::Id::unique("lanes scrolled");
+    let id = scrolled_id();
     let hidden = hidden.max(0.0);
     let mut by = ui.data(|data| data.get_temp::<f32>(id)).unwrap_or(0.0);
     let names = Rect::from_x_y_ranges(area.left()..=names_end, area.y_range());
@@ -187,9 +237,12 @@ impl Shown<'_> {
         let color = theme::line(document.color_of(&self.lane.of), visuals);
         let drawn = self.canvas.drawn(&self.lane.of);
         let own = self.own_line();
-        let peak = drawn.as_ref().map_or(0, |drawn| drawn.line.peak).max(own.map_or(0, |own| own.line.peak));
-        let top = (peak as f64 * AIR).max(1.0);
-        let label = (peak > 0).then(|| axes::round_below(top));
+        let other = document.laid_line(&self.lane.of);
+        let others = [own.map(|own| own.line.peak), other.map(|(other, _)| other.line.peak)];
+        let peak = others.into_iter().flatten().chain(drawn.as_ref().map(|drawn| drawn.line.peak)).max().unwrap_or(0);
+        let top = (peak as f64 * axes::AIR).max(1.0);
+        // Numbers that a program reported have no scale.
+        let label = (peak > 0 && self.reported().is_none()).then(|| axes::round_below(top));
         let y = |value: f64| frame.bottom() - frame.height() * (value / top) as f32;
         if let Some(round) = label {
             let faint = visuals.widgets.noninteractive.bg_stroke.color;
@@ -206,13 +259,22 @@ impl Shown<'_> {
             painter.add(line::fill(&corners, frame, color.gamma_multiply(0.35)));
             painter.add(line::stroke(corners, 1.0, color));
         }
+        if let Some((other, _)) = other {
+            let corners = self.canvas.corners(&other.points, frame, top);
+            painter.add(line::stroke(corners, 1.0, visuals.text_color().gamma_multiply(0.7)));
+        }
         if let Some((at, value)) = self.cursor.and_then(|at| Some((at, drawn.as_ref()?.value_at(at)?))) {
             painter.circle_filled(Pos2::new(self.canvas.x_of(at), y(value as f64)), 3.0, color);
         }
         LaneLabel {
             color,
             value: drawn.as_ref().and_then(|drawn| self.value(drawn)),
-            hint: drawn.as_ref().map(|drawn| hint(drawn.line)).unwrap_or_default(),
+            hint: match self.reported() {
+                Some((low, high)) => {
+                    format!("Numbers that the program reports, from {} to {}", number_text(low), number_text(high))
+                }
+                None => drawn.as_ref().map(|drawn| hint(drawn.line) + &self.hint_of_other(other)).unwrap_or_default(),
+            },
             scale: label.map(|round| (y(round), axes::bytes_mark(round))),
             peak_at: drawn.map(|drawn| drawn.line.peak_at),
         }
@@ -220,10 +282,17 @@ impl Shown<'_> {
 
     /// The text of the line's value: at the cursor; without one, of the selected interval, else the peak in the view.
     fn value(&self, drawn: &Drawn<'_>) -> Option<String> {
-        if let Some(at) = self.cursor {
-            return drawn.value_at(at).map(format::bytes);
-        }
         let document = self.canvas.document;
+        if let Some(at) = self.cursor {
+            let number = if let LineOf::Counter(id) = self.lane.of { counters::text_at(document, id, at) } else { None };
+            return drawn.value_at(at).map(|value| number.unwrap_or_else(|| format::bytes(value)));
+        }
+        if let Some((_, high)) = self.reported() {
+            return Some(format!("peak {}", number_text(high)));
+        }
+        if let (None, Some(change)) = (document.selection(), difference::change_of(document, &self.lane.of)) {
+            return Some(format!("{} from pin 1 to 2", format::signed_bytes(change)));
+        }
         let numbers = match &self.lane.of {
             LineOf::Layer(process, layer) => document.source_list.numbers.get(&(*process, *layer)).copied(),
             LineOf::Heap(heap) => document.answers.numbers(*heap),
@@ -234,6 +303,18 @@ impl Shown<'_> {
             Some((_, numbers)) => format!("{} selected", format::signed_bytes(numbers.change)),
             None => format!("peak {}", format::bytes(drawn.line.peak)),
         })
+    }
+
+    /// The smallest and largest number of the lane, if a program reported them.
+    fn reported(&self) -> Option<(f32, f32)> {
+        if let LineOf::Counter(id) = self.lane.of { counters::range(self.canvas.document, id) } else { None }
+    }
+
+    /// The compared trace in the lane, in words.
+    fn hint_of_other(&self, other: Option<(&GraphLine, &str)>) -> String {
+        let Some((line, name)) = other else { return String::new() };
+        let alignment = self.canvas.document.alignment.as_ref().map(Alignment::words).unwrap_or_default();
+        format!("\nGrey line: {name}, peak {}. {alignment}", format::bytes(line.line.peak))
     }
 
     /// The line of the table's selected row, if it belongs to this lane.
@@ -297,7 +378,7 @@ impl Shown<'_> {
         text(&name, if self.lane.is_part { 12.0 } else { 13.0 }, visuals.strong_text_color(), y);
         y += 17.0;
         let right = right_at(y);
-        let value = shortened(&painter, value, FontId::proportional(12.5), visuals.text_color(), right - left);
+        let value = short_value(&painter, value, FontId::proportional(12.5), visuals.text_color(), right - left);
         let whose_left = left + value.size().x + 8.0;
         painter.galley(Pos2::new(left, y), value, visuals.text_color());
         if whose.is_empty() {
@@ -413,4 +494,21 @@ fn hint(line: &Series) -> String {
 /// Whether each line has its own scale.
 fn has_lanes(document: &Document) -> bool {
     document.arrangement() == Arrangement::Lanes && !matches!(document.graph_split(), Split::Stack(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_lanes_are_drawn_and_each_can_be_scrolled_to() {
+        let heights = [46.0, 46.0, 38.0, 46.0, 46.0];
+        assert_eq!(whole(&heights, 230.0, 0.0), 0..5, "all fit");
+        assert_eq!(whole(&heights, 120.0, 0.0), 0..2, "no half one");
+        assert_eq!(whole(&heights, 120.0, 30.0), 1..3);
+        let hidden = heights.iter().sum::<f32>() - 120.0;
+        assert_eq!(whole(&heights, 120.0, hidden), 3..5, "the last ones at the end");
+        assert_eq!(whole(&heights, 20.0, 0.0), 0..1, "one, however low it is");
+        assert_eq!(whole(&[], 120.0, 0.0), 0..0);
+    }
 }

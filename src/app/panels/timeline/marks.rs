@@ -27,7 +27,7 @@ fn own(canvas: &Canvas<'_>, ui: &Ui) {
     let (document, frame) = (canvas.document, canvas.frame());
     let painter = ui.painter().with_clip_rect(frame);
     let color = theme::mark(ui.visuals());
-    for (mark, number) in document.marks.iter().zip(1..).filter(|(mark, _)| document.view().contains(**mark)) {
+    for (mark, number) in document.marks().iter().zip(1..).filter(|(mark, _)| document.view().contains(**mark)) {
         let x = canvas.x_of(*mark);
         painter.vline(x, frame.y_range(), Stroke::new(1.0, color));
         let at = Pos2::new(x + 3.0, frame.top() + 1.0);
@@ -35,6 +35,8 @@ fn own(canvas: &Canvas<'_>, ui: &Ui) {
         let response = ui.interact(rect.expand(3.0), ui.scope_id().with(("own mark", number)), Sense::hover());
         canvas.note_icon(&response);
         let seconds = document.trace.clock.seconds(*mark);
+        response
+            .widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, format!("Your mark {number} at {seconds:.3} s")));
         response.on_hover_text(format!("Mark {number} of yours at {seconds:.6} s: generations begin and end here"));
     }
 }

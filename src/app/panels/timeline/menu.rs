@@ -4,7 +4,9 @@ use eframe::egui::{self, Ui};
 
 use super::canvas::Canvas;
 use crate::app::commands::{Command, Commands, DocCommand, Setting};
+use crate::app::document::Document;
 use crate::app::services::picture::{PictureFormat, PictureRequest, Subject};
+use crate::app::state::alignment::Alignment;
 use crate::app::state::graph::Arrangement;
 use crate::units::{Interval, Ticks};
 
@@ -21,25 +23,41 @@ pub fn show(canvas: &Canvas<'_>, ui: &mut Ui, at: Option<Ticks>, commands: &mut 
         commands.on_click(&ui.add_enabled(enabled, egui::Button::new(text)), command);
     };
     item(ui, document.selection().is_some(), "Zoom to selection", DocCommand::ZoomToSelection);
-    item(ui, document.selection().is_some(), "Select nothing", DocCommand::Select(None));
+    item(ui, document.selection().is_some(), "Clear selection", DocCommand::Select(None));
     item(ui, document.history.can_go_back(), "Back", DocCommand::Back);
     item(ui, document.view() != document.trace.span, "Whole trace", DocCommand::ZoomOut);
     ui.separator();
     let instant = Interval { from: at.next(), to: at.next() };
     item(ui, true, "What was alive here", DocCommand::Select(Some(instant)));
     item(ui, true, "Mark this moment", DocCommand::Mark(Some(at)));
-    item(ui, !document.marks.is_empty(), "Remove marks", DocCommand::ClearMarks);
+    item(ui, !document.marks().is_empty(), "Remove marks", DocCommand::ClearMarks);
     ui.separator();
     item(ui, true, "Set a pin here", DocCommand::Pin(at));
-    item(ui, !document.pins.is_empty(), "Remove pins", DocCommand::ClearPins);
+    item(ui, !document.pins().is_empty(), "Remove pins", DocCommand::ClearPins);
+    commands.on_click(&ui.button("Write a note here"), Command::EditNote(Some(at)));
     ui.separator();
     let (text, other) = match document.arrangement() {
-        Arrangement::Lanes => ("All lines in one scale", Arrangement::Together),
+        Arrangement::Lanes => ("All lines on one scale", Arrangement::Together),
         Arrangement::Together => ("A lane for each line", Arrangement::Lanes),
     };
     commands.on_click(&ui.button(text), Setting::Arrangement(other));
+    compared(document, ui, commands);
     ui.separator();
     for format in PictureFormat::ALL {
         commands.on_click(&ui.button(format.label()), Command::TakePicture(PictureRequest { subject: Subject::Graph, format }));
     }
+}
+
+/// How the compared trace is laid over the graph.
+fn compared(document: &Document, ui: &mut Ui, commands: &mut Commands) {
+    let Some(opened) = document.comparison.opened() else { return };
+    ui.menu_button("Compared trace", |ui| {
+        let offered = Alignment::offered(&document.trace, &opened.ready.trace, document.shown_frame());
+        for alignment in offered.into_iter().map(Some).chain([None]) {
+            let words = alignment.as_ref().map_or_else(|| "Not drawn".to_owned(), Alignment::words);
+            if ui.radio(document.alignment == alignment, words).clicked() {
+                commands.push(DocCommand::Align(alignment));
+            }
+        }
+    });
 }

@@ -15,8 +15,10 @@ mod lanes;
 mod marks;
 mod menu;
 mod names;
+mod notes;
 pub mod overlays;
 mod selection;
+mod system_memory;
 mod together;
 mod wheel;
 
@@ -27,8 +29,8 @@ use egui_plot::{AxisHints, Plot, PlotBounds, PlotTransform};
 
 use super::context::PanelContext;
 use super::counters::Scales;
-use crate::app::commands::keys::{MARK, is_pressed};
-use crate::app::commands::{Commands, DocCommand};
+use crate::app::commands::keys::{MARK, NOTE, is_pressed};
+use crate::app::commands::{Command, Commands, DocCommand};
 use crate::app::document::Document;
 use crate::app::services::picture::{self, Subject};
 use crate::app::state::ids::Stop;
@@ -38,6 +40,7 @@ pub use canvas::frame_id;
 pub use keys::take as take_keys;
 use lanes::Lanes;
 pub use names::{name_of, short_label};
+pub use notes::edit as edit_note;
 
 /// Name of the graph for screen readers.
 pub const NAME: &str = "Outstanding size over time";
@@ -54,7 +57,14 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let (response, transform) = plot(document, lanes.as_ref(), scales, ui);
     let findings = context.views.iter().flat_map(|views| views.findings(document)).collect();
     let canvas = Canvas { document, findings, transform, scales, has_tooltip: Cell::new(false) };
-    ui.data_mut(|data| data.insert_temp(frame_id(), canvas.frame()));
+    let before = ui.data_mut(|data| {
+        let before = data.get_temp(frame_id());
+        data.insert_temp(frame_id(), canvas.frame());
+        before
+    });
+    if before != Some(canvas.frame()) {
+        ui.ctx().request_repaint(); // the overview, which is drawn before the graph, is aligned with it
+    }
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Canvas, true, NAME));
     let commands = &mut context.commands;
     canvas.paint_ground(ui);
@@ -71,7 +81,8 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     selection::paint(&canvas, ui);
     flags::show(&canvas, rows.is_some().then_some(outer), ui, commands);
     marks::show(&canvas, rows.as_deref(), ui, commands);
-    difference::paint_pins(&canvas, ui);
+    difference::paint_pins(&canvas, rows.is_some(), ui);
+    notes::show(&canvas, ui, commands);
     interact(&canvas, ui, &response, rows.as_deref(), cursor, commands);
     selection::chip(&canvas, ui, commands);
     frame.end(ui, outer);
@@ -143,6 +154,9 @@ fn interact(
         _ => {}
     }
     let is_typing = ui.ctx().egui_wants_keyboard_input() && !response.has_focus();
+    if !is_typing && is_pressed(ui.ctx(), NOTE) {
+        commands.push(Command::EditNote(Some(at)));
+    }
     if !is_typing && is_pressed(ui.ctx(), MARK) {
         commands.push(DocCommand::Mark(Some(at)));
     }

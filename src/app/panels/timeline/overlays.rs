@@ -5,9 +5,10 @@
 
 use eframe::egui::{Color32, Mesh, Painter, Pos2, Rect, Shape, Ui, Visuals};
 
+use super::axes;
 use super::canvas::{Canvas, LaneLabel};
-use super::gpu;
 use super::lanes::Row;
+use super::{gpu, system_memory};
 use crate::app::base::theme;
 use crate::app::document::Document;
 use crate::app::state::graph::{GraphLine, LineOf};
@@ -19,14 +20,12 @@ use crate::model::ProcessId;
 use crate::query::{FrameBar, frame_name, layer_label};
 use crate::units::Ticks;
 
-/// Space above the highest point.
-const AIR: f64 = 1.12;
-
 /// The process that a lane shows.
 pub fn process(document: &Document, what: Overlay) -> Option<ProcessId> {
     match what {
         Overlay::Marks => None,
         Overlay::Frames => document.frames_in_scope().and_then(|of| document.chain(of.chain)).map(|lane| lane.process),
+        Overlay::Memory => document.memory_in_scope().map(|(process, _)| process),
         Overlay::Processors => document.process_in_scope(),
         Overlay::Gpu(group) => gpu::series(document, document.gpu_in_scope(group)?).and_then(|series| series.process),
     }
@@ -49,6 +48,7 @@ pub fn paint(canvas: &Canvas<'_>, what: Overlay, frame: Rect, painter: &Painter,
     let told = match (what, &shown.frames, &shown.processors) {
         (Overlay::Frames, Some(frames), _) => paint_frames(canvas, frames, frame, painter, cursor, ui.visuals()),
         (Overlay::Processors, _, Some(processors)) => paint_processors(canvas, processors, frame, painter, cursor, ui.visuals()),
+        (Overlay::Memory, ..) => system_memory::paint(canvas, shown.memory.as_ref(), frame, painter, cursor, ui.visuals()),
         (Overlay::Gpu(group), ..) => gpu::paint(canvas, shown.gpu_of(group), frame, painter, cursor, ui.visuals()),
         _ => LaneLabel::default(),
     };
@@ -58,6 +58,7 @@ pub fn paint(canvas: &Canvas<'_>, what: Overlay, frame: Rect, painter: &Painter,
 fn color(what: Overlay, visuals: &Visuals) -> Color32 {
     match what {
         Overlay::Marks => theme::mark(visuals),
+        Overlay::Memory => visuals.weak_text_color(),
         Overlay::Frames => theme::frame(0.0, visuals),
         Overlay::Processors => theme::share(visuals),
         Overlay::Gpu(_) => theme::gpu(visuals),
@@ -75,7 +76,7 @@ fn paint_frames(
     let seconds = |ticks: i64| canvas.document.trace.clock.seconds(Ticks(ticks));
     let guide = shown.times.median.saturating_mul(2);
     let longest = shown.bars.iter().map(|bar| bar.longest.interval.len()).max().unwrap_or(0);
-    let top = (longest.max(guide).max(1)) as f64 * AIR;
+    let top = (longest.max(guide).max(1)) as f64 * axes::AIR;
     let height = |ticks: i64| frame.height() * (ticks as f64 / top) as f32;
     let mut mesh = Mesh::default();
     for bar in &shown.bars {
@@ -96,8 +97,8 @@ fn paint_frames(
         None => Some(format!("median {}", format::duration(seconds(shown.times.median)))),
     };
     let hint = format!(
-        "A bar for each frame, as high as it took long; where many share a place, the longest. The more is allocated in it \
-         beyond what is usual here, the more amber it is. The line is at twice the median.\nIn view: {} frames, the longest {}",
+        "One bar for each frame, as high as its time; where several share a place, the longest. The more it allocates above \
+         the usual, the more amber it is. The line is at twice the median.\nIn view: {} frames, the longest {}",
         format::count(shown.times.count as u64),
         format::duration(seconds(shown.times.longest)),
     );
@@ -112,7 +113,7 @@ fn paint_processors(
     cursor: Option<Ticks>,
     visuals: &Visuals,
 ) -> LaneLabel {
-    let top = (shown.all.line.peak as f64 * AIR).max(1.0);
+    let top = (shown.all.line.peak as f64 * axes::AIR).max(1.0);
     let draw = |of: &GraphLine, color: Color32, fill: f32| {
         let corners = canvas.corners(&of.points, frame, top);
         painter.add(line::fill(&corners, frame, color.gamma_multiply(fill)));
@@ -135,8 +136,7 @@ fn paint_processors(
         Some(at) => main.line.is_known_at(at).then(|| percent_of_processor(main.line.value_at(at))),
         None => Some(format!("average {}", percent_of_processor(shown.average))),
     };
-    let hint = "The share of a processor that it had, and behind it, in grey, that of all processes: 200 % are two processors. \
-                From samples of what processors ran";
+    let hint = "CPU use of the program, and in grey that of all processes: 200 % is two full CPUs. From CPU samples";
     LaneLabel { value, hint: hint.to_owned(), scale, ..LaneLabel::default() }
 }
 
@@ -168,6 +168,7 @@ pub fn read(canvas: &Canvas<'_>, what: Overlay, at: Ticks) -> Vec<String> {
             let own = shown.own.as_ref().and_then(at).map(|own| format!("{own}  {whose}"));
             own.into_iter().chain(at(&shown.all).map(|all| format!("{all}  all processes"))).collect()
         }
+        (Overlay::Memory, ..) => system_memory::read(shown.memory.as_ref(), at),
         (Overlay::Gpu(group), ..) => gpu::read(shown.gpu_of(group), at),
         _ => Vec::new(),
     }

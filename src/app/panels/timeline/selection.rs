@@ -139,11 +139,11 @@ pub fn chip(canvas: &Canvas<'_>, ui: &Ui, commands: &mut Commands) {
                     commands.on_click(&there, DocCommand::Zoom(centered(selection, view.len(), document.trace.span)));
                 }
                 handle(canvas, selection, ui, commands);
-                if !selection.is_empty() && ui.small_button("Zoom").on_hover_text("Make it the view (Z)").clicked() {
+                if !selection.is_empty() && ui.small_button("Zoom").on_hover_text("Zoom to it (Z)").clicked() {
                     commands.push(DocCommand::ZoomToSelection);
                 }
-                let cross = ui.add(egui::Button::new("\u{d7}").frame(false)).on_hover_text("Select nothing (Esc)");
-                cross.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "Select nothing"));
+                let cross = ui.add(egui::Button::new("\u{d7}").frame(false)).on_hover_text("Clear selection (Esc)");
+                cross.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "Clear selection"));
                 commands.on_click(&cross, DocCommand::Select(None));
             });
         });

@@ -62,7 +62,7 @@ struct Named {
     of: Option<LineOf>,
     name: String,
     short: String,
-    value: Option<u64>,
+    value: Option<String>,
 }
 
 /// The legend: names of the lines, and their values at the cursor or at the end of the view.
@@ -117,7 +117,7 @@ fn rows(canvas: &Canvas<'_>, at: Ticks) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     if let Split::Stack(layer) = graph.split {
         let name = layer_label(layer).to_owned();
-        rows.push(Row::Line(Named { of: None, short: name.clone(), name, value: sum }));
+        rows.push(Row::Line(Named { of: None, short: name.clone(), name, value: sum.map(format::bytes) }));
     }
     // In a stack the highest line comes first.
     let lines = graph.lines.iter().map(|line| &line.of);
@@ -129,24 +129,24 @@ fn rows(canvas: &Canvas<'_>, at: Ticks) -> Vec<Row> {
             rows.push(Row::Owner(document.trace.process_name(process)));
         }
         last_owner = owner;
-        let value = values.iter().find(|(other, _)| *other == of).map(|(_, value)| *value);
+        let value = values.iter().find(|(other, _)| *other == of).map(|(_, value)| format::bytes(*value));
         let name = names::name_of(document, of);
         let (short, layer) = names::heading(document, of);
         // A layer is omitted in a stack of one layer, and under the name of a process.
         let short = if owner.is_some() || graph.is_stacked() || layer.is_empty() { short } else { name.clone() };
         rows.push(Row::Line(Named { of: Some(of.clone()), name, short, value }));
     }
-    let counters = counters::readout(document, at).into_iter();
-    rows.extend(
-        counters.map(|(id, name, value)| Row::Line(Named { of: Some(LineOf::Counter(id)), short: name.clone(), name, value })),
-    );
+    rows.extend(counters::readout(document, at).map(|counters::Readout { id, name, value }| {
+        let value = value.map(|(_, text)| text);
+        Row::Line(Named { of: Some(LineOf::Counter(id)), short: name.clone(), name, value })
+    }));
     rows
 }
 
 /// One line of the legend. A click filters to its subject.
 fn entry(canvas: &Canvas<'_>, rect: Rect, line: Named, ui: &mut Ui, commands: &mut Commands) {
     let Named { of, name, short, value } = line;
-    let value = value.map_or_else(|| "\u{2013}".to_owned(), format::bytes);
+    let value = value.unwrap_or_else(|| "\u{2013}".to_owned());
     let response = ui.interact(rect, ui.scope_id().with(("line", &name)), Sense::click());
     response.widget_info(|| {
         let info = egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Line of {name}"));

@@ -32,6 +32,8 @@ pub struct Layout {
     wanted: Option<f32>,
     /// The tab to scroll into view, and the number of frames left for it.
     pub reveal: Option<(Tab, u8)>,
+    /// The tab that was chosen from *More* last: it keeps a place in the row until another one takes it.
+    pub recent: Option<Tab>,
 }
 
 /// Frames in which a hidden tab is scrolled into view; arrows appear and disappear meanwhile.
@@ -54,7 +56,7 @@ impl Layout {
     /// Restores a saved layout, or uses the preset for a first look, with this width of the list of sources.
     pub fn new(shape: Option<&Shape>, sources: Option<f32>) -> Self {
         let first = Preset::FirstLook.shape();
-        let mut layout = Self { tree: Tree::empty(id()), width: None, wanted: None, reveal: None };
+        let mut layout = Self { tree: Tree::empty(id()), width: None, wanted: None, reveal: None, recent: None };
         layout.build(shape.unwrap_or(&first));
         layout.wanted = sources.filter(|width| width.is_finite()).map(bounded_width);
         layout
@@ -129,6 +131,62 @@ impl Layout {
     /// The tab to activate for a newly opened trace.
     pub fn first_in_sight(&self) -> Option<Tab> {
         self.in_sight().first().copied()
+    }
+
+    /// Puts a part that was dropped beside a tab beside all tabs of that container: within the tab it would hide
+    /// together with it.
+    pub fn unnest(&mut self, dropped: TileId) {
+        self.unnested(dropped);
+    }
+
+    fn unnested(&mut self, dropped: TileId) -> Option<()> {
+        let tiles = &mut self.tree.tiles;
+        let is_linear = |id: TileId| matches!(tiles.get_container(id), Some(Container::Linear(_)));
+        let parent = tiles.parent_of(dropped)?;
+        // The dropped part may have got a tab of its own already.
+        let (row, own) = if is_linear(parent) { (parent, dropped) } else { (tiles.parent_of(parent)?, parent) };
+        let tabs = tiles.parent_of(row).filter(|_| is_linear(row))?;
+        let Some(Container::Tabs(Tabs { children, .. })) = tiles.get_container(tabs) else { return None };
+        let at = children.iter().position(|&child| child == row)?;
+        let others: Vec<TileId> = tiles.get_container(row)?.children().copied().filter(|&child| child != own).collect();
+        let [beside] = others[..] else { return None };
+        let inner = match tiles.get_container(beside) {
+            Some(Container::Tabs(inner)) => inner.children.clone(),
+            Some(_) => return None,
+            None => vec![beside],
+        };
+        let above = tiles.parent_of(tabs);
+        if let Some(Tile::Container(Container::Tabs(outer))) = tiles.get_mut(tabs) {
+            let front = inner.first().copied();
+            outer.children.splice(at..=at, inner);
+            front.into_iter().for_each(|front| outer.set_active(front));
+        }
+        if tiles.get_container(beside).is_some() {
+            tiles.remove(beside);
+        }
+        let mut replace = |of: TileId, old: TileId, new: TileId| match tiles.get_mut(of) {
+            Some(Tile::Container(Container::Linear(linear))) => {
+                linear.children.iter_mut().filter(|child| **child == old).for_each(|child| *child = new);
+                linear.shares.replace_with(old, new);
+            }
+            Some(Tile::Container(Container::Tabs(outer))) => {
+                outer.children.iter_mut().filter(|child| **child == old).for_each(|child| *child = new);
+            }
+            _ => {}
+        };
+        replace(row, beside, tabs);
+        match above {
+            Some(above) => replace(above, tabs, row),
+            None => self.tree.root = Some(row),
+        }
+        Some(())
+    }
+
+    /// Takes note of the tab that has the keys.
+    pub fn keep(&mut self, tab: Tab) {
+        if !tab.is_main() {
+            self.recent = Some(tab);
+        }
     }
 
     /// Brings a tab to the front.

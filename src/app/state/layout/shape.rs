@@ -71,13 +71,11 @@ impl Preset {
     pub fn hint(self) -> &'static str {
         match self {
             Self::FirstLook => "All tables behind each other below the graph",
-            Self::Leak => "Stacks and generations side by side: what stays, and since when",
-            Self::Spike => "Stacks and flame graph side by side: what a moment is made of",
-            Self::Wpa => {
-                "Graph and one table in equal parts, as wide as the window, with the sources above each other at its left"
-            }
-            Self::Compare => "A small graph, the comparison, and the stacks beside it",
-            Self::Flames => "The flame graph of memory, and beside it what processors ran in the same interval",
+            Self::Leak => "Stacks and generations side by side: what stays in memory, and since when",
+            Self::Spike => "Stacks and flame graph side by side: what memory is made of at one moment",
+            Self::Wpa => "Graph and table in equal parts, each as wide as the window",
+            Self::Compare => "A small graph, with the comparison and the stacks below it",
+            Self::Flames => "Flame graphs of memory and of CPU samples in the same interval",
         }
     }
 
@@ -100,11 +98,11 @@ impl Preset {
             Self::FirstLook => below(54.0, Shape::tabs(&all)),
             Self::Leak => {
                 let beside = views(&[Generations, Allocations, FreedBy]);
-                below(40.0, Shape::row([(56.0, Shape::tabs(&but(&beside))), (44.0, Shape::tabs(&beside))]))
+                below(42.0, Shape::row([(56.0, Shape::tabs(&but(&beside))), (44.0, Shape::tabs(&beside))]))
             }
             Self::Spike => {
                 let beside = views(&[Flame, Types, Histograms]);
-                below(40.0, Shape::row([(56.0, Shape::tabs(&but(&beside))), (44.0, Shape::tabs(&beside))]))
+                below(42.0, Shape::row([(56.0, Shape::tabs(&but(&beside))), (44.0, Shape::tabs(&beside))]))
             }
             Self::Wpa => {
                 let above = Shape::row([(22.0, Part::Sources.into()), (78.0, Part::Graph.into())]);
@@ -163,6 +161,7 @@ impl Shape {
     }
 
     fn tabs(tabs: &[Tab]) -> Self {
-        Self::Tabs { of: tabs.iter().map(|&tab| Part::Tab(tab).into()).collect(), front: 0 }
+        let front = tabs.iter().position(|&tab| tab == Tab::View(ViewId::Stacks)).unwrap_or(0);
+        Self::Tabs { of: tabs.iter().map(|&tab| Part::Tab(tab).into()).collect(), front }
     }
 }

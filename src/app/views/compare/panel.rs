@@ -6,13 +6,15 @@ use eframe::egui::{self, RichText, Ui};
 
 use super::sides::Choice;
 use super::{Compare, Grouping, table};
-use crate::app::base::table::TableSource;
+use crate::app::base::table::{SavedSort, TableSource};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::jobs::{LoadJob, drop_aside};
 use crate::app::services::comparison::{Comparison, Opened};
 use crate::app::state::inputs::short_name;
 use crate::app::views::questions::short_time;
 use crate::app::views::{Pane, ViewContext};
+use crate::app::widgets::centered::centered;
+use crate::app::widgets::drop_down::drop_down;
 use crate::format;
 use crate::units::Interval;
 
@@ -31,16 +33,16 @@ impl Pane for Compare {
         let is_across = document.comparison.opened().is_some();
         if !is_across && self.sides.of(document).is_none() {
             let needs = self.sides.choice(document).needs();
-            ui.centered_and_justified(|ui| ui.label(needs));
+            centered(ui, needs);
             return;
         }
         let Some(difference) = self.difference.as_mut().filter(|difference| difference.is_across == is_across) else {
             let text = match (document.answers.failed, document.is_settled()) {
                 (true, _) => "Nothing could be computed",
-                (false, false) => "Compared as soon as the trace is complete",
+                (false, false) => "The comparison starts when the trace is complete",
                 (false, true) => "Computing\u{2026}",
             };
-            ui.centered_and_justified(|ui| ui.weak(text));
+            centered(ui, RichText::new(text).weak());
             return;
         };
         if difference.flame.is_some() != self.flame.is_some() {
@@ -57,8 +59,8 @@ impl Pane for Compare {
         if difference.listed.groups.is_empty() {
             let text = match (self.search.trim().is_empty(), is_across || document.filters().is_all()) {
                 (false, _) => "No group has that in its name.",
-                (true, false) => "The filters leave nothing on either side.",
-                (true, true) => "Nothing was alive or happened on either side.",
+                (true, false) => "No allocations within the filter on either side.",
+                (true, true) => "No matching allocations on either side.",
             };
             context.nothing(ui, text);
             return;
@@ -74,9 +76,18 @@ impl Pane for Compare {
         Some(Arc::clone(&difference.listed) as Arc<dyn TableSource>)
     }
 
+    fn order(&self) -> Option<SavedSort> {
+        self.order.saved()
+    }
+
+    fn set_order(&mut self, order: Option<&SavedSort>) {
+        self.order = table::Order::of(order);
+        self.difference.iter_mut().for_each(|difference| self.order.sort(difference));
+    }
+
     /// Draws the choice of the grouping, or of the flame graph in place of the table.
     fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        let hint = "What places of one layer have at the end of B, minus what they have at the end of A";
+        let hint = "What each call path holds at the end of B, minus the end of A, for one layer";
         if ui.selectable_label(self.flame.is_some(), "Flame graph").on_hover_text(hint).clicked() {
             self.flame = if self.flame.is_some() { None } else { Some(Vec::new()) };
             context.ask();
@@ -89,7 +100,7 @@ impl Pane for Compare {
             }
             return;
         }
-        let shown = egui::ComboBox::from_id_salt("compare by").width(140.0).selected_text(self.grouping.label());
+        let shown = drop_down(ui, "compare by", 140.0, self.grouping.label());
         shown.show_ui(ui, |ui| {
             for grouping in Grouping::ALL {
                 if ui.selectable_label(self.grouping == grouping, grouping.label()).clicked() {
@@ -113,7 +124,7 @@ impl Pane for Compare {
 fn within(view: &mut Compare, context: &mut ViewContext<'_>, ui: &mut Ui) {
     let document = context.document;
     let choice = view.sides.choice(document);
-    let shown = egui::ComboBox::from_id_salt("compare sides").width(230.0).selected_text(choice.label());
+    let shown = drop_down(ui, "compare sides", 230.0, choice.label());
     shown.show_ui(ui, |ui| {
         for following in Choice::FOLLOWING {
             let is_there = following.sides(document).is_some();
@@ -193,7 +204,7 @@ fn across(view: &mut Compare, opened: &Opened, context: &mut ViewContext<'_>, ui
         context.ask();
     }
     if !document.filters().is_all() {
-        ui.weak("Filters do not reach across traces");
+        ui.weak("Filters do not apply across traces");
     }
 }
 

@@ -24,7 +24,7 @@ impl Choice {
             Self::Selection => "Before the selection / selection",
             Self::Halves => "First half / second half of the view",
             Self::Marks => "Between marks 1\u{2013}2 / marks 2\u{2013}3",
-            Self::Own(_) => "As put",
+            Self::Own(_) => "Chosen by hand",
         }
     }
 
@@ -51,7 +51,7 @@ impl Choice {
                 let middle = Ticks(view.from.0.saturating_add(view.len() / 2));
                 Some([Interval { from: view.from, to: middle }, Interval { from: middle, to: view.to }])
             }
-            Self::Marks => match document.marks[..] {
+            Self::Marks => match *document.marks() {
                 [a, b, c, ..] => Some([Interval { from: a, to: b }, Interval { from: b, to: c }]),
                 _ => None,
             },

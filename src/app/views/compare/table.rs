@@ -6,9 +6,10 @@ use std::sync::Arc;
 use eframe::egui::{RichText, Ui};
 
 use super::{Difference, Grouping};
-use crate::app::base::table::{Head, TypedTable};
+use crate::app::base::table::{Head, SavedSort, SortKey, TypedTable};
 use crate::app::commands::DocCommand;
 use crate::app::state::filters::Predicate;
+use crate::app::state::ids::Place;
 use crate::app::views::ViewContext;
 use crate::app::widgets::columns::Wholes;
 use crate::app::widgets::list::{self, List, ListColumn, NO_STACK, Name, Share, Style, Value, widest};
@@ -45,7 +46,39 @@ pub enum Cell {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Order(Option<(Cell, bool)>);
 
+impl SortKey for Cell {
+    fn names() -> impl IntoIterator<Item = (Self, &'static str)> {
+        [
+            (Self::Process, "process"),
+            (Self::Heap, "heap"),
+            (Self::Stack, "stack"),
+            (Self::Type, "type"),
+            (Self::Function, "function"),
+            (Self::Module, "module"),
+            (Self::Tag, "tag"),
+            (Self::Thread, "thread"),
+            (Self::Layer, "layer"),
+            (Self::A, "a"),
+            (Self::B, "b"),
+            (Self::Delta, "change"),
+            (Self::Allocated, "allocated"),
+            (Self::Count, "count"),
+            (Self::Peak, "peak"),
+        ]
+    }
+}
+
 impl Order {
+    /// The order for a file; `None` if the user has not chosen one.
+    pub fn saved(self) -> Option<SavedSort> {
+        self.0.and_then(|(cell, descending)| SavedSort::new(cell, descending))
+    }
+
+    /// The order of a file; without one, or without such a column, the largest change comes first.
+    pub fn of(saved: Option<&SavedSort>) -> Self {
+        Self(saved.and_then(|saved| Some((saved.key()?, saved.descending))))
+    }
+
     /// The sort column, or the default one.
     fn cell(self) -> Cell {
         self.0.map_or(Cell::Delta, |(cell, _)| cell)
@@ -132,11 +165,11 @@ impl Head for Cell {
         match self {
             Self::Process => ListColumn::rest("Process", "One life of a process"),
             Self::Heap => ListColumn::text("Handle", "Heap or tracker", 126.0),
-            Self::Stack => ListColumn::rest("Stack", "The function that wanted the memory, and when pointed at its stack"),
+            Self::Stack => ListColumn::rest("Stack", "The function that wanted the memory; its stack as a tooltip"),
             Self::Type => ListColumn::rest("Type", "The C++ type that was allocated"),
             Self::Function => ListColumn::rest("Function", "The function that wanted the memory"),
             Self::Module => ListColumn::rest("Module", "The module of the function that wanted the memory"),
-            Self::Tag => ListColumn::rest("Tag", "The name that a rule gives to the stack"),
+            Self::Tag => ListColumn::rest("Tag", "The tag that a rule gives to the stack"),
             Self::Thread => ListColumn::text("Thread", "Thread that allocated", 90.0),
             Self::Layer => ListColumn::text("Layer", "Layers nest and are never added together", 140.0),
             Self::A => ListColumn::number("A", "Outstanding at the end of A", widest::BYTES),
@@ -229,6 +262,16 @@ struct Lines<'a, 'b> {
 }
 
 impl Lines<'_, '_> {
+    /// The line of another tab that a row stands for, if the open trace has it.
+    fn place(&self, row: usize) -> Option<Place> {
+        let Difference { listed, is_across, ours, .. } = self.difference;
+        let group = listed.group(row)?;
+        let Compared { a, b, .. } = &group.numbers;
+        let own = if *ours == 0 { a } else { b };
+        let is_there = !is_across || *own != Default::default();
+        place(group, listed.grouping, self.heap(group)).filter(|_| is_there)
+    }
+
     /// The heap of the open trace that a group stands for, if it is exactly one.
     fn heap(&self, group: &Group<Compared>) -> Option<HeapId> {
         let trace = &self.context.document.trace;
@@ -243,7 +286,28 @@ impl Lines<'_, '_> {
     }
 }
 
+/// The line of another tab that a group stands for, if there is one.
+fn place(group: &Group<Compared>, grouping: Grouping, heap: Option<HeapId>) -> Option<Place> {
+    let layer = layer(group)?;
+    let name = |name: &Option<String>| name.as_deref().map(Into::into);
+    match grouping {
+        Grouping::Heap => heap.map(Place::Heap),
+        Grouping::Stack | Grouping::Function => name(&group.function).map(|name| Place::Function(layer, name)),
+        Grouping::Type => name(&group.allocated_type).map(|name| Place::Type(layer, name)),
+        Grouping::Module => name(&group.module).map(|name| Place::Module(layer, name)),
+        Grouping::Tag => name(&group.tag).map(|name| Place::Tag(layer, name)),
+        Grouping::Thread => None,
+    }
+}
+
 impl List<Listed> for Lines<'_, '_> {
+    /// Goes to the line of the group in *Functions* or *Stacks*.
+    fn clicked(&mut self, row: usize) {
+        if let Some(place) = self.place(row) {
+            self.context.commands.push(DocCommand::GoToPlace(place));
+        }
+    }
+
     fn share(&self, row: usize, cell: Cell) -> Option<Share> {
         let group = self.difference.listed.group(row)?;
         let layer = layer(group)?;
@@ -261,8 +325,16 @@ impl List<Listed> for Lines<'_, '_> {
                     _ => Style::Frame,
                 };
                 let label = list::name(ui, Name { text, style, searched: self.searched });
-                if cell == Cell::Stack {
-                    label.on_hover_ui(|ui| stack(ui, group));
+                let goes = self.place(row).is_some();
+                if cell == Cell::Stack || goes {
+                    label.on_hover_ui(|ui| {
+                        if cell == Cell::Stack {
+                            stack(ui, group);
+                        }
+                        if goes {
+                            ui.weak("Click to show it in Functions");
+                        }
+                    });
                 }
             }
             // Only the column of the change itself has the colours of growth.
@@ -275,6 +347,10 @@ impl List<Listed> for Lines<'_, '_> {
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some(group) = self.difference.listed.group(row) else { return };
+        if let Some(place) = self.place(row) {
+            let tab = if matches!(place, Place::Heap(_)) { "Show in Stacks" } else { "Show in Functions" };
+            self.context.commands.on_click(&ui.button(tab), DocCommand::GoToPlace(place));
+        }
         if let Some(id) = self.heap(group) {
             self.context.offer_heap(ui, id);
         }

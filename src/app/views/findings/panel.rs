@@ -13,6 +13,7 @@ use crate::app::services::accepted::AcceptChange;
 use crate::app::state::filters::Filters;
 use crate::app::state::ids::{Tab, ViewId};
 use crate::app::views::{Pane, ViewContext};
+use crate::app::widgets::centered::centered;
 use crate::app::widgets::source_lines;
 use crate::limits::{Accepted, Baseline};
 use crate::query::{Finding, FindingKind, headlines};
@@ -50,6 +51,12 @@ impl Pane for Findings {
 
     fn findings(&self, document: &Document) -> &[Finding] {
         self.now(document).map_or(&[], |found| &found.list)
+    }
+
+    fn lacks(&self, document: &Document) -> Option<&'static str> {
+        let found = self.now(document)?;
+        let is_empty = found.list.is_empty() && found.accepted.is_empty() && found.silent.is_empty();
+        is_empty.then_some("Nothing stands out")
     }
 
     fn findings_in_all(&self) -> &[Finding] {
@@ -120,16 +127,16 @@ impl Pane for Findings {
         let Some(found) = self.now(document) else {
             let text = match (document.answers.failed, document.is_settled()) {
                 (true, _) => "Nothing could be computed",
-                (_, false) => "Findings come when the trace does not grow any more.",
+                (_, false) => "Findings are computed when the trace is complete.",
                 _ => "Computing\u{2026}",
             };
-            ui.centered_and_justified(|ui| ui.weak(text));
+            centered(ui, RichText::new(text).weak());
             return;
         };
         if found.list.is_empty() && found.accepted.is_empty() {
             let text = match document.filters().is_all() {
                 true => "Nothing stands out: no growth, no steps, no spikes.",
-                false => "Nothing stands out in what is filtered: no growth, no steps, no spikes.",
+                false => "Nothing stands out within the filter: no growth, no steps, no spikes.",
             };
             let all: Vec<&str> = std::iter::once(text).chain(found.silent.iter().map(String::as_str)).collect();
             context.nothing(ui, &all.join("\n"));
@@ -142,7 +149,7 @@ impl Pane for Findings {
                 is_hidden = false;
             }
             if !document.filters().is_all() {
-                ui.weak("In what is filtered");
+                ui.weak("Within the filter");
             }
             if !found.accepted.is_empty() {
                 accepted(&found.accepted, context, ui);
@@ -164,7 +171,12 @@ fn in_a_line(all: &[Finding], context: &mut ViewContext<'_>, ui: &mut Ui) {
         let Some(finding) = headlines(all, 1).first().copied() else { return };
         let (dot, _) = ui.allocate_exact_size(vec2(8.0, 8.0), Sense::hover());
         ui.painter().rect_filled(dot, 2.0, color(finding.kind, ui.visuals()));
-        let label = ui.add(egui::Label::new(RichText::new(&finding.text).size(12.5)).truncate().sense(Sense::click()));
+        let label = ui.add(
+            egui::Label::new(RichText::new(&finding.text).size(12.5))
+                .truncate()
+                .show_tooltip_when_elided(false)
+                .sense(Sense::click()),
+        );
         label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Finding {}", finding.text)));
         if label.on_hover_ui(|ui| details(ui, finding)).on_hover_cursor(egui::CursorIcon::PointingHand).clicked() {
             go_to(finding, context);
@@ -195,7 +207,7 @@ fn card(ui: &mut Ui, finding: &Finding, size: egui::Vec2) -> egui::Response {
 const SHOW: &str = "Go there: interval, filter and stack";
 /// Label and tooltip of the button that accepts a finding.
 const ACCEPT: &str = "Accept\u{2026}";
-const ACCEPT_HINT: &str = "It is known and may be so: do not tell it again until it holds more";
+const ACCEPT_HINT: &str = "A known finding: hide it until it grows";
 
 /// Goes to the interval, heap and stack of a finding.
 fn go_to(finding: &Finding, context: &mut ViewContext<'_>) {
@@ -239,7 +251,7 @@ fn accepted(all: &[(usize, Finding, Accepted)], context: &mut ViewContext<'_>, u
     ui.collapsing(head, |ui| {
         for (_, finding, entry) in all {
             ui.horizontal(|ui| {
-                let again = ui.small_button("Stop accepting").on_hover_text("Take it out of the file of accepted findings");
+                let again = ui.small_button("Stop accepting").on_hover_text("Show this finding again");
                 again.widget_info(|| {
                     egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Stop accepting {}", finding.text))
                 });
@@ -278,7 +290,7 @@ fn line(context: &mut ViewContext<'_>, ui: &mut Ui, finding: &Finding) {
         let way: Vec<&str> = finding.stack.iter().rev().take(FRAMES).map(String::as_str).collect();
         if !way.is_empty() {
             let way = RichText::new(way.join("  \u{2039}  ")).monospace().size(11.5).weak();
-            ui.add(egui::Label::new(way).truncate()).on_hover_ui(|ui| {
+            ui.add(egui::Label::new(way).truncate().show_tooltip_when_elided(false)).on_hover_ui(|ui| {
                 for frame in finding.stack.iter().rev() {
                     ui.label(RichText::new(frame).monospace().size(12.0));
                 }

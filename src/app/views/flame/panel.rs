@@ -1,6 +1,6 @@
 //! The flame graph on the screen.
 
-use eframe::egui::{self, Color32, FontId, Rect, RichText, Sense, Ui, Visuals, pos2, vec2};
+use eframe::egui::{self, Color32, FontId, Rect, Sense, Ui, Visuals, pos2, vec2};
 
 use super::{Flame, Icicle, Measure, Unit, Way};
 use crate::app::base::theme;
@@ -8,6 +8,7 @@ use crate::app::commands::Command;
 use crate::app::services::picture::{PictureFormat, PictureRequest, Subject};
 use crate::app::state::filters::Predicate;
 use crate::app::views::{Pane, ViewContext};
+use crate::app::widgets::drop_down::drop_down;
 use crate::format;
 use crate::query::{FlameBox, FlameWeight, FrameName, NodeKey, node_name};
 
@@ -71,7 +72,7 @@ impl Pane for Flame {
 
     fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
         self.layer.show(context, ui);
-        let shown = egui::ComboBox::from_id_salt("flame weight").width(110.0).selected_text(weight_label(self.weight));
+        let shown = drop_down(ui, "flame weight", 110.0, weight_label(self.weight));
         shown.show_ui(ui, |ui| {
             for weight in FlameWeight::ALL {
                 if ui.selectable_label(self.weight == weight, weight_label(weight)).clicked() {
@@ -101,7 +102,7 @@ impl Icicle {
         }
         if self.is_searched {
             let share = format::percent(self.found as f64 / self.shown.max(1) as f64);
-            ui.weak(format!("The search lights up {share} of what is in sight."));
+            ui.weak(format!("The search matches {share} of what is shown."));
         }
         self.legend(ui);
         egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.draw(context, ui)).inner
@@ -237,9 +238,15 @@ impl Icicle {
             let all: Vec<(&str, Color32)> =
                 self.modules.all().map(|(name, number)| (name, theme::flame(number, ui.visuals()))).chain(others).collect();
             for (name, color) in all {
+                let text =
+                    ui.painter().layout_no_wrap(name.to_owned(), FontId::proportional(11.5), ui.visuals().weak_text_color());
+                // A name stands beside its square, not below it.
+                if ui.available_size_before_wrap().x < 14.0 + text.size().x {
+                    ui.end_row();
+                }
                 let (square, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
                 ui.painter().rect_filled(square, 2.0, color);
-                ui.add(egui::Label::new(RichText::new(name).size(11.5).weak()).extend());
+                ui.add(egui::Label::new(text).extend());
                 ui.add_space(6.0);
             }
         });
@@ -283,9 +290,9 @@ impl Icicle {
             }
         }
         if one.smaller > 0 {
-            ui.weak("Click to see what they are in alone");
+            ui.weak("Click to show only what they are in");
         } else if one.key != NodeKey::All {
-            ui.weak("Click to see it alone");
+            ui.weak("Click to show only this");
         }
     }
 
@@ -330,7 +337,7 @@ impl Icicle {
                 context.offer_rules(ui, &name);
             }
         }
-        if ui.button("See it alone").clicked() {
+        if ui.button("Show only this").clicked() {
             did = Some(self.way(depth, index));
         }
         if ui.button("Copy stack").clicked() {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::layers::LayerChoice;
 use super::view::View;
-use crate::app::base::table::Sort;
+use crate::app::base::table::{Sort, SortKey};
 use crate::app::document::Document;
 use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
@@ -52,6 +52,20 @@ impl Order {
     fn magnitude(self, line: &FrameLine) -> Option<u64> {
         let is_part = !matches!(self, Self::Number | Self::Net);
         is_part.then(|| u64::try_from(self.of(line)).unwrap_or(0))
+    }
+}
+
+impl SortKey for Order {
+    fn names() -> impl IntoIterator<Item = (Self, &'static str)> {
+        [
+            (Self::Number, "number"),
+            (Self::Duration, "duration"),
+            (Self::Allocations, "allocations"),
+            (Self::Allocated, "allocated"),
+            (Self::Frees, "frees"),
+            (Self::Freed, "freed"),
+            (Self::Net, "net"),
+        ]
     }
 }
 

@@ -3,15 +3,17 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use eframe::egui::{self, Ui};
+use eframe::egui::Ui;
 
 use super::{Frames, Listed, Order, net};
-use crate::app::base::table::{FlatTable, Sort, TableSource, TypedColumn};
+use crate::app::base::table::{FlatTable, SavedSort, Sort, TableSource, TypedColumn};
 use crate::app::commands::DocCommand;
 use crate::app::jobs::drop_aside;
 use crate::app::state::ids::Stop;
 use crate::app::state::overlay::Overlay;
 use crate::app::views::{Pane, ViewContext};
+use crate::app::widgets::centered::centered;
+use crate::app::widgets::drop_down::drop_down;
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Share, Value, widest};
 use crate::format;
 use crate::query::{FrameLine, frame_name, layer_label};
@@ -41,13 +43,12 @@ impl Pane for Frames {
 
     fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
         if !Overlay::Frames.is_in(&context.document.trace) && context.document.is_settled() {
-            ui.centered_and_justified(|ui| {
-                ui.label(
-                    "The trace has no frames. They come from the presents of DXGI and Direct3D 9, or of the graphics kernel for other \
+            centered(
+                ui,
+                "The trace has no frames. They come from the presents of DXGI and Direct3D 9, or of the graphics kernel for other \
                      games: record with --frames, or switch on the providers Microsoft-Windows-DXGI, Microsoft-Windows-D3D9 and \
                      Microsoft-Windows-DxgKrnl.",
-                )
-            });
+            );
             return;
         }
         let Some(listed) = &self.listed else {
@@ -69,7 +70,7 @@ impl Pane for Frames {
         let Some(now) = context.document.frames_in_scope() else { return };
         if names.len() > 1 {
             let shown = names.iter().find(|(chain, _)| *chain == now.chain).map_or("", |(_, name)| name.as_str());
-            egui::ComboBox::from_id_salt("swap chain").width(220.0).selected_text(shown).show_ui(ui, |ui| {
+            drop_down(ui, "swap chain", 220.0, shown).show_ui(ui, |ui| {
                 for (chain, name) in &names {
                     context.commands.on_click(&ui.selectable_label(*chain == now.chain, name), DocCommand::ChooseChain(*chain));
                 }
@@ -80,6 +81,14 @@ impl Pane for Frames {
 
     fn table_source(&self) -> Option<Arc<dyn TableSource>> {
         Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>)
+    }
+
+    fn order(&self) -> Option<SavedSort> {
+        self.sort.saved()
+    }
+
+    fn set_order(&mut self, order: Option<&SavedSort>) {
+        self.sort = order.and_then(Sort::of).unwrap_or(Self::default().sort);
     }
 }
 
@@ -102,11 +111,11 @@ impl FlatTable for Listed {
             .by(Order::Number, |listed, line| Value::moment(line.interval.from, &listed.trace.clock)),
         ListColumn::number("Duration", "From one present to the next", widest::DURATION)
             .by(Order::Duration, |listed, line| Value::Duration(listed.trace.clock.seconds(Ticks(line.interval.len())))),
-        ListColumn::number("Allocations", "Blocks that were allocated in it", widest::COUNT)
+        ListColumn::number("Allocations", "Allocations in this frame", widest::COUNT)
             .by(Order::Allocations, |_, line| Value::Count(line.sums.allocated_count)),
         ListColumn::number("Allocated", "Their bytes", widest::BYTES)
             .by(Order::Allocated, |_, line| Value::Bytes(line.sums.allocated_size)),
-        ListColumn::number("Frees", "Blocks that were freed in it", widest::COUNT)
+        ListColumn::number("Frees", "Frees in this frame", widest::COUNT)
             .by(Order::Frees, |_, line| Value::Count(line.sums.freed_count)),
         ListColumn::number("Freed", "Their bytes", widest::BYTES).by(Order::Freed, |_, line| Value::Bytes(line.sums.freed_size)),
         ListColumn::number("Net", "What it added to the outstanding size: allocated minus freed bytes", widest::CHANGE)

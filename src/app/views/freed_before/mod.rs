@@ -8,7 +8,7 @@ mod panel;
 use std::sync::Arc;
 
 use super::view::View;
-use crate::app::base::table::Sort;
+use crate::app::base::table::{Sort, SortKey};
 use crate::app::document::Document;
 use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
@@ -25,6 +25,12 @@ pub enum Order {
     Count,
     First,
     Name,
+}
+
+impl SortKey for Order {
+    fn names() -> impl IntoIterator<Item = (Self, &'static str)> {
+        [(Self::Size, "size"), (Self::Count, "count"), (Self::First, "first"), (Self::Name, "name")]
+    }
 }
 
 /// The view's request.

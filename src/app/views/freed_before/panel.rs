@@ -6,9 +6,10 @@ use std::sync::Arc;
 use eframe::egui::{self, RichText, Ui};
 
 use super::{FreedBefore, Listed, Order};
-use crate::app::base::table::{FlatTable, TableSource, TypedColumn};
+use crate::app::base::table::{FlatTable, SavedSort, Sort, TableSource, TypedColumn};
 use crate::app::jobs::drop_aside;
 use crate::app::views::{Pane, ViewContext};
+use crate::app::widgets::centered::centered;
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Name, Style, Value, widest};
 use crate::format;
 use crate::query::UnmatchedGroup;
@@ -29,11 +30,11 @@ impl Pane for FreedBefore {
         };
         let trace = &context.document.trace;
         if trace.quality.unmatched_frees == 0 {
-            ui.centered_and_justified(|ui| ui.label("Everything that was freed in this trace was also allocated in it."));
+            centered(ui, "Every free in this trace has its allocation.");
             return;
         }
         if listed.groups.is_empty() {
-            context.nothing(ui, "Nothing was freed here that was allocated before.");
+            context.nothing(ui, "No frees of earlier allocations here.");
             return;
         }
         ui.horizontal_wrapped(|ui| {
@@ -76,6 +77,14 @@ impl Pane for FreedBefore {
     fn table_source(&self) -> Option<Arc<dyn TableSource>> {
         Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>)
     }
+
+    fn order(&self) -> Option<SavedSort> {
+        self.sort.saved()
+    }
+
+    fn set_order(&mut self, order: Option<&SavedSort>) {
+        self.sort = order.and_then(Sort::of).unwrap_or(Self::default().sort);
+    }
 }
 
 /// The frames of the selected line, innermost first.
@@ -91,7 +100,7 @@ fn stack(group: &UnmatchedGroup, ui: &mut Ui) {
 struct Lines<'a, 'b> {
     listed: &'a Arc<Listed>,
     searched: &'a str,
-    sort: &'a mut super::Sort<Order>,
+    sort: &'a mut Sort<Order>,
     selected: &'a mut Option<usize>,
     context: &'a mut ViewContext<'b>,
 }
@@ -116,9 +125,9 @@ impl FlatTable for Listed {
         ListColumn::text("Process", "The process whose memory it was", 160.0).of(|_, group| text(group.process.as_ref())),
         ListColumn::text("Layer", "commit, heap or tracker", 60.0).of(|_, group| Value::text(group.layer)),
         ListColumn::text("Heap", "The heap's handle, or the tracker's name", 110.0).of(|_, group| text(group.heap.as_ref())),
-        ListColumn::number("Frees", "How many frees found no allocation", widest::COUNT)
+        ListColumn::number("Frees", "Number of frees without a known allocation", widest::COUNT)
             .by(Order::Count, |_, group| Value::Count(group.count)),
-        ListColumn::number("Bytes", "Of pages: what was freed, an upper bound. Frees of blocks do not tell sizes", widest::BYTES)
+        ListColumn::number("Bytes", "Bytes of freed pages (an upper bound); frees of blocks have no size", widest::BYTES)
             .by(Order::Size, |_, group| group.size.map_or(Value::Nothing, Value::Bytes)),
         ListColumn::number("First", "When the first of them happened", widest::MOMENT)
             .by(Order::First, |listed, group| listed.moment(group.times.0)),

@@ -7,10 +7,11 @@ use super::opened::{Finder, Way};
 use super::search::search;
 use super::{CallTable, Choices, Grouping, Request, Tree, butterfly, name_of};
 use crate::app::jobs::{ForestKind, QueryContext};
+use crate::app::widgets::columns::Wholes;
 use crate::model::SiteId;
 use crate::query::{
     CallLine, Cancelled, Column, Forest, ForestSums, Functions, NodeKey, RowGroup, RowGrouping, RowsAsked, SiteLabels, Sort,
-    call_tree, call_tree_peaks, freed_sums, heaviest_path, magnitude, node_name, row_groups, sort_call_tree_by_peak,
+    by_heap, call_tree, call_tree_peaks, freed_sums, heaviest_path, magnitude, node_name, row_groups, sort_call_tree_by_peak,
     source_lines,
 };
 use crate::units::Layer;
@@ -89,6 +90,7 @@ fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, query: &mut Que
         tree: Tree::Rows(groups.iter().map(|group| group.key).collect()),
         trace,
         whole,
+        all_change: all_change(*layer, query)?,
         scale,
         functions,
         lines,
@@ -146,6 +148,7 @@ fn of_sites(request: &Request, kind: ForestKind, query: &mut QueryContext<'_>) -
         frames: query.frame_count(),
         trace,
         whole,
+        all_change: all_change(*layer, query)?,
         scale,
         functions,
         labels: None,
@@ -155,6 +158,16 @@ fn of_sites(request: &Request, kind: ForestKind, query: &mut QueryContext<'_>) -
         selected,
         butterfly,
     })
+}
+
+/// The whole of the layer's change, of which the change of a row is a share.
+fn all_change(layer: Layer, query: &mut QueryContext<'_>) -> Result<u64, Cancelled> {
+    let totals = query.totals()?;
+    let by_heap = by_heap(query.trace(), &totals, &query.mask, query.cancel)?;
+    let mut wholes = Wholes::default();
+    let heaps = query.trace().heaps.iter().zip(&by_heap);
+    heaps.for_each(|(heap, sums)| wholes.add_change(heap.layer, sums));
+    Ok(wholes.of(layer))
 }
 
 /// Adds, for a grouping by function, the source line that requested most of each function's memory.

@@ -118,6 +118,8 @@ pub struct CallTable {
     frames: Option<u64>,
     /// The totals of the layer, within the filters.
     whole: Numbers,
+    /// The change of the layer, growth and what was given back together, within the filters.
+    all_change: u64,
     /// The number that a full bar stands for.
     scale: u64,
     /// The row of the selected node, if the table contains it.
@@ -217,6 +219,8 @@ pub struct CallTrees<const FREES: bool> {
     line: Option<usize>,
     /// Whether the selected row is to be scrolled into view.
     reveal: bool,
+    /// Whether the selected row is to be scrolled into view as soon as a table contains it.
+    awaits_line: bool,
     /// Whether the first match of the search is to be selected once it is known.
     seeks: bool,
     /// Whether the toolbar does not fit beside the tabs.
@@ -227,7 +231,16 @@ impl<const FREES: bool> Default for CallTrees<FREES> {
     fn default() -> Self {
         let column = if FREES { Column::Size } else { Sort::default().column };
         let wish = Choices { frees: FREES, sort: Sort { column, ..Sort::default() }, ..Choices::default() };
-        Self { wish, middles_before: Vec::new(), table: None, line: None, reveal: false, seeks: false, is_narrow: false }
+        Self {
+            wish,
+            middles_before: Vec::new(),
+            table: None,
+            line: None,
+            reveal: false,
+            awaits_line: false,
+            seeks: false,
+            is_narrow: false,
+        }
     }
 }
 
@@ -260,6 +273,9 @@ impl<const FREES: bool> View for CallTrees<FREES> {
         }
         if self.wish == table.fulfilled {
             self.line = table.selected;
+            if std::mem::take(&mut self.awaits_line) {
+                self.reveal = self.line.is_some();
+            }
             drop_aside(self.table.replace(Arc::new(table)));
         } else {
             drop_aside(table); // the answer to the current wish is on its way

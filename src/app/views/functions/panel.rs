@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Key, Modifiers, Ui};
 
-use super::table::Titled;
+use super::table::{self, Titled};
 use super::tools::above_table;
 use super::{CallTable, CallTrees, Grouping, tools, wings};
-use crate::app::base::table::TableSource;
-use crate::app::commands::keys::STEPS;
+use crate::app::base::table::{SavedSort, TableSource};
+use crate::app::commands::keys::{Owner, STEPS};
 use crate::app::commands::{Command, Setting};
 use crate::app::document::Document;
-use crate::app::jobs::drop_aside;
+use crate::app::jobs::{ForestKind, drop_aside};
 use crate::app::state::filters::Predicate;
+use crate::app::state::ids::Place;
 use crate::app::views::histograms::AnyBucket;
 use crate::app::views::{Pane, ViewContext};
+use crate::app::widgets::centered::centered;
 use crate::app::widgets::columns::{self, title};
 use crate::app::widgets::list::{self, List, Name, Share, Style, Value};
 use crate::app::widgets::{losses, source_lines};
@@ -59,7 +61,7 @@ impl<const FREES: bool> Pane for CallTrees<FREES> {
             }
         }
         if FREES && table.trace.free_sites.is_empty() {
-            ui.centered_and_justified(|ui| ui.label(NO_FREE_STACKS));
+            centered(ui, NO_FREE_STACKS);
             return;
         }
         if table.lines.is_empty() {
@@ -124,6 +126,33 @@ impl<const FREES: bool> Pane for CallTrees<FREES> {
         Some(Arc::clone(self.table.as_ref()?) as Arc<dyn TableSource>)
     }
 
+    fn order(&self) -> Option<SavedSort> {
+        columns::saved(self.wish.sort)
+    }
+
+    fn set_order(&mut self, order: Option<&SavedSort>) {
+        let sort = columns::restored(order, |column| table::has(column, FREES));
+        self.wish.sort = sort.unwrap_or(Self::default().wish.sort);
+    }
+
+    fn show_place(&mut self, place: &Place, _: &Document) -> bool {
+        let (grouping, layer, name) = match place {
+            _ if FREES => return false,
+            Place::Heap(_) => return false,
+            Place::Function(layer, name) => (Grouping::Sites(ForestKind::ByFunction), *layer, name),
+            Place::Module(layer, name) => (Grouping::Sites(ForestKind::ByModule), *layer, name),
+            Place::Type(layer, name) => (Grouping::Rows(RowGrouping::Type), *layer, name),
+            Place::Tag(layer, name) => (Grouping::Rows(RowGrouping::Tag), *layer, name),
+        };
+        self.group(grouping);
+        self.wish.layer.keep(layer);
+        self.wish.search.clear();
+        self.wish.selected = Some([Arc::clone(name)].into());
+        self.close_butterfly();
+        self.awaits_line = true;
+        true
+    }
+
     fn has_selected(&self) -> bool {
         self.wish.selected.is_some()
     }
@@ -148,7 +177,7 @@ impl<const FREES: bool> Pane for CallTrees<FREES> {
 
 /// The action of a pressed key on the selected row, unless a text field has the focus.
 fn keys(ui: &Ui, table: &CallTable, selected: Option<usize>) -> Option<Action> {
-    if ui.ctx().egui_wants_keyboard_input() {
+    if !Owner::now(ui.ctx()).is_table(ui.ctx()) {
         return None;
     }
     let pressed = |key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
@@ -231,6 +260,9 @@ impl List<CallTable> for Lines<'_, '_> {
             Column::Peak => self.table.peak(row)?,
             _ => magnitude(of, &line.numbers),
         };
+        if of == Column::Impacting {
+            return Share::of(number, self.table.all_change, columns::all_change(self.table.layer));
+        }
         let name = format!("{}, by {}", layer_label(self.table.layer), title(of));
         let share = Share::of(number, self.table.scale, name)?;
         // The share can exceed 100 %: a part can have changed more than the whole.

@@ -3,7 +3,7 @@
 use super::{CallTable, Choices, Grouping};
 use crate::app::base::table::{Head, ListColumn, TypedTable, Value};
 use crate::app::jobs::ForestKind;
-use crate::app::widgets::columns::{list_column, value};
+use crate::app::widgets::columns::{late, list_column, value};
 use crate::query::{Column, RowGrouping};
 
 /// Columns that can be shown; those of single allocations are not among them. The last one is only for lines that stand for
@@ -24,6 +24,11 @@ const COLUMNS: [Column; 10] = [
 /// Columns of the view of frees.
 const FREED_COLUMNS: [Column; 3] = [Column::Name, Column::Count, Column::Size];
 
+/// Whether the view can show a column.
+pub fn has(column: Column, frees: bool) -> bool {
+    if frees { FREED_COLUMNS.contains(&column) } else { COLUMNS.contains(&column) }
+}
+
 /// A column with its header, which depends on what the rows are.
 #[derive(Clone, Copy)]
 pub struct Titled {
@@ -41,10 +46,10 @@ impl Head for Titled {
 fn head(column: Column, wish: &Choices) -> ListColumn {
     let plain = list_column(column);
     let (title, hint) = match (column, wish.grouping) {
-        (Column::Source, _) => (plain.title, "Source file and line where most of it was asked for"),
-        (Column::Count, _) if wish.frees => ("Freed", "Allocations that died in the interval"),
-        (Column::Size, _) if wish.frees => ("Freed Size", "Bytes of those that died in the interval"),
-        (Column::Name, Grouping::Rows(RowGrouping::Tag)) => ("Tag", "The name that the first rule that fits gives to the stack"),
+        (Column::Source, _) => (plain.title, "Source line that requested most of it"),
+        (Column::Count, _) if wish.frees => ("Freed", "Allocations that were freed in the interval"),
+        (Column::Size, _) if wish.frees => ("Freed Size", "Bytes of those that were freed in the interval"),
+        (Column::Name, Grouping::Rows(RowGrouping::Tag)) => ("Tag", "The tag of the first rule that matches the stack"),
         (Column::Name, Grouping::Sites(ForestKind::ByModule)) if wish.frees => {
             ("Module", "The module of the function that freed")
         }
@@ -66,7 +71,7 @@ fn head(column: Column, wish: &Choices) -> ListColumn {
         (Column::Name, Grouping::Rows(RowGrouping::Size)) => ("Sizes", "Powers of two, in bytes"),
         (Column::Name, Grouping::Rows(RowGrouping::Lifetime)) => (
             "LifeTimes",
-            "Decades of seconds from birth to death; what has no end was never freed, or was there before the trace",
+            "Time from allocation to free, in decades of seconds; without an end: never freed, or there before the trace",
         ),
         _ => return plain,
     };
@@ -106,9 +111,9 @@ impl TypedTable for CallTable {
         let Some(line) = self.lines.get(row) else { return Value::Nothing };
         match column {
             Column::Name => Value::Text(self.name(line)),
-            Column::Source if self.sources.is_none() => Value::Awaited,
+            Column::Source if self.sources.is_none() => late(Value::Awaited, &self.trace),
             Column::Source => self.source(line).map_or(Value::Nothing, |line| Value::Text(line.short())),
-            column => value(column, &line.numbers, self.peak(row), self.frames),
+            column => late(value(column, &line.numbers, self.peak(row), self.frames), &self.trace),
         }
     }
 

@@ -7,6 +7,7 @@ use super::{CallTrees, Grouping};
 use crate::app::commands::Setting;
 use crate::app::jobs::ForestKind;
 use crate::app::views::ViewContext;
+use crate::app::widgets::drop_down::drop_down;
 use crate::app::widgets::frames;
 use crate::query::RowGrouping;
 
@@ -22,14 +23,14 @@ const GROUPINGS: [(Grouping, &str, &str); 11] = [
         "A line for each function that wanted memory, or gave it back: the innermost one that is not the allocator's",
     ),
     (Grouping::Sites(ForestKind::ByModule), "By module", "A line for each module, by that function"),
-    (Grouping::Rows(RowGrouping::Tag), "By tag", "A line for each name that your rules give to stacks: menu View, Stack rules"),
+    (Grouping::Rows(RowGrouping::Tag), "By tag", "A line for each tag of your rules: menu View, Stack rules"),
     (
         Grouping::Rows(RowGrouping::Owner),
         "By owner",
-        "Of commit, who keeps it: Windows heap, thread stacks, CLR, V8, PartitionAlloc, graphics, image copies, else a module",
+        "Who owns committed memory: Windows heap, thread stacks, CLR, V8, PartitionAlloc, graphics, image copies, else a module",
     ),
     (Grouping::Rows(RowGrouping::Heap), "By heap", "A line for each heap, tracker, or process that commits"),
-    (Grouping::Rows(RowGrouping::Type), "By type", "A line for each C++ type that symbols tell"),
+    (Grouping::Rows(RowGrouping::Type), "By type", "A line for each C++ type known from symbols"),
     (Grouping::Rows(RowGrouping::Thread), "By thread", "A line for each thread that allocated"),
     (Grouping::Rows(RowGrouping::Size), "By size", "A line for each power of two"),
     (Grouping::Rows(RowGrouping::Lifetime), "By lifetime", "A line for each decade of seconds"),
@@ -51,14 +52,14 @@ pub fn beside_tabs<const FREES: bool>(view: &mut CallTrees<FREES>, context: &mut
 /// Draws the toolbar above the table, if there was no room beside the tabs.
 pub fn above_table<const FREES: bool>(view: &mut CallTrees<FREES>, context: &mut ViewContext<'_>, ui: &mut Ui) {
     if view.is_narrow {
-        ui.horizontal(|ui| all(view, context, ui));
+        ui.horizontal_wrapped(|ui| all(view, context, ui));
     }
 }
 
 fn all<const FREES: bool>(view: &mut CallTrees<FREES>, context: &mut ViewContext<'_>, ui: &mut Ui) {
     view.wish.layer.show(context, ui);
     let now = GROUPINGS.iter().find(|(grouping, ..)| *grouping == view.wish.grouping).map_or("", |(_, label, _)| label);
-    egui::ComboBox::from_id_salt("grouping").width(96.0).height(ALL_HEIGHT).selected_text(now).show_ui(ui, |ui| {
+    drop_down(ui, "grouping", 96.0, now).height(ALL_HEIGHT).show_ui(ui, |ui| {
         let groupings = if FREES { &GROUPINGS[..OF_FREES] } else { &GROUPINGS };
         for &(grouping, label, hint) in groupings {
             if ui.selectable_label(grouping == view.wish.grouping, label).on_hover_text(hint).clicked() {
@@ -74,7 +75,7 @@ fn all<const FREES: bool>(view: &mut CallTrees<FREES>, context: &mut ViewContext
         view.wish.expand = true;
         context.ask();
     }
-    let hint = "Close what was opened; what has only one line under it stays open";
+    let hint = "Close all open lines but those with a single child";
     if ui.add_enabled(is_tree, egui::Button::new("Collapse all")).on_hover_text(hint).clicked() {
         *view.wish.opened_mut() = Default::default();
         context.ask();

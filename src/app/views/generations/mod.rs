@@ -43,7 +43,7 @@ impl View for Generations {
 
     fn request(&self, document: &Document) -> Option<Request> {
         let interval = document.interval();
-        let inside = document.marks.iter().copied().filter(|&mark| interval.from < mark && mark < interval.to);
+        let inside = document.marks().iter().copied().filter(|&mark| interval.from < mark && mark < interval.to);
         let edges: Vec<Ticks> = [interval.from].into_iter().chain(inside).chain([interval.to]).collect();
         let asked = GenerationsRequest { edges, end: interval.to, layer: self.layer.of(document) };
         Some(Request { asked, search: self.search.trim().to_lowercase() })

@@ -12,6 +12,7 @@ use crate::app::commands::DocCommand;
 use crate::app::jobs::drop_aside;
 use crate::app::state::filters::Predicate;
 use crate::app::views::{Pane, ViewContext};
+use crate::app::widgets::centered::centered;
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, NO_STACK, Name, Share, Style, Value, widest};
 use crate::app::widgets::mark_menu::edges;
 use crate::format;
@@ -34,13 +35,12 @@ impl Pane for Generations {
     }
 
     fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
-        if context.document.marks.is_empty() {
-            ui.centered_and_justified(|ui| {
-                ui.label(
-                    "Mark the moments between repetitions of the same work: M with the pointer on the graph, or while recording. \
+        if context.document.marks().is_empty() {
+            centered(
+                ui,
+                "Mark the moments between repetitions of the same work: M with the pointer on the graph, or while recording. \
                      What each repetition leaves behind is listed here; what leaves something every time leaks.",
-                )
-            });
+            );
             return;
         }
         let Some(left) = &self.left else {
@@ -61,19 +61,19 @@ impl Pane for Generations {
 
     fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
         self.layer.show(context, ui);
-        let hint = "Set marks that cut the view into eight generations of the same length";
+        let hint = "Divide the view into eight generations of equal length";
         context.commands.on_click(&ui.button("Cut evenly").on_hover_text(hint), DocCommand::MarkEvenly(PARTS));
         let (edges, are_all) = edges(context.document, context.document.interval());
         if !edges.is_empty() {
             let hint = match are_all {
-                true => "Let the marks of the trace cut the interval into generations",
-                false => "There are too many marks of the trace in the interval: generations could not be told apart",
+                true => "Use the marks of the trace as generation boundaries",
+                false => "Too many marks in the interval for generations",
             };
             let button = ui.add_enabled(are_all, egui::Button::new("At the trace's marks"));
             context.commands.on_click(&button.on_hover_text(hint).on_disabled_hover_text(hint), DocCommand::MarkAll(edges));
         }
-        let any = !context.document.marks.is_empty();
-        let button = ui.add_enabled(any, egui::Button::new("Remove marks")).on_hover_text("Take all marks away");
+        let any = !context.document.marks().is_empty();
+        let button = ui.add_enabled(any, egui::Button::new("Remove marks")).on_hover_text("Remove all your marks");
         context.commands.on_click(&button, DocCommand::ClearMarks);
     }
 
@@ -105,12 +105,8 @@ impl FlatTable for Left {
     const COLUMNS: &'static [TypedColumn<Self, GenerationGroup, Special>] = &[
         ListColumn::rest("Function", "The function that wanted the memory: the innermost one that is not the allocator's")
             .of(|left, group| Value::Text(left.name(group).unwrap_or_else(|| NO_STACK.to_owned()))),
-        ListColumn::number(
-            "Repeats",
-            "In how many generations it allocated something that is still there at the end",
-            "100 of 100",
-        )
-        .by(Special::Repeats, |_, group| Value::Text(format!("{} of {}", group.repeats, group.left.len()))),
+        ListColumn::number("Repeats", "Number of generations that left something behind", "100 of 100")
+            .by(Special::Repeats, |_, group| Value::Text(format!("{} of {}", group.repeats, group.left.len()))),
         ListColumn::number(
             "Left behind",
             "Bytes that were allocated in any of the generations and are still there",

@@ -214,7 +214,7 @@ impl Chart<'_> {
         let mut did = response.clicked().then_some(Action::Click(bar.bucket));
         response.context_menu(|ui| {
             ui.strong(format::sentence(&bar.bucket.words()));
-            let first = if bar.is_chip { "Take its filter away" } else { "Filter to this bucket" };
+            let first = if bar.is_chip { "Remove this filter" } else { "Filter to this bucket" };
             if ui.button(first).clicked() {
                 did = Some(Action::Click(bar.bucket));
             }

@@ -73,14 +73,12 @@ pub fn tools(view: &mut Histograms, context: &mut ViewContext<'_>, ui: &mut Ui) 
 
 fn switches(view: &mut Histograms, context: &mut ViewContext<'_>, ui: &mut Ui) {
     view.layer.show(context, ui);
-    for (measure, hint) in
-        [(Measure::Bytes, "How many bytes are in a bucket"), (Measure::Count, "How many allocations are in it")]
-    {
+    for (measure, hint) in [(Measure::Bytes, "Bytes per bucket"), (Measure::Count, "Allocations per bucket")] {
         if ui.selectable_label(view.measure == measure, measure.label()).on_hover_text(hint).clicked() {
             view.measure = measure;
         }
     }
-    let hint = "Heights by their logarithm: small buckets are seen beside large ones";
+    let hint = "Logarithmic heights, so that small buckets are visible beside large ones";
     if ui.selectable_label(view.scale == Scale::Log, "Log").on_hover_text(hint).clicked() {
         view.scale = if view.scale == Scale::Log { Scale::Linear } else { Scale::Log };
     }

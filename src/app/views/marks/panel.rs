@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Ui};
 
-use super::{Listed, Marks, Order};
-use crate::app::base::table::{FlatTable, Sort, TableSource, TypedColumn};
+use super::{Line, Listed, MOST_SCOPES, Marks, Order, magnitude};
+use crate::app::base::table::{FlatTable, SavedSort, Sort, TableSource, TypedColumn};
 use crate::app::commands::DocCommand;
 use crate::app::document::lasting;
 use crate::app::jobs::drop_aside;
@@ -14,8 +14,10 @@ use crate::app::state::ids::{MOST_MARKS, Stop, Tab, ViewId};
 use crate::app::state::overlay::Overlay;
 use crate::app::state::overlays::centered;
 use crate::app::views::{Pane, ViewContext};
-use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Name, Style, Value, widest};
+use crate::app::widgets::centered::centered as in_place;
+use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Name, Share, Style, Value, widest};
 use crate::app::widgets::mark_menu::{edges, one_mark};
+use crate::format;
 use crate::model::Mark;
 use crate::query::thread_label;
 use crate::units::{Interval, Ticks};
@@ -25,24 +27,27 @@ const ZOOM: i64 = 20;
 
 impl Pane for Marks {
     fn forget(&mut self) {
-        drop_aside(self.listed.take());
+        drop_aside((self.listed.take(), self.names.take()));
     }
 
     fn show(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
         if !Overlay::Marks.is_in(&context.document.trace) && context.document.is_settled() {
-            ui.centered_and_justified(|ui| {
-                ui.label(
-                    "The trace has no marks. Marks are written by xperf -m and wpr -marker, by UIforETW, by the .NET runtime \
+            in_place(
+                ui,
+                "The trace has no marks. Marks are written by xperf -m and wpr -marker, by UIforETW, by the .NET runtime \
                      (collections), and by providers that are chosen when it is recorded.",
-                )
-            });
+            );
+            return;
+        }
+        if self.is_by_name {
+            self.show_names(context, ui);
             return;
         }
         let Some(listed) = &self.listed else {
             context.wait(ui);
             return;
         };
-        if listed.places.is_empty() {
+        if listed.lines.is_empty() {
             context.nothing(ui, "No mark was written in this view.");
             return;
         }
@@ -55,15 +60,16 @@ impl Pane for Marks {
         let document = context.document;
         let (edges, are_all) = edges(document, document.view());
         let hint = match are_all {
-            true => "Let the marks in the view cut it into generations: what each stretch left behind",
-            false => "There are more than 100 marks in the view: zoom in, so that generations can be told apart",
+            true => "Use the marks in view as generation boundaries: what does each stretch leave behind?",
+            false => "More than 100 marks in view: zoom in first",
         };
-        let button = egui::Button::new("As edges of generations");
+        let button = egui::Button::new("As generation boundaries");
         if ui.add_enabled(are_all && !edges.is_empty(), button).on_hover_text(hint).on_disabled_hover_text(hint).clicked() {
             context.commands.push(DocCommand::MarkAll(edges));
             context.commands.push(DocCommand::ShowTab(Tab::View(ViewId::Generations)));
         }
         debug_assert_eq!(MOST_MARKS, 100, "the hint says so");
+        self.scope_tools(context, ui);
     }
 
     fn searched(&self) -> Option<&str> {
@@ -83,7 +89,59 @@ impl Pane for Marks {
     }
 
     fn table_source(&self) -> Option<Arc<dyn TableSource>> {
-        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>)
+        Some(match self.is_by_name {
+            true => Arc::clone(self.names.as_ref()?) as Arc<dyn TableSource>,
+            false => Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>,
+        })
+    }
+
+    fn order(&self) -> Option<SavedSort> {
+        self.sort.saved()
+    }
+
+    fn set_order(&mut self, order: Option<&SavedSort>) {
+        self.sort = order.and_then(Sort::of).unwrap_or(Self::default().sort);
+    }
+}
+
+impl Marks {
+    /// Draws the choice between marks and names of scopes, and that of a layer, if the view has scopes.
+    fn scope_tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        let each = self.listed.as_ref().filter(|listed| listed.scopes > 0);
+        if each.is_none() && !self.is_by_name {
+            return;
+        }
+        let hint = "Scopes with what their own threads allocated in them, those inside them too, one line for each name";
+        if ui.toggle_value(&mut self.is_by_name, "Scopes by name").on_hover_text(hint).clicked() {
+            context.ask();
+        }
+        let layer = match self.is_by_name {
+            true => self.names.as_ref().map(|names| names.layer),
+            false => each.map(|listed| listed.layer),
+        };
+        self.layer.show_as(context, ui, layer);
+        let is_cut = match self.is_by_name {
+            true => self.names.as_ref().is_some_and(|names| names.is_cut),
+            false => each.is_some_and(|listed| listed.scopes == MOST_SCOPES),
+        };
+        if is_cut {
+            ui.weak(format!("Allocations only of the first {} scopes: zoom in", format::count(MOST_SCOPES as u64)));
+        }
+    }
+
+    fn show_names(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
+        let Some(names) = &self.names else {
+            context.wait(ui);
+            return;
+        };
+        if names.is_empty() {
+            context.nothing(ui, "No thread was in a scope in this view.");
+            return;
+        }
+        if let Some(opened) = names.show(ui, &self.search, &mut self.names_sort, context) {
+            (self.search, self.is_by_name) = (opened, false);
+            context.ask();
+        }
     }
 }
 
@@ -96,51 +154,72 @@ struct Lines<'a, 'b> {
 }
 
 impl Listed {
-    fn duration(&self, mark: &Mark) -> Value {
-        lasting(mark).map_or(Value::Nothing, |during| Value::Duration(self.trace.clock.seconds(Ticks(during.len()))))
+    /// A value of a line's mark.
+    fn value(&self, line: &Line, of: impl Fn(&Mark) -> Value) -> Value {
+        self.trace.activity.marks.list.get(line.place as usize).map_or(Value::Nothing, of)
     }
 
-    fn process(&self, mark: &Mark) -> Value {
-        mark.process.map_or(Value::Nothing, |process| Value::Text(self.trace.process(process).label_with_id()))
+    fn duration(&self, line: &Line) -> Value {
+        let seconds = |during: Interval| self.trace.clock.seconds(Ticks(during.len()));
+        self.value(line, |mark| lasting(mark).map_or(Value::Nothing, |during| Value::Duration(seconds(during))))
     }
 
-    fn thread(&self, mark: &Mark) -> Value {
-        match mark.process {
+    fn process(&self, line: &Line) -> Value {
+        let label = |process| Value::Text(self.trace.process(process).label_with_id());
+        self.value(line, |mark| mark.process.map_or(Value::Nothing, label))
+    }
+
+    fn thread(&self, line: &Line) -> Value {
+        self.value(line, |mark| match mark.process {
             Some(process) => Value::Text(thread_label(&self.trace, process, mark.tid)),
             None if mark.tid.is_known() => Value::Text(mark.tid.to_string()),
             None => Value::Nothing,
-        }
+        })
     }
 }
 
 impl FlatTable for Listed {
     const TITLE: &'static str = "Marks";
-    type Line = Mark;
+    type Line = Line;
     type Key = Order;
-    const COLUMNS: &'static [TypedColumn<Self, Mark, Order>] = &[
-        ListColumn::number("Start", "When it was written; of what lasts, when that began", widest::MOMENT)
-            .by(Order::Time, |listed, mark| Value::moment(mark.from, &listed.trace.clock)),
-        ListColumn::number("Duration", "How long that lasts of which it tells: a collection, a scope", widest::DURATION)
+    const COLUMNS: &'static [TypedColumn<Self, Line, Order>] = &[
+        ListColumn::number("Start", "When it was written, or when what it describes began", widest::MOMENT)
+            .by(Order::Time, |listed, line| listed.value(line, |mark| Value::moment(mark.from, &listed.trace.clock))),
+        ListColumn::number("Duration", "Duration, if it has one: a collection, a scope", widest::DURATION)
             .by(Order::Duration, Listed::duration),
-        ListColumn::rest("Text", "What it says").by(Order::Text, |_, mark| Value::text(&*mark.text)),
+        ListColumn::rest("Text", "The text of the mark")
+            .by(Order::Text, |listed, line| listed.value(line, |mark| Value::text(&*mark.text))),
+        ListColumn::number("Allocations", "Allocations of a scope's own thread in it", widest::COUNT)
+            .by(Order::Allocations, |_, line| line.sums.map_or(Value::Nothing, |sums| Value::Count(sums.allocated_count))),
+        ListColumn::number("Allocated", "Bytes of these allocations", widest::BYTES)
+            .by(Order::Allocated, |_, line| line.sums.map_or(Value::Nothing, |sums| Value::Bytes(sums.allocated_size))),
         ListColumn::text("By", "Who wrote it: marks of xperf and wpr, the runtime's collections, or a provider", 160.0)
-            .of(|listed, mark| Value::Text(listed.trace.activity.marks.provider(mark).label())),
-        ListColumn::text("Process", "In which process it was written", 180.0).of(Listed::process),
-        ListColumn::number("Thread", "In which thread", widest::THREAD).of(Listed::thread),
+            .of(|listed, line| listed.value(line, |mark| Value::Text(listed.trace.activity.marks.provider(mark).label()))),
+        ListColumn::text("Process", "The process that wrote it", 180.0).of(Listed::process),
+        ListColumn::number("Thread", "The thread that wrote it", widest::THREAD).of(Listed::thread),
     ];
 
-    fn len(&self) -> usize {
-        self.places.len()
+    fn has(&self, key: Option<&Order>) -> bool {
+        self.scopes > 0 || !matches!(key, Some(Order::Allocations | Order::Allocated))
     }
 
-    fn line(&self, row: usize) -> Option<impl Borrow<Mark>> {
-        self.mark(row).map(|(_, mark)| mark)
+    fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    fn line(&self, row: usize) -> Option<impl Borrow<Line>> {
+        self.lines.get(row)
     }
 }
 
 impl List<Listed> for Lines<'_, '_> {
     fn name<'n>(&'n self, _: usize, text: &'n str) -> Name<'n> {
         Name { text, style: Style::Plain, searched: self.searched }
+    }
+
+    fn share(&self, row: usize, column: ColumnOf<Listed>) -> Option<Share> {
+        let line = self.listed.lines.get(row)?;
+        Share::of(magnitude(column.key?, line)?, self.listed.most, "the most of one scope in the list")
     }
 
     fn is_selected(&self, row: usize) -> bool {
@@ -174,8 +253,7 @@ impl List<Listed> for Lines<'_, '_> {
     }
 
     fn header_clicked(&mut self, column: ColumnOf<Listed>) {
-        // By duration the longest come first, otherwise the smallest.
-        *self.sort = self.sort.clicked(column.key, |by| by == Order::Duration);
+        *self.sort = self.sort.clicked(column.key, Order::is_descending_first);
         self.context.ask();
     }
 }

@@ -78,14 +78,13 @@ impl FlatTable for ProcessList {
     type Line = Line;
     type Key = BySamples;
     const COLUMNS: &'static [TypedColumn<Self, Line, BySamples>] = &[
-        ListColumn::rest("Process", "Whose threads processors ran; that to which everything is filtered comes first")
+        ListColumn::rest("Process", "The process whose threads ran; the filtered one comes first")
             .of(|_, line| Value::text(&*line.name)),
         ListColumn::number("Processor", "Share of one processor in the interval: more than 100 % if several ran it", "1000.0 %")
             .by((), |_, line| Value::Part(line.share)),
-        ListColumn::number("Ran for", "Seconds that its samples stand for, of all processors together", widest::DURATION)
+        ListColumn::number("Ran for", "CPU time that its samples stand for, on all CPUs together", widest::DURATION)
             .of(|_, line| Value::Duration(line.seconds)),
-        ListColumn::number("Samples", "How often a processor was found running it", widest::COUNT)
-            .of(|_, line| Value::Count(line.count)),
+        ListColumn::number("Samples", "Number of CPU samples in it", widest::COUNT).of(|_, line| Value::Count(line.count)),
     ];
 
     fn len(&self) -> usize {
@@ -139,7 +138,7 @@ impl List<ProcessList> for Lines<'_, '_> {
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some(line) = self.processes.lines.get(row) else { return };
-        if ui.button("Draw what it ran").clicked() {
+        if ui.button("Show its flame graph").clicked() {
             self.did = Some(line.choice);
         }
         if let ProcessChoice::One(Some(process)) = line.choice

@@ -9,6 +9,7 @@ use crate::app::base::table::TableSource;
 use crate::app::services::names::Looked;
 use crate::app::views::flame::turn_tools;
 use crate::app::views::{Pane, ViewContext};
+use crate::app::widgets::centered::centered;
 use crate::format;
 use crate::model::{IntervalOrigin, Trace};
 use crate::query::{Key, KeyMap, Path};
@@ -72,7 +73,7 @@ pub fn show(view: &mut Processors, context: &mut ViewContext<'_>, ui: &mut Ui) {
             0 => NO_SAMPLES.to_owned(),
             idle => format!("All {} processor samples in this trace are of idle processors.", format::count(idle)),
         };
-        ui.centered_and_justified(|ui| ui.label(text));
+        centered(ui, text);
         return;
     }
     let Some(ran) = &view.ran else {
@@ -80,7 +81,7 @@ pub fn show(view: &mut Processors, context: &mut ViewContext<'_>, ui: &mut Ui) {
         return;
     };
     if ran.list.count == 0 {
-        context.nothing(ui, "No processor was found running anything in this interval.");
+        context.nothing(ui, "No CPU samples in this interval.");
         return;
     }
     let is_wide = ui.available_width() >= WIDE;

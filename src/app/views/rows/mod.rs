@@ -6,15 +6,29 @@ mod panel;
 use std::sync::Arc;
 
 use super::view::View;
+use crate::app::base::table::SortKey;
 use crate::app::document::Document;
 use crate::app::jobs::{QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
 use crate::model::{RowId, Trace};
-use crate::query::{Cancelled, Functions, RowSort, RowTable, rows};
+use crate::query::{Cancelled, Functions, RowColumn, RowSort, RowTable, rows};
 use crate::symbols::Names;
 
 /// Most rows that are listed.
 const MOST: usize = 1_000_000;
+
+impl SortKey for RowColumn {
+    fn names() -> impl IntoIterator<Item = (Self, &'static str)> {
+        [
+            (Self::Address, "address"),
+            (Self::Size, "size"),
+            (Self::AllocTime, "alloc-time"),
+            (Self::FreeTime, "free-time"),
+            (Self::Lifetime, "lifetime"),
+            (Self::Thread, "thread"),
+        ]
+    }
+}
 
 /// The view's request.
 pub struct Request {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{Listed, Rows, details};
-use crate::app::base::table::{FlatTable, TableSource, TypedColumn};
+use crate::app::base::table::{FlatTable, SavedSort, TableSource, TypedColumn};
 use crate::app::commands::DocCommand;
 use crate::app::jobs::drop_aside;
 use crate::app::state::filters::Predicate;
@@ -48,6 +48,15 @@ impl Pane for Rows {
 
     fn table_source(&self) -> Option<Arc<dyn TableSource>> {
         Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn TableSource>)
+    }
+
+    fn order(&self) -> Option<SavedSort> {
+        SavedSort::new(self.sort.column, self.sort.descending)
+    }
+
+    fn set_order(&mut self, order: Option<&SavedSort>) {
+        let sort = order.and_then(|order| Some(RowSort { column: order.key()?, descending: order.descending }));
+        self.sort = sort.unwrap_or_default();
     }
 
     fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
@@ -96,16 +105,17 @@ impl FlatTable for Listed {
     type Line = Row;
     type Key = RowColumn;
     const COLUMNS: &'static [TypedColumn<Self, Row, RowColumn>] = &[
-        ListColumn::number("Address", "First byte", widest::ADDRESS).by(RowColumn::Address, |_, row| Value::Address(row.address)),
+        ListColumn::number("Address", "Address of the first byte", widest::ADDRESS)
+            .by(RowColumn::Address, |_, row| Value::Address(row.address)),
         ListColumn::number("Size", "Requested bytes, or the bytes of a committed range", widest::BYTES)
             .by(RowColumn::Size, |_, row| Value::Bytes(row.size)),
         ListColumn::rest("Function", "The function that wanted the memory: the innermost one that is not the allocator's")
             .of(|listed, row| Value::Text(listed.function(row).unwrap_or_else(|| NO_STACK.to_owned()))),
-        ListColumn::number("Alloc/Commit Time", "When it was allocated or committed, since the trace start", widest::MOMENT)
+        ListColumn::number("Alloc/Commit Time", "Time of the allocation or commit, since the trace start", widest::MOMENT)
             .by(RowColumn::AllocTime, |listed, row| Value::moment(row.birth, &listed.trace.clock)),
-        ListColumn::number("Free/Decommit Time", "When it was freed or decommitted; \u{2014} if never", widest::MOMENT)
+        ListColumn::number("Free/Decommit Time", "Time of the free or decommit; \u{2014} if never", widest::MOMENT)
             .by(RowColumn::FreeTime, |listed, row| Value::moment(row.death, &listed.trace.clock)),
-        ListColumn::number("LifeTime", "From the one to the other", widest::DURATION)
+        ListColumn::number("LifeTime", "Time from allocation to free", widest::DURATION)
             .by(RowColumn::Lifetime, |listed, row| listed.lifetime(row).map_or_else(|| Value::text("\u{2014}"), Value::Duration)),
         ListColumn::text("Handle", "Heap, tracker or commit, and the process", 200.0).of(Listed::handle),
         ListColumn::number("Thread", "Thread that allocated", widest::THREAD)

@@ -25,10 +25,10 @@ use crate::app::state::ids::{Reading, ViewId};
 use crate::app::widgets::columns::Wholes;
 use crate::model::Trace;
 use crate::query::{
-    Cancelled, Column, Filter, KeyMap, LifetimeClass, Path, Sort, Tree, TreeRequest, TreeRow, magnitude, peaks, sort_by_peak,
-    tree, upper_peaks,
+    Cancelled, Column, Filter, Key, KeyMap, Path, Sort, Tree, TreeRequest, TreeRow, magnitude, peaks, sort_by_peak, tree,
+    upper_peaks,
 };
-use crate::tables::KeyedMap;
+use crate::tables::{KeyedMap, KeyedSet};
 use selected::SelectedLine;
 use table::Table;
 
@@ -146,6 +146,7 @@ impl Request {
             only: Some(Arc::clone(&query.mask)),
             toggled: Arc::clone(&self.toggled),
             chains: self.reading.chains,
+            joins_at_instants: true,
             words: self.reading.words,
             held: Arc::clone(&self.held),
         };
@@ -156,6 +157,7 @@ impl Request {
     fn table(&self, tree: Arc<Tree>, peaks: Vec<Option<u64>>, query: &QueryContext<'_>) -> Result<Table, Cancelled> {
         let trace = Arc::clone(query.trace());
         let found = tree.first_found(&trace, &self.search, query.cancel)?;
+        let ambiguous = ambiguous(&tree, &trace);
         let wholes = self.wholes(&tree, &peaks, &trace);
         Ok(Table {
             interval: query.interval(),
@@ -167,6 +169,7 @@ impl Request {
             frames: query.frame_count(),
             search: self.search.clone(),
             found,
+            ambiguous,
             details: None,
         })
     }
@@ -179,11 +182,7 @@ impl Request {
         for (heap, sums) in trace.heaps.iter().zip(tree.by_heap()) {
             match self.sort.column {
                 Column::Peak => {}
-                // Growth and shrinkage are added by their magnitude, so that they do not cancel out.
-                Column::Impacting => {
-                    let changes = [LifetimeClass::Aifo, LifetimeClass::Aofi].map(|class| sums.get(class).size);
-                    changes.into_iter().for_each(|change| wholes.add(heap.layer, change));
-                }
+                Column::Impacting => wholes.add_change(heap.layer, sums),
                 column => wholes.add(heap.layer, magnitude(column, &sums.numbers())),
             }
         }
@@ -192,6 +191,24 @@ impl Request {
         }
         wholes
     }
+}
+
+/// Most rows that are looked at for equal names.
+const MOST_COMPARED: usize = 20_000;
+
+/// The rows of frames that have the name of another row below the same one.
+fn ambiguous(tree: &Tree, trace: &Trace) -> KeyedSet<usize> {
+    let mut ambiguous = KeyedSet::default();
+    if tree.len() > MOST_COMPARED {
+        return ambiguous;
+    }
+    let mut seen: KeyedMap<(Option<usize>, String), usize> = KeyedMap::default();
+    for (at, row) in tree.rows(trace).enumerate().filter(|(_, row)| row.path.last().is_some_and(|key| key.frame().is_some())) {
+        if let Some(before) = seen.insert((tree.parent(at), row.label), at) {
+            ambiguous.extend([before, at]);
+        }
+    }
+    ambiguous
 }
 
 /// The user's action on the table.
@@ -257,7 +274,16 @@ impl Stacks {
     /// Filters all views to a node of the table and everything below it.
     fn filter_to(&self, path: Path, context: &mut ViewContext<'_>) {
         if let Some(path) = self.present(path, &context.document.trace) {
-            context.commands.push(DocCommand::Filter(Some(path)));
+            context.commands.push(DocCommand::Filter(Some(self.for_filter(path))));
+        }
+    }
+
+    /// The path by which a row is filtered: at an instant a heap is meant as a whole, although its row is that of its class.
+    fn for_filter(&self, path: Path) -> Path {
+        let is_instant = self.table.as_ref().is_some_and(|table| table.interval.is_empty());
+        match path.split_last_chunk() {
+            Some((above, [Key::Impacting(_), Key::Class(_)])) if is_instant => above.into(),
+            _ => path,
         }
     }
 

@@ -8,12 +8,14 @@ use eframe::egui::{self, Ui};
 
 use super::table::Table;
 use super::{Action, Stacks, keys, place, text};
-use crate::app::base::table::TableSource;
+use crate::app::base::table::{SavedSort, TableSource};
 use crate::app::commands::{Command, DocCommand, Setting};
 use crate::app::document::Document;
 use crate::app::jobs::drop_aside;
 use crate::app::state::filters::{Chip, Filters, Predicate};
+use crate::app::state::ids::Place;
 use crate::app::views::{Pane, ViewContext};
+use crate::app::widgets::centered::centered;
 use crate::app::widgets::columns::{self, title};
 use crate::app::widgets::list::{self, List, Name, Share, Style, Value};
 use crate::app::widgets::{frames, losses, rule_menu, source_lines};
@@ -75,10 +77,10 @@ impl Pane for Stacks {
         {
             self.filter_to(path, context);
         }
-        if ui.button("Collapse all").on_hover_text("Close all nodes").clicked() {
+        if ui.button("Collapse all").on_hover_text("Close all lines").clicked() {
             self.carry_out(Action::CollapseAll, context);
         }
-        let hint = "Of the selected line: its outstanding size over time, how its sizes and lifetimes are distributed, its stack";
+        let hint = "Details of the selected line: size over time, distribution of sizes and lifetimes, call stack";
         let is_shown = self.shows_details();
         if ui.selectable_label(is_shown, "Details").on_hover_text(hint).clicked() {
             self.wants_details = Some(!is_shown);
@@ -121,6 +123,14 @@ impl Pane for Stacks {
         Some(Arc::clone(self.table.as_ref()?) as Arc<dyn TableSource>)
     }
 
+    fn order(&self) -> Option<SavedSort> {
+        columns::saved(self.sort)
+    }
+
+    fn set_order(&mut self, order: Option<&SavedSort>) {
+        self.sort = columns::restored(order, |_| true).unwrap_or_default();
+    }
+
     fn says(&self) -> Option<String> {
         text::of_selected(self.table.as_deref()?, self.selected.index()?)
     }
@@ -148,6 +158,13 @@ impl Pane for Stacks {
         self.selected.rename(selected, self.table.as_deref());
     }
 
+    fn show_place(&mut self, place: &Place, document: &Document) -> bool {
+        let Place::Heap(heap) = *place else { return false };
+        self.search.clear();
+        place::open_heap(self, heap, document);
+        true
+    }
+
     fn show_finding(&mut self, finding: &Finding, document: &Document) -> bool {
         self.search.clear();
         place::open(self, finding, document);
@@ -164,7 +181,7 @@ const FRAMES: usize = 100;
 /// Draws the details of the selected row.
 fn details(view: &Stacks, table: &Table, context: &mut ViewContext<'_>, ui: &mut Ui) {
     let (Some(index), Some(row)) = (view.selected.index(), view.selected_row()) else {
-        ui.centered_and_justified(|ui| ui.weak("Select a line for its details."));
+        centered(ui, egui::RichText::new("Select a line for its details.").weak());
         return;
     };
     egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
@@ -203,22 +220,14 @@ fn marginal(n: &Numbers) -> String {
     if n.impacting == 0 { format::bytes(n.size) } else { format::signed_bytes(n.impacting) }
 }
 
-/// A sentence, followed by those about allocators of which no blocks are seen.
-fn with_silent(why: &str, trace: &Trace) -> String {
-    let silent = trace.silent_allocators().iter().map(|silent| format!("\n{}.", silent.sentence(trace)));
-    std::iter::once(why.to_owned()).chain(silent).collect()
-}
-
 /// Why the table is empty.
 fn nothing(view: &Stacks, document: &Document) -> String {
     if !view.search.trim().is_empty() {
         "Nothing in this interval has that in its name.".to_owned()
     } else if !document.is_settled() {
         "Loading\u{2026}".to_owned()
-    } else if document.trace.complete && document.trace.rows.is_empty() && !document.trace.counts.has_memory_events() {
-        with_silent(crate::load::no_memory_events(&document.trace.counts), &document.trace)
     } else {
-        with_silent("Nothing was alive in this interval.", &document.trace)
+        document.why_nothing().unwrap_or_else(|| document.with_silent("Nothing was alive in this interval."))
     }
 }
 
@@ -256,7 +265,7 @@ impl List<Table> for Lines<'_, '_> {
         };
         let layer = layer(&line)?;
         let whole = match column {
-            Column::Impacting => format!("all change in {}, growth and what was given back together", layer_label(layer)),
+            Column::Impacting => columns::all_change(layer),
             column => format!("{}, by {}", layer_label(layer), title(column)),
         };
         Share::of(number, self.table.wholes.of(layer), whole)
@@ -351,6 +360,10 @@ impl Lines<'_, '_> {
             _ => Style::Plain,
         };
         let label = list::name(ui, Name { text: &row.label, style, searched: &self.table.search });
+        if let Some(place) = self.table.place(index) {
+            ui.add_space(8.0);
+            list::name(ui, Name::new(&place, Style::Weak));
+        }
         if let Some((_, allocation)) = &row.allocation {
             ui.add_space(10.0);
             list::name(ui, Name::new(&text::of_life(&self.table.trace, allocation), Style::Weak));
@@ -379,6 +392,7 @@ impl Lines<'_, '_> {
         if ui.button("Exclude this").clicked()
             && let Some(path) = self.view.present(Arc::clone(&row.path), &self.context.document.trace)
         {
+            let path = self.view.for_filter(path);
             self.context.commands.push(DocCommand::AddChip(Chip::without(Predicate::Under(path))));
         }
         let button = ui.add_enabled(!self.context.document.filters().is_all(), egui::Button::new("Clear filter"));

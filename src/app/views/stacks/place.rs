@@ -1,10 +1,10 @@
-//! Navigation to the place of a finding: opens the tree down to it and selects it.
+//! Navigation to the place of a finding or to a heap: opens the tree down to it and selects it.
 
 use std::sync::Arc;
 
 use super::Stacks;
 use crate::app::document::{Document, source_of};
-use crate::model::NodeId;
+use crate::model::{HeapId, NodeId};
 use crate::query::{Finding, FindingKind, Key, LifetimeClass, Path, Recorded};
 
 /// Opens all nodes on the way to the finding's place, and selects the last one.
@@ -33,6 +33,18 @@ pub fn open(view: &mut Stacks, finding: &Finding, document: &Document) {
         }
     }
     view.select(trace, |line, table| line.await_line(last, table));
+}
+
+/// Opens all nodes above a heap, and selects it; the commit of a process is its layer.
+pub fn open_heap(view: &mut Stacks, heap: HeapId, document: &Document) {
+    let trace = &document.trace;
+    let of = trace.heap(heap);
+    let path = source_of(of.process, of.layer, Some(heap));
+    let toggled = Arc::make_mut(&mut view.toggled);
+    for end in 1..path.len() {
+        toggled.insert(path[..end].into(), true);
+    }
+    view.select(trace, |line, table| line.await_line(path.into(), table));
 }
 
 /// The lifetime class of the rows that a finding is about, in its interval.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::app::views::node_details::NodeDetails;
 use crate::app::widgets::columns::Wholes;
 use crate::model::Trace;
-use crate::query::{Path, Tree, TreeRow};
-use crate::tables::KeyedMap;
+use crate::query::{Path, SourceLine, Tree, TreeRow};
+use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::Interval;
 
 /// The open rows of the tree. A growing trace can be newer than they are.
@@ -26,11 +26,20 @@ pub struct Table {
     pub search: String,
     /// The first row with the search text in its name.
     pub found: Option<usize>,
+    /// The rows of frames that have the name of another row below the same one.
+    pub ambiguous: KeyedSet<usize>,
     /// The details of the requested node, once they are computed.
     pub details: Option<NodeDetails>,
 }
 
 impl Table {
+    /// The line, or else the offset in the module, of a row that has the name of another one beside it.
+    pub fn place(&self, index: usize) -> Option<String> {
+        let (frame, level) = self.tree.frame(&self.trace, index).filter(|_| self.ambiguous.contains(&index))?;
+        let offset = || Some(format!("+{:#x}", frame.address() - frame.module()?.base));
+        SourceLine::of(&frame, level).map(|source| source.short()).or_else(offset)
+    }
+
     /// A row with its texts and numbers.
     pub fn row(&self, index: usize) -> Option<TreeRow> {
         self.tree.row(&self.trace, index)

@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use crate::app::base::table::TypedTable;
-use crate::app::widgets::columns::value;
+use crate::app::widgets::columns::{late, value};
 use crate::app::widgets::list::Value;
 use crate::format;
 use crate::model::{Row, Trace};
@@ -16,7 +16,10 @@ pub fn of_cell(table: &Table, row: &TreeRow, index: usize, column: Column) -> Va
     }
     let trace = &table.trace;
     match column {
-        Column::Name => Value::text(&row.label),
+        Column::Name => match table.place(index) {
+            Some(place) => Value::Text(format!("{}  {place}", row.label)),
+            None => Value::text(&row.label),
+        },
         Column::Source => {
             let source = table.tree.frame(trace, index).and_then(|(frame, level)| SourceLine::of(&frame, level));
             source.map_or(Value::Nothing, |source| Value::Text(source.short()))
@@ -34,7 +37,7 @@ pub fn of_cell(table: &Table, row: &TreeRow, index: usize, column: Column) -> Va
                 }
             }
         }
-        _ => value(column, &row.numbers, table.tree.peak(trace, &table.peaks, index), table.frames),
+        _ => late(value(column, &row.numbers, table.tree.peak(trace, &table.peaks, index), table.frames), trace),
     }
 }
 

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{Line, TypeTable, Types};
-use crate::app::base::table::{FlatTable, TableSource, TypedColumn};
+use crate::app::base::table::{FlatTable, SavedSort, TableSource, TypedColumn};
 use crate::app::base::theme;
 use crate::app::commands::DocCommand;
 use crate::app::state::filters::{Chip, Predicate};
 use crate::app::state::graph::{LineOf, Split};
 use crate::app::views::{Pane, ViewContext};
-use crate::app::widgets::columns::{list_column, value};
+use crate::app::widgets::columns::{list_column, restored, saved, value};
+use crate::app::widgets::drop_down::drop_down;
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Name, Share, Style, Value};
 use crate::app::widgets::losses;
 use crate::query::{Column, Sort, TypeKey, UNKNOWN_TYPE, layer_label};
@@ -44,7 +45,9 @@ impl Pane for Types {
             return;
         }
         if table.lines.iter().all(|line| &*line.group.key.name == UNKNOWN_TYPE) {
-            ui.weak("No type is known: types come from the symbols of modules that were built with /Zi or /Z7. The tab Symbols says what was found.");
+            ui.weak(
+                "No types known: they come from symbols of modules built with /Zi or /Z7. The tab Symbols says what was found.",
+            );
         }
         let chosen = context.document.filters().chosen_type().cloned();
         let mut lines = Lines { split: self.split, sort: &mut self.sort, chosen, table, searched: &self.search, context };
@@ -56,11 +59,20 @@ impl Pane for Types {
         Some(Arc::clone(self.table.as_ref()?) as Arc<dyn TableSource>)
     }
 
+    fn order(&self) -> Option<SavedSort> {
+        saved(self.sort)
+    }
+
+    fn set_order(&mut self, order: Option<&SavedSort>) {
+        let has = |column| TypeTable::COLUMNS.iter().any(|own| own.key == Some(column));
+        self.sort = restored(order, has).unwrap_or_default();
+    }
+
     /// Draws the choice of how the graph is split. Layers nest, so each has a stacked graph of its own.
     fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
         let layers = context.document.source_list.layers.iter().map(|sum| Split::Stack(sum.layer));
         let layers: Vec<Split> = [Split::Sources, Split::Types].into_iter().chain(layers).collect();
-        let shown = egui::ComboBox::from_id_salt("graph split").width(170.0).selected_text(split_label(self.split));
+        let shown = drop_down(ui, "graph split", 170.0, split_label(self.split));
         shown.show_ui(ui, |ui| {
             for split in layers {
                 if ui.selectable_label(self.split == split, split_label(split)).clicked() {
@@ -148,7 +160,12 @@ impl List<TypeTable> for Lines<'_, '_> {
     fn share(&self, row: usize, column: ColumnOf<TypeTable>) -> Option<Share> {
         let line = self.table.lines.get(row)?;
         let layer = line.group.key.layer;
-        let whole = format!("{} of all types in {}", column.head.title, layer_label(layer));
+        let whole = match column.key {
+            Some(Column::Impacting) => {
+                format!("the change of all types in {}, growth and shrinkage together", layer_label(layer))
+            }
+            _ => format!("{} of all types in {}", column.head.title, layer_label(layer)),
+        };
         Share::of(line.magnitude(column.key?)?, self.table.wholes.of(layer), whole)
     }
 

@@ -27,6 +27,8 @@ pub enum Style {
     Frame,
     /// The function that the view is about.
     StrongFrame,
+    /// A sentence, which is cut at its end; names are cut in their middle.
+    Sentence,
 }
 
 /// Name of the function of allocations without a recorded stack.
@@ -71,7 +73,7 @@ impl<'a> Name<'a> {
     fn job(&self, ui: &Ui, range: &[Range<usize>]) -> LayoutJob {
         let visuals = ui.visuals();
         let (font, text) = match self.style {
-            Style::Plain => (FontId::proportional(13.0), visuals.text_color()),
+            Style::Plain | Style::Sentence => (FontId::proportional(13.0), visuals.text_color()),
             Style::Strong => (FontId::proportional(13.0), visuals.strong_text_color()),
             Style::Weak => (FontId::proportional(13.0), visuals.weak_text_color()),
             Style::Frame | Style::Code => (FontId::monospace(12.0), visuals.text_color()),
@@ -113,7 +115,11 @@ impl<'a> Name<'a> {
         let right = |at: usize| row.glyphs[at].pos.x + row.glyphs[at].advance_width;
         let all = row.glyphs.len();
         // The end of a function's name is the most important part; where several share a line, the last of them.
-        let part = if self.text.contains(SHARED) { 0.15 } else { 0.4 };
+        let part = match self.style {
+            Style::Sentence => 1.0,
+            _ if self.text.contains(SHARED) => 0.15,
+            _ => 0.4,
+        };
         let head = (0..all).take_while(|&at| right(at) <= part * room).count();
         let left = if head > 0 { right(head - 1) } else { 0.0 };
         let tail = (head..all).rev().take_while(|&at| whole.size().x - row.glyphs[at].pos.x <= room - left).count();
@@ -246,9 +252,12 @@ pub fn number(ui: &mut Ui, value: &Value, share: Option<&Share>) {
         if matches!(value, Value::Address(_)) {
             text = text.monospace().size(12.0);
         }
-        let label = ui.add(egui::Label::new(text).truncate());
+        let has_tooltip = share.is_some() || matches!(value, Value::Awaited | Value::Later);
+        let label = ui.add(egui::Label::new(text).truncate().show_tooltip_when_elided(!has_tooltip));
         if *value == Value::Awaited {
-            label.on_hover_text("Worked out behind everything else, and not while the trace grows");
+            label.on_hover_text("Being computed");
+        } else if *value == Value::Later {
+            label.on_hover_text("Computed when the trace no longer grows");
         } else if let Some(share) = share {
             label.on_hover_ui(|ui| _ = ui.label(format!("{} of {}", format::percent(share.part), share.whole)));
         }
@@ -259,7 +268,9 @@ pub fn number(ui: &mut Ui, value: &Value, share: Option<&Share>) {
 fn color(value: &Value, ui: &Ui) -> Color32 {
     let visuals = ui.visuals();
     match value {
-        value if value.is_zero() || *value == Value::Awaited => visuals.weak_text_color().gamma_multiply(0.65),
+        value if value.is_zero() || matches!(value, Value::Awaited | Value::Later) => {
+            visuals.weak_text_color().gamma_multiply(0.65)
+        }
         Value::Change(change) => number_color(*change, visuals),
         _ => visuals.text_color(),
     }

@@ -18,11 +18,15 @@ pub fn cell<T: TypedTable>(ui: &mut Ui, column: Option<(T::Column, bool)>, list:
     let (head, bound) = (column.head(), list.bound(column));
     let title = if bound.is_some() { format!("{} *", head.title) } else { head.title.to_owned() };
     let response = ui.interact(rect, ui.scope_id().with("title"), Sense::click());
-    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, title.as_str()));
+    let sorted = list.sorted(column).filter(|_| sorts);
+    response.widget_info(|| {
+        let order = sorted.map(|descending| if descending { "Sorted, descending" } else { "Sorted, ascending" });
+        let info = WidgetInfo::labeled(Role::Button, true, title.as_str());
+        WidgetInfo { current_text_value: order.map(str::to_owned), ..info }
+    });
     let visuals = ui.visuals();
     let is_lit = response.hovered() || response.has_focus();
     let color = if is_lit { visuals.strong_text_color() } else { visuals.text_color() };
-    let sorted = list.sorted(column).filter(|_| sorts);
     let font: FontId = TextStyle::Body.resolve(ui.style());
     let mark = if sorted.is_some() { MARK } else { 0.0 };
     let room = rect.width() - 2.0 * MARGIN - mark;
@@ -121,7 +125,7 @@ fn choice<T: TypedTable>(ui: &mut Ui, chosen: &mut Chosen, of: &mut Delegate<'_,
             ui.separator();
             ui.weak(format!("No room here for: {}", no_room.join(", ")));
         }
-        if !chosen.widths.is_empty() && ui.button("Widths as at first").clicked() {
+        if !chosen.widths.is_empty() && ui.button("Reset widths").clicked() {
             chosen.widths.clear();
         }
     });

@@ -28,30 +28,30 @@ pub struct InType(pub u16);
 
 #[allow(missing_docs, reason = "the names are those of the format")]
 impl InType {
-    pub const NULL: Self = Self(0);
+    pub(crate) const NULL: Self = Self(0);
     pub const UNICODE_STRING: Self = Self(1);
-    pub const ANSI_STRING: Self = Self(2);
-    pub const INT8: Self = Self(3);
-    pub const UINT8: Self = Self(4);
-    pub const INT16: Self = Self(5);
-    pub const UINT16: Self = Self(6);
-    pub const INT32: Self = Self(7);
+    pub(crate) const ANSI_STRING: Self = Self(2);
+    pub(crate) const INT8: Self = Self(3);
+    pub(crate) const UINT8: Self = Self(4);
+    pub(crate) const INT16: Self = Self(5);
+    pub(crate) const UINT16: Self = Self(6);
+    pub(crate) const INT32: Self = Self(7);
     pub const UINT32: Self = Self(8);
     pub const INT64: Self = Self(9);
-    pub const UINT64: Self = Self(10);
-    pub const FLOAT: Self = Self(11);
+    pub(crate) const UINT64: Self = Self(10);
+    pub(crate) const FLOAT: Self = Self(11);
     pub const DOUBLE: Self = Self(12);
     pub const BOOLEAN: Self = Self(13);
     pub const GUID: Self = Self(15);
     pub const POINTER: Self = Self(16);
     pub const FILETIME: Self = Self(17);
-    pub const HEX_INT32: Self = Self(20);
-    pub const HEX_INT64: Self = Self(21);
-    pub const COUNTED_STRING: Self = Self(22);
-    pub const COUNTED_ANSI: Self = Self(23);
-    pub const STRUCT: Self = Self(24);
-    pub const COUNTED_STRING_OF_TDH: Self = Self(300);
-    pub const COUNTED_ANSI_OF_TDH: Self = Self(301);
+    pub(crate) const HEX_INT32: Self = Self(20);
+    pub(crate) const HEX_INT64: Self = Self(21);
+    pub(crate) const COUNTED_STRING: Self = Self(22);
+    pub(crate) const COUNTED_ANSI: Self = Self(23);
+    pub(crate) const STRUCT: Self = Self(24);
+    pub(crate) const COUNTED_STRING_OF_TDH: Self = Self(300);
+    pub(crate) const COUNTED_ANSI_OF_TDH: Self = Self(301);
     pub const SIZE: Self = Self(308);
 }
 
@@ -118,7 +118,15 @@ pub struct EventSchema {
     pub fields: Box<[Field]>,
 }
 
+/// Provider, id and version of a kind of event.
+pub type EventKey = (Guid, u16, u8);
+
 impl EventSchema {
+    /// The kind of event that it describes.
+    pub fn key(&self) -> EventKey {
+        (self.provider, self.id, self.version)
+    }
+
     /// Formats one event as text.
     pub fn text(&self, payload: &[u8], pointer: PointerSize) -> String {
         described(&self.name, &self.fields, payload, pointer)
@@ -310,48 +318,119 @@ pub(in crate::events) fn provider_name(traits: &[u8]) -> Option<String> {
 /// The schema that merging adds for an event of a provider with a manifest; `Some(None)` for the other
 /// events of that class. `None` if the description is cut off.
 pub(in crate::events) fn schema(opcode: u8, raw: &RawEvent<'_>) -> Option<Option<EventSchema>> {
-    const TRACE_EVENT_INFO: u8 = 32;
-    const FIRST_PROPERTY: usize = 0x70;
-    const PROPERTY: usize = 24;
-    const IS_STRUCT: u32 = 1;
-    const HAS_LENGTH: u32 = 2;
-    const HAS_COUNT: u32 = 4;
-    if opcode != TRACE_EVENT_INFO {
+    if opcode != EventSchema::OPCODE {
         return Some(None);
     }
-    let bytes = raw.payload;
-    let text = |at: usize| -> Option<Box<str>> {
-        let offset = u32_at(bytes, at)? as usize;
-        let end = bytes.len().min(offset.saturating_add(2 * MAX_NAME));
-        let text = if offset == 0 { String::new() } else { utf16z_at(bytes.get(..end)?, offset)?.0 };
-        Some(text.trim().into())
-    };
-    let named = |at: usize| Some(text(at)?.trim_start_matches("win:").to_owned());
-    let [task, opcode] = [named(0x44)?, named(0x48)?];
-    let name: Box<str> = match (&*task, &*opcode) {
-        ("", name) | (name, "") => name.into(),
-        // The opcode "Info" adds nothing to the name of the task.
-        (task, "Info" | "info") => task.into(),
-        (task, opcode) => format!("{task} {opcode}").into(),
-    };
-    let id = u16_at(bytes, 0x20)?;
-    let count = u32_at(bytes, 0x68)? as usize;
-    let field = |n: usize| {
-        let at = FIRST_PROPERTY + n * PROPERTY;
-        let flags = u32_at(bytes, at)?;
-        let in_type = InType(u16_at(bytes, at + 8)?);
-        let (count, length) = (u16_at(bytes, at + 16)?, u16_at(bytes, at + 18)?);
-        let is_text = [InType::UNICODE_STRING, InType::ANSI_STRING].contains(&in_type);
-        let is_single = flags & (IS_STRUCT | HAS_LENGTH | HAS_COUNT) == 0 && count <= 1 && !(is_text && length != 0);
-        Some(Field { name: text(at + 4)?, stored: in_type, is_single })
-    };
-    let fields: Option<Vec<Field>> = (0..count.min(MAX_FIELDS)).map(field).collect();
-    Some(Some(EventSchema {
-        provider: guid_at(bytes, 0)?,
-        provider_name: text(0x34)?,
-        id,
-        version: u8_at(bytes, 0x22)?,
-        name: if name.is_empty() { format!("event {id}").into() } else { name },
-        fields: fields?.into(),
-    }))
+    Some(Some(EventSchema::from_info(raw.payload)?))
+}
+
+impl EventSchema {
+    /// Opcode of the events of class `EVENT_METADATA` that hold a TRACE_EVENT_INFO.
+    pub(crate) const OPCODE: u8 = 32;
+
+    /// Offset of the decoding source in a TRACE_EVENT_INFO; [`EventSchema::OF_MANIFEST`] says that a manifest is the source.
+    pub const AT_SOURCE: usize = 0x30;
+
+    /// The decoding source of events with a manifest (DecodingSourceXMLFile of `tdh.h`).
+    pub const OF_MANIFEST: u32 = 0;
+
+    /// Reads a TRACE_EVENT_INFO. `None` if it is cut off.
+    pub fn from_info(bytes: &[u8]) -> Option<Self> {
+        const FIRST_PROPERTY: usize = 0x70;
+        const PROPERTY: usize = 24;
+        const IS_STRUCT: u32 = 1;
+        const HAS_LENGTH: u32 = 2;
+        const HAS_COUNT: u32 = 4;
+        let text = |at: usize| -> Option<Box<str>> {
+            let offset = u32_at(bytes, at)? as usize;
+            let end = bytes.len().min(offset.saturating_add(2 * MAX_NAME));
+            let text = if offset == 0 { String::new() } else { utf16z_at(bytes.get(..end)?, offset)?.0 };
+            Some(text.trim().into())
+        };
+        let id = u16_at(bytes, 0x20)?;
+        let count = u32_at(bytes, 0x68)? as usize;
+        let field = |n: usize| {
+            let at = FIRST_PROPERTY + n * PROPERTY;
+            let flags = u32_at(bytes, at)?;
+            let in_type = InType(u16_at(bytes, at + 8)?);
+            let (count, length) = (u16_at(bytes, at + 16)?, u16_at(bytes, at + 18)?);
+            let is_text = [InType::UNICODE_STRING, InType::ANSI_STRING].contains(&in_type);
+            let is_single = flags & (IS_STRUCT | HAS_LENGTH | HAS_COUNT) == 0 && count <= 1 && !(is_text && length != 0);
+            Some(Field { name: text(at + 4)?, stored: in_type, is_single })
+        };
+        let fields: Option<Vec<Field>> = (0..count.min(MAX_FIELDS)).map(field).collect();
+        let key = (guid_at(bytes, 0)?, id, u8_at(bytes, 0x22)?);
+        let named = Self::named(key, &text(0x34)?, &text(0x44)?, &text(0x48)?);
+        Some(Self { fields: fields?.into(), ..named })
+    }
+
+    /// A schema without fields, of an event of a provider, by id and version, whose task and opcode have these names.
+    pub fn named((provider, id, version): (Guid, u16, u8), provider_name: &str, task: &str, opcode: &str) -> Self {
+        let [task, opcode] = [task, opcode].map(|name| name.trim().trim_start_matches("win:"));
+        let name: Box<str> = match (task, opcode) {
+            ("", "") => format!("event {id}").into(),
+            ("", name) | (name, "") => name.into(),
+            // The opcode "Info" adds nothing to the name of the task.
+            (task, "Info" | "info") => task.into(),
+            (task, opcode) => format!("{task} {opcode}").into(),
+        };
+        Self { provider, provider_name: provider_name.trim().into(), id, version, name, fields: Box::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn info() -> Vec<u8> {
+        let field = |name: &str, stored| Field { name: name.into(), stored, is_single: true };
+        let key = (Guid::new(1, 2, 3, [4; 8]), 7, 1);
+        let fields = [field("level", InType::UNICODE_STRING), field("wave", InType::UINT32)].into();
+        EventSchema { fields, ..EventSchema::named(key, "My-Game", "Level", "win:Start") }.to_info()
+    }
+
+    #[test]
+    fn a_description_comes_back_with_names_and_fields() {
+        let schema = EventSchema::from_info(&info()).unwrap();
+        assert_eq!((&*schema.provider_name, &*schema.name, schema.id, schema.version), ("My-Game", "Level Start", 7, 1));
+        let payload: Vec<u8> = "Dust\0".encode_utf16().flat_map(u16::to_le_bytes).chain([5, 0, 0, 0]).collect();
+        assert_eq!(schema.text(&payload, PointerSize::Eight), "Level Start: level=Dust, wave=5");
+        for len in 0..info().len() {
+            // Cut off, it is none, or one with shorter names.
+            let cut = EventSchema::from_info(&info()[..len]);
+            assert!(cut.is_none_or(|cut| cut.fields.len() == 2), "{len}");
+        }
+        let names = |task, opcode| EventSchema::named((Guid::new(1, 2, 3, [4; 8]), 7, 0), "", task, opcode).name;
+        assert_eq!([&*names("", ""), &*names("Level", "win:Info"), &*names("", "Stop")], ["event 7", "Level", "Stop"]);
+    }
+
+    proptest! {
+        /// Bytes of any kind are read without panics, into no more than is bounded.
+        #[test]
+        fn a_hostile_description_is_bounded(
+            changes in prop::collection::vec((0usize..300, any::<u8>()), 0..40),
+            cut in 0usize..400,
+            payload in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            let mut bytes = info();
+            bytes.resize(400, 0x41);
+            for (at, byte) in changes {
+                bytes[at] = byte;
+            }
+            bytes.truncate(cut);
+            if let Some(schema) = EventSchema::from_info(&bytes) {
+                prop_assert!(schema.fields.len() <= MAX_FIELDS);
+                prop_assert!(schema.fields.iter().all(|field| field.name.chars().count() <= MAX_NAME));
+                prop_assert!(schema.provider_name.chars().count() <= MAX_NAME);
+                for pointer in [PointerSize::Four, PointerSize::Eight] {
+                    // With the ellipsis.
+                    prop_assert!(schema.text(&payload, pointer).len() <= MAX_TEXT + 3);
+                }
+                // Written again, it is read as before.
+                prop_assert_eq!(EventSchema::from_info(&schema.to_info()).map(|again| again.fields), Some(schema.fields));
+            }
+        }
+    }
 }

@@ -130,23 +130,10 @@ pub fn process_of(event: &NewEvent<'_>) -> Pid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::etl::{Extended, HeaderKind};
-    use crate::units::Tid;
+    use crate::events::tests::raw;
 
     fn read(id: u16, version: u16, pointer: PointerSize, payload: &[u8]) -> Option<Option<(Pid, GpuMemory)>> {
-        let raw = RawEvent {
-            kind: HeaderKind::Event,
-            pointer,
-            time: 7,
-            pid: Pid(4),
-            tid: Tid(2),
-            id: EventId::Opaque,
-            version,
-            extended: Extended::default(),
-            payload,
-            offset: 0,
-        };
-        memory(id, &raw)
+        memory(id, &raw(pointer, version, payload))
     }
 
     /// A payload whose group is `group`.

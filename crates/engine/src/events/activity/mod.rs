@@ -1,5 +1,5 @@
 //! Activity of programs while memory changed: marks, frames that a game presented, code and garbage
-//! collections of the .NET runtime, CPU samples, GPU memory.
+//! collections of the .NET runtime, CPU samples, GPU memory, PIX's counters and scopes.
 //!
 //! None of these events is about memory, so nothing here changes a number of heaps and pages. A
 //! provider that is read only because the user named it ([`MarkProviders`]) gives marks and nothing
@@ -12,15 +12,19 @@ mod described;
 mod gpu;
 mod managed;
 mod marks;
+mod pix;
+mod pix_text;
 mod presents;
 mod providers;
 mod samples;
 
-pub use described::{EventSchema, Field, FieldValue, InType};
+pub use described::{EventKey, EventSchema, Field, FieldValue, InType};
 pub(super) use described::{provider_name, schema, with_self_described};
 pub use gpu::{Adapter, GpuChange, GpuKind, GpuMemory, SegmentGroup, process_of};
 pub use managed::{Collection, CollectionId, CollectionReason, ManagedEvent, ManagedHeaps, ManagedMethod, MethodChange};
 pub use marks::{MarkEvent, MarkText, Untold};
+pub(super) use pix::{END_MARK, ON_CONTEXT, TIME_SHIFT};
+pub use pix::{PixBlock, PixDoubt, PixEvent, PixStep, PixWhat};
 pub use presents::{Present, PresentApi};
 pub use providers::MarkProviders;
 pub(super) use samples::sample;
@@ -45,9 +49,19 @@ pub enum ActivityEvent {
     SampleInterval(SampleInterval),
     /// A process's GPU memory.
     Gpu(GpuMemory),
+    /// A program's counter, or its scopes and markers, by PIX's run-time.
+    Pix(PixEvent),
 }
 
 impl ActivityEvent {
+    /// Bytes that its lists take; texts took as many bytes of the buffer.
+    pub(super) fn bytes_of_lists(&self) -> usize {
+        match self {
+            Self::Pix(PixEvent::Block(block)) => block.steps.capacity() * size_of::<PixStep>(),
+            _ => 0,
+        }
+    }
+
     /// Whether it is not about its own moment, but says how later events are named or to be read, or what holds from then on.
     pub fn gives_names(&self) -> bool {
         match self {
@@ -55,17 +69,19 @@ impl ActivityEvent {
             Self::Managed(event) => {
                 matches!(event, ManagedEvent::Method(..) | ManagedEvent::Module { .. } | ManagedEvent::Heaps(_))
             }
-            Self::Mark(_) | Self::Present(_) => false,
+            Self::Mark(_) | Self::Present(_) | Self::Pix(_) => false,
         }
     }
 
-    /// The part of it that also holds before its moment, if any: what ends later existed before.
-    pub fn known_later(self) -> Option<Self> {
+    /// The part of it that also holds before its moment, in a trace that ends at the raw time `end`, if any: what ends later
+    /// existed before, and blocks of PIX are written when they are full.
+    pub fn known_later(self, end: i64) -> Option<Self> {
         match self {
             Self::Managed(ManagedEvent::Method(MethodChange::Unload | MethodChange::Rundown, method)) => {
                 Some(Self::Managed(ManagedEvent::Method(MethodChange::Rundown, method)))
             }
             Self::Schema(_) | Self::Managed(ManagedEvent::Module { .. }) => Some(self),
+            Self::Pix(PixEvent::Block(block)) => block.before(end).map(|block| Self::Pix(PixEvent::Block(block))),
             Self::Managed(
                 ManagedEvent::Method(MethodChange::Load, _)
                 | ManagedEvent::CollectionStart(_)
@@ -75,7 +91,8 @@ impl ActivityEvent {
             | Self::Mark(_)
             | Self::Present(_)
             | Self::SampleInterval(_)
-            | Self::Gpu(_) => None,
+            | Self::Gpu(_)
+            | Self::Pix(_) => None,
         }
     }
 }
@@ -90,8 +107,8 @@ pub(super) fn kernel(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
 }
 
 /// Reads an event of one of the known providers, and as a mark if its provider was named; nothing for
-/// others. `None` if it is too short for its kind.
-pub(super) fn provider(raw: &RawEvent<'_>, named: &MarkProviders) -> Option<[Option<Record>; 2]> {
+/// others. `None` if it is too short for its kind. `is_qpc`: whether the trace's clock is QueryPerformanceCounter.
+pub(super) fn provider(raw: &RawEvent<'_>, named: &MarkProviders, is_qpc: bool) -> Option<[Option<Record>; 2]> {
     let known = match raw.id {
         EventId::Provider { provider: class::DXGI, id } => {
             presents::present(PresentApi::Dxgi, id, raw)?.map(ActivityEvent::Present)
@@ -113,10 +130,11 @@ pub(super) fn provider(raw: &RawEvent<'_>, named: &MarkProviders) -> Option<[Opt
         EventId::Provider { provider: provider @ (class::MULTI_MAIN | class::MULTI_WORKER), id } => {
             marks::of_ui_for_etw(provider, id, raw)?.map(ActivityEvent::Mark)
         }
+        EventId::Provider { provider: class::PIX, id } => pix::event(id, raw, is_qpc)?.map(ActivityEvent::Pix),
         EventId::Provider { provider: class::MULTI_FRAME_RATE, id } => presents::mark(id).map(ActivityEvent::Present),
         _ => None,
     };
-    let is_mark = matches!(known, Some(ActivityEvent::Mark(_)));
+    let is_mark = matches!(known, Some(ActivityEvent::Mark(_) | ActivityEvent::Pix(_)));
     let mark = if is_mark || named.is_empty() { None } else { named.mark(raw).map(ActivityEvent::Mark) };
     Some([known, mark].map(|event| event.map(|event| record(raw, event))))
 }

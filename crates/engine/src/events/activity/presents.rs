@@ -105,23 +105,8 @@ pub(super) fn present(api: PresentApi, id: u16, raw: &RawEvent<'_>) -> Option<Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::etl::{EventId, Extended, HeaderKind};
-    use crate::units::{Pid, PointerSize, Tid};
-
-    fn raw(pointer: PointerSize, version: u16, payload: &[u8]) -> RawEvent<'_> {
-        RawEvent {
-            kind: HeaderKind::Event,
-            pointer,
-            time: 7,
-            pid: Pid(1),
-            tid: Tid(2),
-            id: EventId::Opaque,
-            version,
-            extended: Extended::default(),
-            payload,
-            offset: 0,
-        }
-    }
+    use crate::events::tests::raw;
+    use crate::units::PointerSize;
 
     #[test]
     fn presents_of_the_graphics_kernel_have_a_window_or_a_context_in_either_version() {

@@ -4,13 +4,16 @@
 use std::io::{Seek, Write};
 
 use super::{Descriptor, Payload, RecordWriter, Shape, classic};
-use crate::etl::write::WriteError;
+use crate::etl::write::{NewEvent, WriteError};
 use crate::etl::{EventId, Guid, HeaderKind};
+use crate::events::activity::{END_MARK, ON_CONTEXT, TIME_SHIFT};
+use crate::events::hooks::pix;
 use crate::events::{
     ActivityEvent, Collection, CollectionId, EventSchema, GpuChange, GpuKind, GpuMemory, ManagedEvent, ManagedHeaps,
-    ManagedMethod, MarkEvent, MarkText, MethodChange, Present, PresentApi, class, gpu, hook,
+    ManagedMethod, MarkEvent, MarkText, MethodChange, PixBlock, PixDoubt, PixEvent, PixStep, PixWhat, Present, PresentApi, class,
+    gpu, hook,
 };
-use crate::units::{Pid, Tid};
+use crate::units::{Pid, PointerSize, Tid};
 
 /// Id, version and opcode of an event with a manifest.
 type Numbers = (u16, u8, u8);
@@ -25,6 +28,16 @@ impl<W: Write + Seek> RecordWriter<W> {
     pub(super) fn encode_sample(&mut self, address: u64, count: u16, tid: Tid) -> Result<Shape, WriteError> {
         self.payload.word(address).u32(tid.0).u32(count.into());
         self.kernel(HeaderKind::PerfInfo, hook::SAMPLE, 2, (Pid::NONE, Tid::NONE))
+    }
+
+    /// Writes the description of a kind of event, a TRACE_EVENT_INFO, as merging adds it.
+    pub fn put_event_info(&mut self, time: i64, info: &[u8]) -> Result<(), WriteError> {
+        let Shape { kind, id, version, pid, tid, descriptor } =
+            classic(class::EVENT_METADATA, EventSchema::OPCODE, (Pid::NONE, Tid::NONE));
+        let pointer = PointerSize::Eight;
+        let event =
+            NewEvent { processor: 0, time, kind, pointer, pid, tid, id, version, descriptor, extended: &[], payload: info };
+        self.writer.write(&event)
     }
 
     pub(super) fn encode_activity(&mut self, event: &ActivityEvent, thread: (Pid, Tid)) -> Result<Shape, WriteError> {
@@ -42,7 +55,7 @@ impl<W: Write + Seek> RecordWriter<W> {
             }
             ActivityEvent::Schema(schema) => {
                 self::schema(out, schema);
-                Ok(classic(class::EVENT_METADATA, 32, thread))
+                Ok(classic(class::EVENT_METADATA, EventSchema::OPCODE, thread))
             }
             ActivityEvent::Present(present) => {
                 let (provider, numbers) = self::present(out, *present);
@@ -55,6 +68,10 @@ impl<W: Write + Seek> RecordWriter<W> {
             ActivityEvent::SampleInterval(interval) => {
                 out.u32(interval.source).u32(interval.interval).u32(interval.interval);
                 self.kernel(HeaderKind::System, hook::SAMPLE_INTERVAL_START, 2, thread)
+            }
+            ActivityEvent::Pix(event) => {
+                let numbers = pix_event(out, event, thread.0);
+                Ok(manifest(class::PIX, numbers, thread))
             }
             ActivityEvent::Gpu(memory) => {
                 let numbers = gpu_memory(out, memory, thread.0);
@@ -91,6 +108,15 @@ fn mark(out: &mut Payload, mark: &MarkEvent) -> Option<Numbers> {
             Some((untold.id, untold.version, 0))
         }
         (MarkText::Known(_), ..) => None,
+    }
+}
+
+impl EventSchema {
+    /// The schema as a TRACE_EVENT_INFO.
+    pub fn to_info(&self) -> Vec<u8> {
+        let mut out = Payload::default();
+        schema(&mut out, self);
+        out.bytes().to_vec()
     }
 }
 
@@ -138,6 +164,67 @@ fn gpu_memory(out: &mut Payload, memory: &GpuMemory, pid: Pid) -> Numbers {
     };
     out.u8(group as u8);
     (id, 0, 0)
+}
+
+/// Puts a counter, or a block of the second format.
+fn pix_event(out: &mut Payload, event: &PixEvent, pid: Pid) -> Numbers {
+    match event {
+        PixEvent::Counter { name, value } => {
+            out.u32(value.to_bits()).utf16z(name);
+            (pix::COUNTER, 0, 18)
+        }
+        PixEvent::Unread(doubt) => {
+            let (payload, numbers) = match doubt {
+                PixDoubt::NoNumber => (out.u32(f32::NAN.to_bits()).utf16z("?"), (pix::COUNTER, 0, 18)),
+                PixDoubt::Header => (out.zeros(8), (pix::TIMING_HEADER, 0, 17)),
+                // A version that nobody has, and a time that is never reached.
+                PixDoubt::Form => (out.zeros(8), (pix::BLOCK_2, u8::MAX, 16)),
+                PixDoubt::Clock => {
+                    let header = out.u32(0).u32(48).zeros(28).u32(pid.0);
+                    (header.u64(0).u64(i64::MAX as u64), (pix::BLOCK_2, 0, 16))
+                }
+            };
+            debug_assert!(!payload.bytes().is_empty());
+            numbers
+        }
+        PixEvent::Block(block) => {
+            pix_block(out, block, pid);
+            (pix::BLOCK_2, 0, 16)
+        }
+    }
+}
+
+fn pix_block(out: &mut Payload, block: &PixBlock, pid: Pid) {
+    const END: u64 = 0;
+    const BEGIN: u64 = 1;
+    const MARKER: u64 = 2;
+    const UNKNOWN: u64 = 31;
+    let PixBlock { number, tid, times: (begin, end), steps, of_gpu, unknown, cut_names: _, is_whole } = block;
+    let info = |at: i64, kind: u64, metadata: u64, words: u64| (at as u64) << TIME_SHIFT | metadata << 12 | kind << 7 | words;
+    let mut words = Vec::new();
+    for _ in 0..*of_gpu {
+        words.extend([info(*begin, END, ON_CONTEXT, 2), 0]);
+    }
+    words.extend((0..*unknown).map(|_| info(*begin, UNKNOWN, 0, 1)));
+    for PixStep { at, what } in steps {
+        let (kind, name) = match what {
+            PixWhat::End => {
+                words.push(info(*at, END, 0, 1));
+                continue;
+            }
+            PixWhat::Begin(name) => (BEGIN, name),
+            PixWhat::Marker(name) => (MARKER, name),
+        };
+        let units: Vec<u16> = name.encode_utf16().chain([0]).collect();
+        let name = units.chunks(4).map(|units| units.iter().rev().fold(0, |word, &unit| word << 16 | u64::from(unit)));
+        words.push(info(*at, kind, 0, 1 + name.len() as u64));
+        words.extend(name);
+    }
+    words.extend(is_whole.then_some(END_MARK));
+    out.u32(*number).u32(48 + 8 * words.len() as u32).zeros(24).u32(tid.0).u32(pid.0).u64(*begin as u64).u64(*end as u64);
+    for word in words {
+        out.u64(word);
+    }
 }
 
 fn present(out: &mut Payload, present: Present) -> (Guid, Numbers) {

@@ -7,7 +7,7 @@ use crate::events::{CounterEvent, RangeChange};
 use crate::units::Pid;
 
 /// Version of MemInfoWS whose entries have eight words.
-pub const WIDE_VERSION: u16 = 2;
+pub(crate) const WIDE_VERSION: u16 = 2;
 
 /// Puts the payload and returns the event's hook; `pid` is the heap's process.
 pub fn counter(out: &mut Payload, pid: Pid, event: &CounterEvent) -> u16 {

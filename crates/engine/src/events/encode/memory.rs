@@ -54,7 +54,7 @@ pub fn pages_rundown(out: &mut Payload, region: &CommittedRegion) {
 const NAME_UNITS: usize = 260;
 
 /// Open and close of a tracker.
-pub fn tracker_name(out: &mut Payload, heap: u64, name: &str) {
+pub(crate) fn tracker_name(out: &mut Payload, heap: u64, name: &str) {
     out.u64(heap).u32(NAME_UNITS as u32).utf16_field(name, NAME_UNITS);
 }
 

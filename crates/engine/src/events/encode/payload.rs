@@ -98,7 +98,7 @@ impl Payload {
     }
 
     /// A NUL-terminated byte string.
-    pub fn ansi(&mut self, text: &str) -> &mut Self {
+    pub(crate) fn ansi(&mut self, text: &str) -> &mut Self {
         self.raw(text.as_bytes()).u8(0)
     }
 

@@ -10,7 +10,7 @@ pub const PROCESS_VERSION: u16 = 4;
 /// Version of [`image()`].
 pub const IMAGE_VERSION: u16 = 3;
 /// Version of [`thread`].
-pub const THREAD_VERSION: u16 = 3;
+pub(crate) const THREAD_VERSION: u16 = 3;
 
 /// S-1-5-18, the system itself.
 pub const SID_SYSTEM: &[u8] = &[1, 1, 0, 0, 0, 0, 0, 5, 18, 0, 0, 0];
@@ -65,22 +65,22 @@ pub fn image(out: &mut Payload, pid: Pid, info: &ImageInfo) {
 }
 
 /// Identity of an image's PDB.
-pub fn image_id(out: &mut Payload, pid: Pid, id: &ImageId) {
+pub(crate) fn image_id(out: &mut Payload, pid: Pid, id: &ImageId) {
     out.word(id.base).u32(pid.0).guid(id.guid).u32(id.age).ansi(&id.pdb);
 }
 
 /// Identity of an image's file.
-pub fn image_file(out: &mut Payload, pid: Pid, file: &ImageFile) {
+pub(crate) fn image_file(out: &mut Payload, pid: Pid, file: &ImageFile) {
     out.word(file.base).word(file.size).u32(pid.0).u32(file.time_stamp).utf16z(&file.name);
 }
 
 /// Two strings: a volume's NT path and drive, or the directories of the system.
-pub fn two_strings(out: &mut Payload, first: &str, second: &str) {
+pub(crate) fn two_strings(out: &mut Payload, first: &str, second: &str) {
     out.utf16z(first).utf16z(second);
 }
 
 /// When and from which build the system was installed.
-pub fn build_info(out: &mut Payload, installed: i64, lab: &str, product: &str) {
+pub(crate) fn build_info(out: &mut Payload, installed: i64, lab: &str, product: &str) {
     out.u64(installed as u64).utf16z(lab).utf16z(product);
 }
 

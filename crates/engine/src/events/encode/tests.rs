@@ -10,8 +10,8 @@ use crate::etl::{Guid, SessionHeader, Source, TraceFile, mode};
 use crate::events::{
     ActivityEvent, Adapter, Collection, CollectionId, CollectionReason, CommittedRegion, EventCounts, EventSchema, Field,
     FrameRange, GpuChange, GpuKind, GpuMemory, ImageFile, ImageId, ImageInfo, InType, Lost, ManagedEvent, ManagedHeaps,
-    ManagedMethod, MarkEvent, MarkText, MemoryLists, Merge, MethodChange, PageRange, Present, PresentApi, ProcessInfo,
-    ProcessMemory, RangeChange, SampleInterval, SegmentGroup, TIMER,
+    ManagedMethod, MarkEvent, MarkText, MemoryLists, Merge, MethodChange, PageRange, PixBlock, PixDoubt, PixEvent, PixStep,
+    PixWhat, Present, PresentApi, ProcessInfo, ProcessMemory, RangeChange, SampleInterval, SegmentGroup, TIMER,
 };
 
 type Written = (Record, Vec<u64>);
@@ -218,6 +218,8 @@ fn counts_tell_each_kind() {
         gpu_budget: 0,
         gpu_commitment: 0,
         gpu_allocation: 0,
+        pix_counter: 0,
+        pix_timing: 0,
         heap_snapshot: 0,
     };
     assert_eq!(counts, ones);
@@ -412,6 +414,31 @@ fn activities() -> Vec<Event> {
     let gpu = kinds.map(changed).chain([GpuMemory::Unread]).map(ActivityEvent::Gpu);
     let all = others.into_iter().chain(gpu).chain(managed.map(ActivityEvent::Managed));
     all.map(|event| Event::Activity(Box::new(event))).chain([Event::ThreadRundown]).collect()
+}
+
+#[test]
+fn what_pix_tells_comes_back() {
+    let step = |at, what| PixStep { at, what };
+    let names = ["", "A", "Größe", "four", "漢字😀 and more"];
+    let begins = (0..).zip(names).map(|(n, name)| step(1000 + n, PixWhat::Begin(name.into())));
+    let markers = (0..).zip(names).map(|(n, name)| step(1010 + n, PixWhat::Marker(name.into())));
+    let steps = begins.chain(markers).chain([step(1020, PixWhat::End)]).collect();
+    let block =
+        PixBlock { number: 7, tid: Tid(44), times: (1000, 1030), steps, of_gpu: 3, unknown: 2, cut_names: 0, is_whole: true };
+    let part = PixBlock { is_whole: false, steps: Vec::new(), ..block };
+    let doubts = [PixDoubt::Header, PixDoubt::Form, PixDoubt::Clock, PixDoubt::NoNumber].map(PixEvent::Unread);
+    let counter = PixEvent::Counter { name: "fps".into(), value: -59.5 };
+    let all = [PixEvent::Block(block), PixEvent::Block(part), counter].into_iter().chain(doubts);
+    let mut w = writer(session(1, false));
+    let record = |(time, event)| {
+        let event = Event::Activity(Box::new(ActivityEvent::Pix(event)));
+        Record { time, pid: Pid(9), tid: Tid(10), event }
+    };
+    let all: Vec<Written> = (2000..).zip(all).map(|event| (record(event), Vec::new())).collect();
+    all.iter().for_each(|(record, _)| w.put(0, record, &[]).unwrap());
+    let (seen, counts) = read(w);
+    assert_eq!(seen, all);
+    assert_eq!((counts.pix_counter, counts.pix_timing), (2, 5));
 }
 
 #[test]

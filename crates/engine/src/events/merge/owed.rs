@@ -73,7 +73,7 @@ impl OwedStacks {
     }
 
     /// Whether a record is one of these stacks, which is then no longer waited for.
-    pub fn has_come(&mut self, record: &Record, stack: CallStack<'_>) -> bool {
+    pub(crate) fn has_come(&mut self, record: &Record, stack: CallStack<'_>) -> bool {
         let (owner, stack) = match record.event {
             Event::Stack { owner, part: StackPart::User, .. } => (owner, KnownStack::Frames(stack.frames().stack_hash())),
             Event::StackRef { owner, part: StackPart::User, key } => (owner, KnownStack::Key { key, time: record.time }),

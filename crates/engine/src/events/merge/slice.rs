@@ -65,7 +65,7 @@ impl<G> Slice<G> {
     }
 
     /// Stacks that will come once more for its events, in this slice or a later one.
-    pub fn owed(&self) -> &[OwedStack] {
+    pub(crate) fn owed(&self) -> &[OwedStack] {
         &self.owed
     }
 

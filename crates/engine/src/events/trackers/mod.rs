@@ -224,7 +224,7 @@ impl TrackerProvider {
     }
 
     /// The name of its trackers, as the file gives it, if all are one tracker.
-    pub fn only_name(&self) -> Option<String> {
+    pub(crate) fn only_name(&self) -> Option<String> {
         self.template.fields.is_empty().then(|| tracker_name(&self.template.name(&[])))
     }
 

@@ -95,6 +95,11 @@ impl<T: Clone> Chunked<T> {
         Some(entry)
     }
 
+    /// Takes the last entry away, if there are more than `kept`.
+    pub(super) fn pop_beyond(&mut self, kept: usize) -> Option<T> {
+        if self.len > kept { self.pop() } else { None }
+    }
+
     /// One entry to change; copies its chunk if that is shared.
     pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut T> {
         Arc::make_mut(self.chunks.get_mut(at >> CHUNK_BITS)?).get_mut(at & (CHUNK - 1))

@@ -1,5 +1,8 @@
 //! Marks over time: moments to which somebody gave a text, and garbage collections, which last.
 //!
+//! Marks are in the order of their times, and those of one time as they came, whenever they come: PIX's come in blocks, when
+//! they are over. Publications put those in their places.
+//!
 //! Memory: 56 bytes a mark, and each text once; [`MAX_MARKS`] marks and [`MAX_TEXT`] bytes of text
 //! at most. Cost: a hash operation a mark.
 
@@ -25,7 +28,7 @@ const MAX_PROVIDERS: usize = 1 << 10;
 /// A moment to which somebody gave a text, or a garbage collection.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Mark {
-    /// When it was written; marks are in this order.
+    /// When it was written, or began if it comes when it is over; marks are in this order.
     pub at: Ticks,
     /// Start of the time that it describes; `at` for a moment.
     pub from: Ticks,
@@ -56,6 +59,7 @@ impl MarkProvider {
         match (&self.name, self.guid) {
             (_, class::PERF_INFO) => "Mark".to_owned(),
             (_, class::CLR) => "Garbage collection".to_owned(),
+            (_, class::PIX) => "PIX".to_owned(),
             (Some(name), _) => name.to_string(),
             (None, guid) => format!("{{{guid}}}"),
         }
@@ -100,7 +104,20 @@ pub(super) struct MarkTable {
     told: (usize, usize),
     /// Collections that have not ended, by process and number, and their marks.
     collections: KeyedMap<(ProcessId, CollectionId), usize>,
+    /// Marks that are not in their places yet, each with the number of marks in the list when it came.
+    late: Vec<(usize, Mark)>,
     refused: u64,
+}
+
+/// A mark of a time that has passed.
+#[derive(Debug)]
+pub(super) struct Past {
+    pub(super) from: Ticks,
+    pub(super) to: Ticks,
+    pub(super) process: ProcessId,
+    pub(super) tid: Tid,
+    /// A text of [`MarkTable::past_text`].
+    pub(super) text: Arc<str>,
 }
 
 impl MarkTable {
@@ -142,6 +159,47 @@ impl MarkTable {
         }
     }
 
+    /// Adds a mark of a time that has passed; what began before the trace has its time from then on.
+    pub(super) fn add_past(&mut self, provider: Guid, Past { from, to, process, tid, text }: Past) {
+        let provider = if self.is_full() { None } else { self.provider((provider, None)) };
+        let Some(provider) = provider else {
+            self.refused += 1;
+            return;
+        };
+        let mark = Mark { at: from.max(Ticks(0)), from, to, provider, process: Some(process), tid, text };
+        self.late.push((self.marks.list.len(), mark));
+    }
+
+    /// Puts late marks in their places. Cost: that of sorting them, and a step for each mark behind the first of them.
+    fn settle(&mut self) {
+        let mut late = std::mem::take(&mut self.late);
+        late.sort_by_key(|(_, mark)| mark.at);
+        let Some(first) = late.first().map(|(_, mark)| mark.at) else { return };
+        let kept = self.marks.list.partition_point(|mark| mark.at < first);
+        let mut behind: Vec<Mark> = std::iter::from_fn(|| self.marks.list.pop_beyond(kept)).collect();
+        behind.reverse();
+        let mut places = Vec::with_capacity(behind.len());
+        let mut late = late.into_iter().peekable();
+        for (place, mark) in (kept..).zip(behind) {
+            while let Some((_, mark)) = late.next_if(|(came, other)| (other.at, *came) <= (mark.at, place)) {
+                self.marks.list.push(mark);
+            }
+            places.push(self.marks.list.len());
+            self.marks.list.push(mark);
+        }
+        late.for_each(|(_, mark)| self.marks.list.push(mark));
+        let untold = self.untold.iter_mut().map(|(place, _)| place);
+        for place in untold.chain(self.collections.values_mut()) {
+            if let Some(new) = place.checked_sub(kept).and_then(|behind| places.get(behind)) {
+                *place = *new;
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.marks.list.len() + self.late.len() >= MAX_MARKS || self.text_bytes + self.untold_bytes >= MAX_TEXT
+    }
+
     fn push(
         &mut self,
         provider: (Guid, Option<&str>),
@@ -149,8 +207,7 @@ impl MarkTable {
         (process, tid): (Option<ProcessId>, Tid),
         text: &str,
     ) -> Option<usize> {
-        let is_full = self.marks.list.len() >= MAX_MARKS || self.text_bytes + self.untold_bytes >= MAX_TEXT;
-        let provider = if is_full { None } else { self.provider(provider) };
+        let provider = if self.is_full() { None } else { self.provider(provider) };
         let Some(provider) = provider else {
             self.refused += 1;
             return None;
@@ -180,6 +237,11 @@ impl MarkTable {
         Some(number)
     }
 
+    /// A text for [`MarkTable::add_past`], which is kept once; an empty one if no more marks are kept.
+    pub(super) fn past_text(&mut self, text: &str) -> Arc<str> {
+        if self.is_full() { Arc::default() } else { self.text(text) }
+    }
+
     fn text(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.texts.get(text) {
             return Arc::clone(known);
@@ -192,7 +254,7 @@ impl MarkTable {
 
     /// Adds the description of a kind of event.
     pub(super) fn describe(&mut self, schema: &EventSchema) {
-        let key = (schema.provider, schema.id, schema.version);
+        let key = schema.key();
         if self.schemas.len() < MAX_SCHEMAS && !self.schemas.contains_key(&key) {
             let names = schema.fields.iter().map(|field| field.name.len() + 40).sum::<usize>();
             self.schema_bytes += names + schema.name.len() + schema.provider_name.len() + 200;
@@ -201,6 +263,7 @@ impl MarkTable {
     }
 
     pub(super) fn publish(&mut self, is_complete: bool) -> Marks {
+        self.settle();
         // Without new descriptions, only marks that came since the latest publication are looked at.
         let known = if self.told.0 == self.schemas.len() && !is_complete { self.told.1 } else { 0 };
         for (place, untold) in self.untold.split_off(known) {
@@ -236,7 +299,7 @@ impl MarkTable {
 
     pub(super) fn bytes(&self) -> u64 {
         let untold = self.untold.len() * 48 + self.untold_bytes;
-        (self.marks.list.len() * size_of::<Mark>() + self.text_bytes + untold + self.schema_bytes) as u64
+        ((self.marks.list.len() + self.late.len()) * size_of::<Mark>() + self.text_bytes + untold + self.schema_bytes) as u64
     }
 
     pub(super) fn left_out(&self) -> Option<String> {

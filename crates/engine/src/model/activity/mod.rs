@@ -1,5 +1,5 @@
 //! Activity of programs while memory changed, as a trace keeps it: marks, presented frames, code and
-//! heaps of the .NET runtime, CPU samples. None of it changes a number of memory.
+//! heaps of the .NET runtime, CPU samples, PIX's scopes and counters. None of it changes a number of memory.
 //!
 //! Memory: each kind has a bound of its own, and all of it counts towards the budget; refused entries
 //! are counted and reported. Publications share all that does not change. Cost: nothing where there is
@@ -9,6 +9,7 @@ mod chunked;
 mod gpu;
 mod managed;
 mod marks;
+mod pix;
 mod presents;
 mod samples;
 
@@ -25,10 +26,11 @@ pub(super) use samples::{NO_HEAP, NOBODY, SampleTable};
 use super::Site;
 use super::counters::{Counter, CounterTable};
 use super::world::ProcessTable;
-use crate::events::{ActivityEvent, ManagedEvent, Record};
+use crate::events::{ActivityEvent, EventSchema, ManagedEvent, PixEvent, Record};
 use crate::units::Ticks;
 use managed::ManagedTable;
 use marks::MarkTable;
+use pix::PixTable;
 use presents::PresentTable;
 
 /// All activity in a published trace.
@@ -52,16 +54,17 @@ pub(super) struct ActivityTable {
     marks: MarkTable,
     presents: PresentTable,
     managed: ManagedTable,
+    pix: PixTable,
     pub(super) samples: SampleTable,
 }
 
 impl ActivityTable {
-    /// Applies a record of the time `at`, on a clock of `frequency` ticks a second.
+    /// Applies a record of the time `at`, on a clock of `frequency` ticks a second; the trace starts at the raw time `start`.
     pub(super) fn apply(
         &mut self,
         record: &Record,
         event: &ActivityEvent,
-        (at, frequency): (Ticks, u64),
+        (at, frequency, start): (Ticks, u64, i64),
         processes: &mut ProcessTable,
         counters: &mut CounterTable,
     ) {
@@ -88,13 +91,29 @@ impl ActivityTable {
                 }
             }
             ActivityEvent::SampleInterval(interval) => self.samples.set_interval(*interval),
+            ActivityEvent::Pix(PixEvent::Counter { name, value }) => {
+                counters.value(record.pid, name, *value, at, processes);
+            }
+            ActivityEvent::Pix(PixEvent::Block(block)) => {
+                let process = processes.find_or_add(record.pid, at);
+                self.pix.block(block, process, start, &mut self.marks);
+            }
+            ActivityEvent::Pix(PixEvent::Unread(doubt)) => self.pix.unread(*doubt, processes.find(record.pid)),
             ActivityEvent::Gpu(memory) => counters.gpu_memory(record.pid, memory, at, processes),
         }
+    }
+
+    /// Adds a description of events that the trace may lack; its own hold.
+    pub(super) fn describe(&mut self, schema: &EventSchema) {
+        self.marks.describe(schema);
     }
 
     /// The activity that is known now; after it was published as complete, nothing changes. `sites` are
     /// those of samples, `counters` all published ones.
     pub(super) fn publish(&mut self, is_complete: bool, frequency: u64, sites: Vec<Site>, counters: &[Counter]) -> Activity {
+        if is_complete {
+            self.pix.finish(&mut self.marks);
+        }
         Activity {
             gpu: gpu::series(counters),
             marks: self.marks.publish(is_complete),
@@ -106,12 +125,18 @@ impl ActivityTable {
 
     /// Bytes in use.
     pub(super) fn bytes(&self) -> u64 {
-        self.marks.bytes() + self.presents.bytes() + self.managed.bytes() + self.samples.bytes()
+        self.marks.bytes() + self.presents.bytes() + self.managed.bytes() + self.samples.bytes() + self.pix.bytes()
     }
 
-    /// One sentence for each kind of which something was left out.
-    pub(super) fn left_out(&self) -> Vec<String> {
-        let parts = [self.marks.left_out(), self.presents.left_out(), self.managed.left_out(), self.samples.left_out()];
+    /// One sentence for each kind of which something was left out; `is_complete`: whether no more comes.
+    pub(super) fn left_out(&self, is_complete: bool) -> Vec<String> {
+        let parts = [
+            self.marks.left_out(),
+            self.presents.left_out(),
+            self.managed.left_out(),
+            self.samples.left_out(),
+            self.pix.left_out(is_complete),
+        ];
         parts.into_iter().flatten().collect()
     }
 }

@@ -28,9 +28,10 @@ impl Builder {
         self.counters.left_out()
     }
 
-    /// A sentence for each of marks, frames, managed code and samples of which some were left out.
-    pub fn activity_left_out(&self) -> Vec<String> {
-        self.activity.left_out()
+    /// A sentence for each of marks, frames, managed code, samples and PIX's events of which some were left out; `is_complete`:
+    /// whether no more comes.
+    pub fn activity_left_out(&self, is_complete: bool) -> Vec<String> {
+        self.activity.left_out(is_complete)
     }
 
     /// Publishes everything up to now. Rows are shared with later publications;

@@ -20,7 +20,7 @@ use actors::Actors;
 pub use heap::{Heap, HeapId};
 pub use module::{Module, PdbId};
 pub(in crate::model) use process::ProcessTable;
-pub use process::{Process, ProcessId, is_process_name};
+pub use process::{Process, ProcessId, is_process_name, unknown_label};
 
 use heap::HeapTable;
 use module::ModuleTable;
@@ -198,6 +198,6 @@ impl World {
     pub(super) fn process_name(&self, pid: Pid) -> String {
         let lives = self.processes.list.iter().rev().filter(|process| process.pid == pid);
         let name = lives.map(|process| process.name.as_str()).find(|name| !name.is_empty());
-        name.map_or_else(|| format!("Unknown ({pid})"), |name| format!("{name} ({pid})"))
+        name.map_or_else(|| unknown_label(pid), |name| format!("{name} ({pid})"))
     }
 }

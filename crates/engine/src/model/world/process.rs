@@ -37,10 +37,15 @@ pub fn is_process_name(name: &str, wanted: &str) -> bool {
     name == wanted || name.strip_suffix(".exe") == Some(&wanted)
 }
 
+/// The name of a process of which no event tells one: `Unknown (PID)`.
+pub fn unknown_label(pid: Pid) -> String {
+    format!("Unknown ({pid})")
+}
+
 impl Process {
     /// Its name, or `Unknown (PID)`.
     pub fn label(&self) -> String {
-        if self.name.is_empty() { format!("Unknown ({})", self.pid) } else { self.name.clone() }
+        if self.name.is_empty() { unknown_label(self.pid) } else { self.name.clone() }
     }
 
     /// Its name with its id, which tells processes of one name apart.

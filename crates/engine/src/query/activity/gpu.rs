@@ -10,8 +10,8 @@ use std::cmp::Reverse;
 use serde::Serialize;
 
 use crate::events::SegmentGroup;
-use crate::model::{Counter, CounterId, GpuSeries, ProcessId, Trace};
-use crate::units::{Interval, Pid, Ticks};
+use crate::model::{Counter, CounterId, GpuSeries, ProcessId, Trace, unknown_label};
+use crate::units::{Interval, Ticks};
 
 /// Bytes at the edges of an interval, and their peak in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -25,15 +25,26 @@ pub struct StepNumbers {
 
 impl StepNumbers {
     /// Reads a counter that reports each change.
-    pub fn of(counter: &Counter, interval: Interval) -> Self {
-        let before = |at: Ticks| counter.samples.partition_point(|(t, _)| *t < at);
-        let (first, last) = (before(interval.from), before(interval.to));
-        let value =
-            |place: usize| place.checked_sub(1).and_then(|place| counter.samples.get(place)).map_or(0, |(_, bytes)| *bytes);
-        let (from, to) = (value(first), value(last));
+    fn of(counter: &Counter, interval: Interval) -> Self {
+        let (first, from) = last_before(counter, interval.from);
+        let (last, to) = last_before(counter, interval.to);
+        let (from, to) = (from.unwrap_or(0), to.unwrap_or(0));
         let inside = counter.samples.get(first..last).unwrap_or_default();
         Self { from, to, peak: inside.iter().fold(from, |peak, (_, bytes)| peak.max(*bytes)) }
     }
+}
+
+/// Returns the number of changes before a moment, and the value since the last of them, if there is one.
+pub(super) fn last_before(counter: &Counter, at: Ticks) -> (usize, Option<u64>) {
+    let changes = counter.samples.partition_point(|(t, _)| *t < at);
+    let last = changes.checked_sub(1).and_then(|place| counter.samples.get(place));
+    (changes, last.map(|(_, value)| *value))
+}
+
+/// Returns the bytes at the edges of an interval, of a counter that reports each change. Cost: two binary searches.
+pub fn bytes_at_edges(counter: &Counter, interval: Interval) -> (u64, u64) {
+    let bytes = |at: Ticks| last_before(counter, at).1.unwrap_or(0);
+    (bytes(interval.from), bytes(interval.to))
 }
 
 /// GPU memory of a process on one adapter, in one segment group.
@@ -66,18 +77,15 @@ fn counter(trace: &Trace, id: CounterId) -> Option<&Counter> {
 /// Returns the GPU memory of processes with a name or id, those with the largest usage first; those without any in the
 /// interval are left out.
 pub fn gpu_entries(trace: &Trace, interval: Interval, process: Option<&str>) -> Vec<GpuEntry> {
-    let is_meant = |series: &&GpuSeries| match (process, series.process) {
-        (None, _) => true,
-        (Some(wanted), Some(id)) => trace.process(id).is_called(wanted),
-        (Some(wanted), None) => wanted.parse() == Ok(series.pid.0),
-    };
+    let is_meant =
+        |series: &&GpuSeries| process.is_none_or(|wanted| trace.is_process_called((series.pid, series.process), wanted));
     let entry = |series: &GpuSeries| {
         let numbers = |id: Option<CounterId>| Some(StepNumbers::of(counter(trace, id?)?, interval));
         let (usage, budget, commitment) = (numbers(series.usage), numbers(series.budget), numbers(series.commitment));
         let has_any = [usage, commitment].into_iter().flatten().any(|numbers| numbers.peak > 0);
         let process = series.process.map(|id| trace.process(id));
         has_any.then(|| GpuEntry {
-            process: process.map_or_else(|| unknown(series.pid), |process| process.label()),
+            process: process.map_or_else(|| unknown_label(series.pid), |process| process.label()),
             pid: series.pid.0,
             process_start_s: process.and_then(|process| process.start).map(|at| trace.clock.seconds(at)),
             adapter: format!("{:#x}", series.adapter.address),
@@ -92,10 +100,6 @@ pub fn gpu_entries(trace: &Trace, interval: Interval, process: Option<&str>) -> 
     let peak = |numbers: Option<StepNumbers>| Reverse(numbers.map_or(0, |numbers| numbers.peak));
     all.sort_by_key(|entry| (peak(entry.usage), peak(entry.commitment)));
     all
-}
-
-fn unknown(pid: Pid) -> String {
-    format!("Unknown ({pid})")
 }
 
 /// Returns the place of the series to draw for a segment group in [`Activity::gpu`](crate::model::Activity): the one with the

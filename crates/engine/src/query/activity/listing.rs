@@ -7,11 +7,13 @@ use std::cmp::Reverse;
 
 use serde::Serialize;
 
+use super::reported::has_reported;
 use super::{
-    FrameLine, FrameRequest, GpuEntry, MarkRequest, ProcessSamples, SampleNumbers, chain_label, frame_lanes, frame_sums,
-    gpu_entries, marks, process_samples,
+    FrameLine, FrameRequest, GpuEntry, MarkRequest, ProcessSamples, ReportedEntry, SampleNumbers, chain_label, frame_lanes,
+    frame_sums, gpu_entries, marks, process_samples, reported_entries,
 };
 use crate::events::PresentApi;
+use crate::json::is_zero;
 use crate::model::{IntervalOrigin, Mark, PresentLane, ProcessId, Trace};
 use crate::query::{Cancel, Cancelled, GroupNumbers, Index, Mask};
 use crate::tables::KeyedMap;
@@ -137,11 +139,6 @@ pub struct ChainEntry {
     pub other_windows: u64,
 }
 
-/// Whether a number has no entry.
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 impl ChainEntry {
     /// Summarizes a swap chain; `None` if no frame ends in the interval.
     pub fn of(trace: &Trace, lane: &PresentLane, interval: Interval) -> Option<Self> {
@@ -197,11 +194,11 @@ pub struct LayerFrames {
     pub worst: Vec<FrameEntry>,
 }
 
-/// Returns the layers in which a process has sites that the mask includes.
-pub fn layers_of(trace: &Trace, process: ProcessId, mask: &Mask) -> Vec<Layer> {
+/// Returns the layers in which a process, or any, has sites that the mask includes.
+pub fn layers_of(trace: &Trace, process: Option<ProcessId>, mask: &Mask) -> Vec<Layer> {
     let mut has = [false; Layer::ALL.len()];
     for (id, site) in (0..).map(crate::model::SiteId).zip(&trace.sites) {
-        if trace.process_of(site) == process && mask.classes(id) != 0 {
+        if process.is_none_or(|process| trace.process_of(site) == process) && mask.classes(id) != 0 {
             has[trace.layer_of(site) as usize] = true;
         }
     }
@@ -215,7 +212,7 @@ pub fn sort_by_allocated(lines: &mut [FrameLine]) {
 
 /// Returns the swap chains that have frames in an interval, of processes with a name or id, those with most frames
 /// first; each with the `worst` frames of each layer.
-pub fn chain_frames(
+pub(crate) fn chain_frames(
     index: &Index,
     interval: Interval,
     process: Option<&str>,
@@ -232,7 +229,7 @@ pub fn chain_frames(
     let mut all = Vec::with_capacity(chains.len());
     for (number, lane, chain) in chains {
         let mut layers = Vec::new();
-        for layer in layers_of(trace, lane.process, mask) {
+        for layer in layers_of(trace, Some(lane.process), mask) {
             let mut lines = frame_sums(index, &FrameRequest { lane: number, interval, layer, mask }, cancel)?;
             let sum = |of: fn(&FrameLine) -> u64| lines.iter().map(of).fold(0, u64::saturating_add);
             let sums = [
@@ -347,7 +344,7 @@ pub fn processor_entries(trace: &Trace, interval: Interval, process: Option<&str
     }
 }
 
-/// The marks, frames, CPU samples and GPU memory of a report.
+/// The marks, frames, CPU samples, GPU memory and programs' own counters of a report.
 #[derive(Clone, Debug, Default)]
 pub struct ActivityEntries {
     /// Marks of the interval; `None` if the whole trace has none.
@@ -358,6 +355,8 @@ pub struct ActivityEntries {
     pub processors: Option<ProcessorEntries>,
     /// GPU memory in the interval; `None` if the whole trace has none.
     pub gpu_memory: Option<Vec<GpuEntry>>,
+    /// Numbers that programs report, in the interval; `None` if the whole trace has none.
+    pub counters: Option<Vec<ReportedEntry>>,
     /// Frames per process.
     pub frame_counts: FrameCounts,
 }
@@ -380,6 +379,7 @@ impl ActivityEntries {
             frames: has_frames.then(|| chain_frames(index, interval, process, (mask, worst), cancel)).transpose()?,
             processors: has_samples(trace).then(|| processor_entries(trace, interval, process)),
             gpu_memory: (!activity.gpu.is_empty()).then(|| gpu_entries(trace, interval, process)),
+            counters: has_reported(trace).then(|| reported_entries(trace, interval, process)),
             frame_counts: FrameCounts::of(trace, interval),
         })
     }

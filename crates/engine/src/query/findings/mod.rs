@@ -24,7 +24,7 @@ mod step;
 mod unexplained;
 mod words;
 
-use super::{Cancel, Cancelled, Index, Mask, SourceLine, totals};
+use super::{Cancel, Cancelled, FrameAddress, Index, Mask, SourceLine, totals};
 use crate::model::{HeapId, NodeId, ProcessId, SiteId};
 use crate::names::Names;
 use crate::tables::KeyedSet;
@@ -66,6 +66,8 @@ pub struct Finding {
     /// Frames down to the place, outermost first. Below it are only frames of the allocator and of libraries, or
     /// several paths.
     pub stack: Vec<String>,
+    /// Module and address of each frame of `stack`, where known.
+    pub addresses: Vec<Option<FrameAddress>>,
     /// The last frame of `stack`: the responsible caller.
     pub function: Option<String>,
     /// Source line of that frame, if known.
@@ -132,10 +134,8 @@ pub fn headlines(list: &[Finding], most: usize) -> Vec<&Finding> {
 fn told(question: &Question<'_>, claim: Claim) -> Finding {
     let trace = question.index.trace();
     let site = claim.sites.first().map(|&site| trace.site(site));
-    let (stack, source) = match site.map(|site| place::named(trace, question.names, claim.node, site)) {
-        Some(place::Named { stack, source }) => (stack, source),
-        None => (Vec::new(), None),
-    };
+    let place = site.map(|site| place::named(trace, question.names, claim.node, site));
+    let place::Named { stack, addresses, source } = place.unwrap_or_default();
     let function = stack.last().cloned();
     let text = words::sentence(question, &claim, function.as_deref(), source.as_ref());
     let doubts = words::doubts(question, &claim);
@@ -154,6 +154,7 @@ fn told(question: &Question<'_>, claim: Claim) -> Finding {
         period_s: claim.period,
         repeats: claim.repeats,
         stack,
+        addresses,
         function,
         source,
         text,

@@ -8,13 +8,16 @@ use std::ops::Range;
 use crate::model::{NodeId, Site, SiteId, Trace};
 use crate::names::{FrameKind, Names};
 use crate::query::callers::{CallerFinder, CallerFrame};
-use crate::query::{Recorded, SourceLine};
+use crate::query::{FrameAddress, Recorded, SourceLine};
 use crate::stack_rules::Role;
 
 /// A place with its printed frames.
+#[derive(Default)]
 pub(in crate::query) struct Named {
     /// Frames down to the place, as they are printed, outermost first.
     pub(in crate::query) stack: Vec<String>,
+    /// Their addresses, where they are in modules.
+    pub(in crate::query) addresses: Vec<Option<FrameAddress>>,
     /// Source line of the place.
     pub(in crate::query) source: Option<SourceLine>,
 }
@@ -26,14 +29,15 @@ pub(in crate::query) fn named(trace: &Trace, names: &Names, node: NodeId, site: 
     let recorded = |node| Recorded::of(trace, names, node, site.caller, site.first, node == site.stack);
     let own = CallerFinder::new(trace, names, FrameKind::Innermost).caller(site).responsible;
     let place = if own.node == node { Some(own) } else { first_own(trace, node, recorded) };
-    let Some(place) = place else { return Named { stack: Vec::new(), source: None } };
+    let Some(place) = place else { return Named::default() };
     let levels = |n: NodeId| {
         let shown = recorded(n).shown(false);
         shown.filter(move |level| n != place.node || *level <= place.level).map(move |level| (n, level))
     };
     let frames = trace.stacks.path(place.node).into_iter().flat_map(levels);
-    let stack = frames.map(|(n, level)| recorded(n).name(level).to_string()).collect();
-    Named { stack, source: SourceLine::of(&recorded(place.node), place.level) }
+    let (stack, addresses) =
+        frames.map(|(n, level)| (recorded(n).name(level).to_string(), FrameAddress::of(&recorded(n)))).unzip();
+    Named { stack, addresses, source: SourceLine::of(&recorded(place.node), place.level) }
 }
 
 /// Returns the first frame from a node outwards that is neither the allocator's nor a library's, else the node's

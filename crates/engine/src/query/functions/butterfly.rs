@@ -160,7 +160,7 @@ impl<'a> FunctionPlaces<'a> {
     }
 
     /// Returns the callers and callees in each process that has the function.
-    pub fn butterflies(&self, functions: &Functions) -> BTreeMap<ProcessId, Butterfly> {
+    pub(crate) fn butterflies(&self, functions: &Functions) -> BTreeMap<ProcessId, Butterfly> {
         self.those_of(functions, |_| true)
     }
 

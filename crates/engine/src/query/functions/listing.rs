@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use super::butterfly::{Butterfly, FunctionNodes, FunctionPlaces, Neighbour, butterfly_peaks, by_size};
 use super::forest::Forest;
-use super::lines::lines;
 use super::paths::Functions;
 use super::peaks::function_peaks;
+use super::places::{FunctionPlace, places};
 use super::sums::{FunctionSums, function_sums};
 use super::table::FunctionId;
 use crate::model::{ProcessId, Trace};
 use crate::names::Names;
-use crate::query::{Cancel, Cancelled, GroupNumbers, Index, Mask, SourceLine, Totals};
+use crate::query::{Cancel, Cancelled, FrameAddress, GroupNumbers, Index, Mask, SourceLine, Totals};
 use crate::tables::KeyedSet;
 use crate::units::Layer;
 
@@ -40,6 +40,8 @@ pub struct FunctionGroup {
     pub function: String,
     /// Line of the call in it that holds most bytes.
     pub source: Option<SourceLine>,
+    /// Where it calls from, if that is one address.
+    pub address: Option<FrameAddress>,
     #[serde(rename = "self")]
     pub own: GroupNumbers,
     pub total: GroupNumbers,
@@ -78,10 +80,10 @@ pub fn functions(
     let mut place = 0..request.top.unwrap_or(all);
     sums.retain(|sums| place.next().is_some() || of.contains(&sums.function));
     let peaks = function_peaks(index, functions, totals, mask, &sums, cancel)?;
-    let lines = lines((trace, names), functions, (totals, mask), &sums, cancel)?;
-    let groups = sums.iter().zip(peaks).zip(lines);
+    let places = places((trace, names), functions, (totals, mask), &sums, cancel)?;
+    let groups = sums.iter().zip(peaks).zip(places);
     let mut groups: Vec<FunctionGroup> =
-        groups.map(|((sums, peaks), source)| FunctionGroup { source, ..group(trace, functions, sums, peaks) }).collect();
+        groups.map(|((sums, peaks), place)| group(trace, functions, sums, peaks, place)).collect();
     let found = butterflies(trace, functions, (totals, mask), &of, &sums, cancel)?;
     let both: Vec<&Butterfly> = found.iter().map(|(_, both)| both).collect();
     let peaks = butterfly_peaks(&both, index, totals, mask, cancel)?;
@@ -129,7 +131,13 @@ fn compare(trace: &Trace, functions: &Functions, a: &FunctionSums, b: &FunctionS
     by_size.then_with(|| name(a).cmp(&name(b))).then_with(|| process(a).cmp(&process(b)))
 }
 
-fn group(trace: &Trace, functions: &Functions, sums: &FunctionSums, (own, total): (u64, u64)) -> FunctionGroup {
+fn group(
+    trace: &Trace,
+    functions: &Functions,
+    sums: &FunctionSums,
+    (own, total): (u64, u64),
+    place: FunctionPlace,
+) -> FunctionGroup {
     let process = trace.process(sums.process);
     FunctionGroup {
         process: process.label(),
@@ -137,7 +145,8 @@ fn group(trace: &Trace, functions: &Functions, sums: &FunctionSums, (own, total)
         process_start_s: process.start.map(|at| trace.clock.seconds(at)),
         layer: sums.layer.name(),
         function: functions.name(sums.function).to_string(),
-        source: None,
+        source: place.source,
+        address: place.address,
         own: GroupNumbers::new(&sums.own, own),
         total: GroupNumbers::new(&sums.total, total),
         callers: None,

@@ -13,7 +13,7 @@ use crate::query::{Cancel, Cancelled, Index, LifetimeClass, Mask, Totals};
 use crate::tables::KeyedMap;
 
 /// Returns the peaks of `own` and of `total` for each of `wanted`, which must be of the same totals and mask.
-pub fn function_peaks(
+pub(crate) fn function_peaks(
     index: &Index,
     functions: &Functions,
     totals: &Totals,

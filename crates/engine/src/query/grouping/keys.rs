@@ -34,6 +34,8 @@ pub(in crate::query) struct Named<'a> {
     pub(in crate::query) lines: Option<Lines<'a>>,
     /// Whether source lines of a stack's frames are included.
     pub(in crate::query) sources: bool,
+    /// Whether addresses of a stack's frames are included.
+    pub(in crate::query) addresses: bool,
 }
 
 impl<'a> Named<'a> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::model::SiteId;
 use crate::query::grouping::RowKey;
 use crate::query::grouping::keys::Named;
-use crate::query::naming::{UNKNOWN_TYPE, allocated_type, stack_labels, stack_sources};
+use crate::query::naming::{FrameAddress, UNKNOWN_TYPE, allocated_type, stack_addresses, stack_labels, stack_sources};
 use crate::query::numbers::known_or_null;
 use crate::query::{Bucket, By, ByClass, LifetimeBounds, LifetimeBucket, LifetimeClass, SizeBucket, SourceLine};
 
@@ -87,6 +87,9 @@ pub struct Group<N = GroupNumbers> {
     /// `file:line` of each frame of the stack, where known; only if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<Vec<Option<String>>>,
+    /// Module and address of each frame of the stack, where known; not in comparisons.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<Vec<Option<FrameAddress>>>,
     /// The line of the responsible caller with the largest share.
     pub source: Option<SourceLine>,
     pub size_bucket: Option<[u64; 2]>,
@@ -110,6 +113,7 @@ pub(in crate::query) fn describe<N>(named: Named<'_>, site: SiteId, row: RowKey,
         heap: if wants(By::Heap) { trace.heap(site.heap).key() } else { None },
         stack: wants(By::Stack).then(|| stack_labels(trace, names, site)),
         sources: (named.sources && wants(By::Stack)).then(|| stack_sources(trace, names, site)),
+        addresses: (named.addresses && wants(By::Stack)).then(|| stack_addresses(trace, names, site)),
         freed_stack: row
             .freed
             .map(|freed| named.freed_site(freed).map_or_else(Vec::new, |site| stack_labels(trace, names, site))),
@@ -154,7 +158,7 @@ pub(in crate::query) fn first<N, R: Ord + Copy>(
 
 impl<N> Group<N> {
     /// Returns the keys of this group with other numbers.
-    pub fn keys_with<M>(&self, numbers: M) -> Group<M> {
+    pub(crate) fn keys_with<M>(&self, numbers: M) -> Group<M> {
         Group {
             process: self.process.clone(),
             pid: self.pid,
@@ -163,6 +167,7 @@ impl<N> Group<N> {
             heap: self.heap.clone(),
             stack: self.stack.clone(),
             sources: self.sources.clone(),
+            addresses: self.addresses.clone(),
             freed_stack: self.freed_stack.clone(),
             allocated_type: self.allocated_type.clone(),
             thread: self.thread,

@@ -92,6 +92,7 @@ impl Tree {
         match (self.words, line.head, line.key) {
             (.., Key::Inside(..)) => folded_label(&self.inside(trace, line), line.folded == 1),
             _ if line.folded > 0 => self.started_label(trace, line),
+            (_, head @ (Key::Heap(_) | Key::Layer(_)), Key::Class(_)) => label(trace, &self.names, head, site),
             (Words::Plain, Key::Impacting(_), Key::Class(LifetimeClass::Aofi)) => "Given back (Impacting)".to_owned(),
             (Words::Plain, Key::Impacting(kind), _) => kind.words(change).to_owned(),
             (Words::Plain, _, Key::Class(class)) => class.words().to_owned(),

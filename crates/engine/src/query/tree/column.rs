@@ -50,7 +50,7 @@ impl Column {
     ];
 
     /// Returns whether only single allocations have a value in this column.
-    pub fn is_of_allocations(self) -> bool {
+    pub(crate) fn is_of_allocations(self) -> bool {
         matches!(self, Self::AllocTime | Self::FreeTime | Self::Address | Self::Thread)
     }
 

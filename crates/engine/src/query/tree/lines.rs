@@ -204,7 +204,7 @@ impl Tree {
 
     /// Returns the lines of layers, as node numbers (see [`super::peaks`]).
     pub fn layers(&self) -> impl Iterator<Item = (usize, Layer)> + '_ {
-        let layer = |line: &Line| if let Key::Layer(layer) = line.key { Some(layer) } else { None };
+        let layer = |line: &Line| if let Key::Layer(layer) = line.head { Some(layer) } else { None };
         self.lines.iter().enumerate().filter_map(move |(at, line)| Some((at, layer(line)?)))
     }
 
@@ -321,7 +321,11 @@ impl Tree {
 /// too.
 fn own_keys(line: &Line) -> impl DoubleEndedIterator<Item = Key> + use<> {
     let head = (line.head != line.key && line.key.frame().is_none()).then_some(line.head);
-    std::iter::once(line.key).chain(head)
+    let between = match (head, line.key) {
+        (Some(Key::Heap(_) | Key::Layer(_)), Key::Class(class)) => Some(Key::Impacting(class.impacting())),
+        _ => None,
+    };
+    std::iter::once(line.key).chain(between).chain(head)
 }
 
 /// Returns the peak of outstanding bytes of one allocation.

@@ -31,6 +31,9 @@ pub struct TreeRequest {
     /// Whether a frame with one child and no allocations of its own shares the child's line; likewise an impacting type
     /// with its only lifetime class.
     pub chains: bool,
+    /// Whether the levels of types are left out at an instant, where only one class has rows: a heap, or the commit of a
+    /// process, shares the line of its only class.
+    pub joins_at_instants: bool,
     /// The vocabulary for lifetime classes.
     pub words: Words,
     /// Positions of the lines above the frames, for lines that must keep them (see [`Tree::order`](super::Tree::order)).

@@ -104,8 +104,11 @@ impl Builder<'_> {
             let only_class = child.cells.first().map(|cell| cell.class).filter(|class| {
                 self.question.request.chains && level == CLASS_LEVEL - 1 && child.cells.iter().all(|cell| cell.class == *class)
             });
-            let level = if only_class.is_some() { CLASS_LEVEL } else { level };
             let outer = path.clone();
+            let alive = self.class_at_instant(&child);
+            path.extend(alive.map(|class| Key::Impacting(class.impacting())));
+            let only_class = only_class.or(alive);
+            let level = if only_class.is_some() { CLASS_LEVEL } else { level };
             path.extend(only_class.map(Key::Class));
             let line = self.upper.lines.len() as u32;
             for cell in &child.cells {
@@ -129,6 +132,14 @@ impl Builder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the only class of a heap, or of the commit of a process, at an instant, if its line stands for both.
+    fn class_at_instant(&self, child: &Child) -> Option<LifetimeClass> {
+        let is_source = matches!(child.key, Key::Heap(_) | Key::Layer(Layer::Commit));
+        let joins = self.question.request.joins_at_instants && self.question.totals.interval.is_empty();
+        let class = child.cells.first().filter(|_| is_source && joins)?.class;
+        child.cells.iter().all(|cell| cell.class == class).then_some(class)
     }
 
     /// Returns whether a line is open. The user's choice for one of its nodes decides, the innermost first.

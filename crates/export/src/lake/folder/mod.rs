@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 
 use super::LakeError;
 use super::table::{CAPTURES, TABLES};
+use super::unreadable::{FileState, UnreadableCapture, UnreadableList};
 use crate::paths::is_read_below;
 use swap::{PART, Swap, at, is_folder, make, part};
 
@@ -76,6 +77,19 @@ impl Lake {
     /// Whether the folder has a capture.
     pub fn has(&self, capture: &str) -> Result<bool, LakeError> {
         Ok(is_folder(&part(&self.folder, &CAPTURES, capture))?)
+    }
+
+    /// The captures that could not be read before.
+    pub fn unreadable(&self) -> Result<UnreadableList, LakeError> {
+        let _lock = lock(&self.folder)?;
+        UnreadableList::read(&self.folder)
+    }
+
+    /// Notes captures that could not be read, and forgets those that could.
+    pub fn note(&self, unreadable: &[UnreadableCapture], readable: &[&[FileState]]) -> Result<(), LakeError> {
+        let _lock = lock(&self.folder)?;
+        let mut list = UnreadableList::read(&self.folder)?;
+        if list.note(unreadable, readable) { list.write(&self.folder) } else { Ok(()) }
     }
 
     /// Lets `write` fill a new folder with the tables of a capture, and moves them to their places. If anything goes

@@ -1,21 +1,37 @@
-//! Errors as the window shows them: a sentence, and for internal errors the details for a bug report.
+//! Messages at the top of the window: errors and notices, each a sentence, and for internal errors the details for a bug
+//! report.
 
 use crate::load::Input;
 use crate::panics::Caught;
 
+/// The kind of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Something did not work.
+    Error,
+    /// Something worked, and the user should know what came of it.
+    Notice,
+}
+
 /// One message at the top of the window, until it is closed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Failure {
+pub struct Message {
+    pub kind: Kind,
     /// One sentence.
     pub text: String,
     /// For the clipboard: details for a bug report.
     pub details: Option<String>,
 }
 
-impl Failure {
+impl Message {
     /// An error that the user can understand and act on.
-    pub fn expected(text: String) -> Self {
-        Self { text, details: None }
+    pub fn error(text: String) -> Self {
+        Self { kind: Kind::Error, text, details: None }
+    }
+
+    /// A notice, which is no error.
+    pub fn notice(text: String) -> Self {
+        Self { kind: Kind::Notice, text, details: None }
     }
 
     /// A panic of a worker while `doing` something (with its article) with some files.
@@ -28,6 +44,6 @@ impl Failure {
             "highwater {version}, {system} {machine}{build}\nstopped {doing} of {files}\n{caught}\n\n{}",
             caught.backtrace.trim_end()
         );
-        Self { text, details: Some(details) }
+        Self { kind: Kind::Error, text, details: Some(details) }
     }
 }

@@ -1,4 +1,5 @@
-//! The source line of each function: the line whose calls hold the largest part of the function's bytes.
+//! The place of each function: the line whose calls hold the largest part of the function's bytes, and the address of
+//! its calls if it is one.
 //!
 //! Cost: the stack nodes with bytes, each once per process and layer, with a look at its frames.
 
@@ -8,7 +9,7 @@ use super::paths::Functions;
 use super::sums::FunctionSums;
 use crate::model::{NodeId, ProcessId, Site, SiteId, Trace};
 use crate::names::{FrameKind, Names};
-use crate::query::{Cancel, Cancelled, Mask, Recorded, SourceLine, Totals};
+use crate::query::{Cancel, Cancelled, FrameAddress, Mask, Recorded, SourceLine, Totals};
 use crate::tables::KeyedMap;
 use crate::units::Layer;
 
@@ -28,16 +29,54 @@ type Asked = KeyedMap<String, usize>;
 /// Sites with bytes in them.
 type Holders = Vec<(SiteId, u64)>;
 
-/// Returns for each requested function the line with most bytes; of equal ones the first by file and line.
-pub(super) fn lines(
+/// The place of a function.
+#[derive(Clone, Default)]
+pub(super) struct FunctionPlace {
+    /// The line with most bytes; of equal ones the first by file and line.
+    pub(super) source: Option<SourceLine>,
+    /// The address of its calls, if all with bytes have the same.
+    pub(super) address: Option<FrameAddress>,
+}
+
+/// Lines and addresses of a function, collected while nodes are visited.
+#[derive(Clone, Default)]
+struct Found {
+    /// Bytes by line.
+    lines: KeyedMap<SourceLine, u64>,
+    address: Option<FrameAddress>,
+    has_several: bool,
+}
+
+impl Found {
+    fn add(&mut self, line: Option<SourceLine>, address: impl FnOnce() -> Option<FrameAddress>, size: u64) {
+        if let Some(line) = line {
+            let sum = self.lines.entry(line).or_default();
+            *sum = sum.saturating_add(size);
+        }
+        if !self.has_several {
+            let address = address();
+            self.has_several = address.is_none() || self.address.as_ref().is_some_and(|known| Some(known) != address.as_ref());
+            self.address = address;
+        }
+    }
+
+    fn place(self) -> FunctionPlace {
+        let largest = self.lines.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)));
+        let address = if self.has_several { None } else { self.address };
+        FunctionPlace { source: largest.map(|(line, _)| line), address }
+    }
+}
+
+/// Returns the place of each requested function; without any names nothing is known of places.
+pub(super) fn places(
     (trace, names): (&Trace, &Names),
     functions: &Functions,
     (totals, mask): (&Totals, &Mask),
     asked: &[FunctionSums],
     cancel: &Cancel,
-) -> Result<Vec<Option<SourceLine>>, Cancelled> {
+) -> Result<Vec<FunctionPlace>, Cancelled> {
     if names.is_empty() {
-        return Ok(vec![None; asked.len()]);
+        return Ok(vec![FunctionPlace::default(); asked.len()]);
     }
     let mut of: KeyedMap<(ProcessId, Layer), (Asked, Holders)> = KeyedMap::default();
     for (at, sums) in asked.iter().enumerate() {
@@ -54,40 +93,33 @@ pub(super) fn lines(
             sites.push((id, size));
         }
     }
-    let mut best: Vec<KeyedMap<SourceLine, u64>> = vec![KeyedMap::default(); asked.len()];
+    let mut found = vec![Found::default(); asked.len()];
     for (asked, sites) in of.into_values() {
         cancel.check()?;
         each_node(trace, &sites, |node, Held { own, below, site }| {
             let site = trace.site(site);
             for (kind, size) in [(FrameKind::Innermost, own), (FrameKind::Caller, below)] {
                 if size > 0 {
-                    add((trace, names), (node, kind, site), size, &asked, &mut best);
+                    add((trace, names), (node, kind, site), size, &asked, &mut found);
                 }
             }
         });
     }
-    let largest = |lines: KeyedMap<SourceLine, u64>| {
-        let lines: Vec<(SourceLine, u64)> = lines.into_iter().collect();
-        lines.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0))).map(|(line, _)| line)
-    };
-    Ok(best.into_iter().map(largest).collect())
+    Ok(found.into_iter().map(Found::place).collect())
 }
 
-/// Adds the bytes at a node to the lines of its functions.
+/// Adds the bytes at a node, and its place, to its functions.
 fn add(
     (trace, names): (&Trace, &Names),
     (node, kind, site): (NodeId, FrameKind, &Site),
     size: u64,
     asked: &Asked,
-    sums: &mut [KeyedMap<SourceLine, u64>],
+    found: &mut [Found],
 ) {
     let frame = Recorded::of_kind(trace, names, node, (site.caller, site.first), kind);
     for level in frame.shown(false) {
-        if let Some(line) = SourceLine::of(&frame, level)
-            && let Some(&at) = asked.get(&frame.name(level).to_string())
-        {
-            let sum = sums[at].entry(line).or_default();
-            *sum = sum.saturating_add(size);
+        if let Some(&at) = asked.get(&frame.name(level).to_string()) {
+            found[at].add(SourceLine::of(&frame, level), || FrameAddress::of(&frame), size);
         }
     }
 }

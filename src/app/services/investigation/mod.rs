@@ -1,0 +1,327 @@
+//! Saved investigations: where the user was in a trace (view, selection, filters, marks, pins, notes, lines of the graph,
+//! orders of tables, layout, the trace to compare with), in a file `NAME.highwater` beside the trace. It is text ([`file`]), or a zip archive that also holds the
+//! selected interval of the trace ([`crate::export::cut`]), so that a colleague needs one file.
+//!
+//! Reading, finding things again in a loaded trace, and writing are work for other threads. Their cost: the file; a pass
+//! over the stack nodes for each filter with frames; with the trace inside, that of a cut.
+
+mod chips;
+mod file;
+mod lines;
+mod places;
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::app::base::background::Background;
+use crate::app::base::table::SavedSort;
+use crate::app::jobs::JobId;
+use crate::app::state::alignment::Alignment;
+use crate::app::state::filters::{Chip, Filters};
+use crate::app::state::history::HistoryStop;
+use crate::app::state::ids::{MOST_MARKS, Tab, ViewId};
+use crate::app::state::inputs::short_name;
+use crate::app::state::lanes::LineChoices;
+use crate::app::state::layout::Shape;
+use crate::app::state::notes::{Note, Notes, with_note};
+use crate::app::state::provider_choice::ProviderChoice;
+use crate::archive::{text_in_bundle, write_bundle};
+use crate::export::cut::{self, cut};
+use crate::format::plain;
+use crate::load::{Capture, Input};
+use crate::model::Trace;
+use crate::toml_file::text_of;
+use crate::units::{Interval, Layer, Ticks};
+use chips::SavedChip;
+use file::{LARGEST, Saved, SavedNote, SavedTrace, SavedView, VERSION};
+use lines::SavedOverlay;
+
+/// The names of the members of a file that holds its trace too.
+const TEXT_NAME: &str = "investigation.toml";
+const TRACE_NAME: &str = "trace.etl";
+
+/// The part of writing a file with its trace that is done when the trace is cut; then it is copied.
+const CUT: f32 = 0.9;
+
+/// Maximum number of filters in a file.
+const MOST_FILTERS: usize = 100;
+
+/// The place of the user in a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Bookmark {
+    /// View, selection, filters, notes, marks and pins.
+    pub stop: HistoryStop,
+    pub cursor: Option<Ticks>,
+    /// The active tab.
+    pub tab: Option<Tab>,
+    /// Lines of the graph that the user expanded, showed or hid.
+    pub lines: LineChoices,
+    /// Where the trace to compare with is laid over the graph; `None` if it is not drawn.
+    pub alignment: Option<Alignment>,
+    /// The orders of tables.
+    pub orders: Vec<(ViewId, SavedSort)>,
+}
+
+/// An investigation to be written.
+pub struct Snapshot {
+    pub name: String,
+    pub bookmark: Bookmark,
+    pub layout: Option<Shape>,
+    pub trace: Arc<Trace>,
+    pub inputs: Vec<Input>,
+    /// The trace to compare with, and its files.
+    pub baseline: Option<(Arc<Trace>, Vec<Input>)>,
+    /// The providers with which the trace was loaded, if the selected interval of the trace goes into the file.
+    pub with_trace: Option<ProviderChoice>,
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// An investigation as it was read.
+#[derive(Debug)]
+pub struct Investigation {
+    saved: Saved,
+    /// The files of the trace, or why they cannot be opened.
+    pub inputs: Result<Vec<Input>, String>,
+    /// The files of the trace to compare with, or why there are none.
+    baseline: Option<Result<Vec<Input>, String>>,
+    /// A sentence about what was ignored.
+    ignored: Option<String>,
+}
+
+/// An investigation in its loaded trace.
+#[derive(Debug)]
+pub struct Found {
+    pub job: JobId,
+    pub bookmark: Bookmark,
+    pub layout: Option<Shape>,
+    /// The files of the trace to compare with.
+    pub baseline: Option<Vec<Input>>,
+    /// Sentences about what does not fit. The investigation is open all the same, so they are no errors.
+    pub doubts: Vec<String>,
+}
+
+/// The investigations that are being opened.
+#[derive(Default)]
+pub struct Investigations {
+    pub reading: Background<Result<Investigation, String>>,
+    /// The one whose trace is being loaded.
+    pub waiting: Option<Box<Investigation>>,
+    pub finding: Background<Found>,
+}
+
+impl Investigations {
+    /// Whether one is being read or found again.
+    pub fn is_at_work(&self) -> bool {
+        self.reading.is_at_work() || self.finding.is_at_work()
+    }
+}
+
+impl Snapshot {
+    /// Writes the file. `progress` gets the part that is done, and says whether to go on.
+    pub fn write(&self, file: &Path, out: &mut File, progress: &dyn Fn(f32) -> bool) -> io::Result<()> {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut saved = self.saved(folder).map_err(io::Error::other)?;
+        let Some(providers) = &self.with_trace else {
+            return io::Write::write_all(out, saved.text()?.as_bytes());
+        };
+        saved.trace.files = vec![TRACE_NAME.to_owned()];
+        (saved.trace.bytes, saved.trace.length) = (None, 0); // those of the part
+        let text = saved.text()?;
+        let cut = |trace: &mut File| self.cut(providers, trace, progress).map_err(io::Error::other);
+        write_bundle(out, (TEXT_NAME, &text), TRACE_NAME, cut, &|done, total| progress(part(CUT..1.0, done, total)))
+    }
+
+    fn saved(&self, folder: &Path) -> Result<Saved, String> {
+        let Bookmark { stop: HistoryStop { filters, notes, .. }, lines, alignment, orders, .. } = &self.bookmark;
+        let seconds = |at: Ticks| self.trace.clock.seconds(at);
+        let chips = filters.chips().iter().filter_map(|chip| SavedChip::of(&self.trace, chip));
+        let value = |what: &dyn Fn() -> Result<toml::Value, toml::ser::Error>| what().map_err(|error| error.to_string());
+        let note = |note: &Note| SavedNote { at_s: seconds(note.at), text: note.text.to_string() };
+        let order = |(view, order): &(ViewId, SavedSort)| Ok((view.key().to_owned(), value(&|| toml::Value::try_from(order))?));
+        let overlay = SavedOverlay::of(alignment.as_ref());
+        let baseline = self.baseline.as_ref().map(|(trace, inputs)| SavedTrace::of(trace, inputs, folder)).transpose()?;
+        Ok(Saved {
+            version: VERSION,
+            written_by: env!("CARGO_PKG_VERSION").to_owned(),
+            trace: SavedTrace::of(&self.trace, &self.inputs, folder)?,
+            baseline,
+            view: self.view(),
+            filter: chips.map(|chip| value(&|| toml::Value::try_from(&chip))).collect::<Result<_, _>>()?,
+            note: notes.iter().map(note).collect(),
+            line: lines::saved(&self.trace, lines)
+                .iter()
+                .map(|line| value(&|| toml::Value::try_from(line)))
+                .collect::<Result<_, _>>()?,
+            overlay: overlay.map(|overlay| value(&|| toml::Value::try_from(&overlay))).transpose()?,
+            sort: orders.iter().map(order).collect::<Result<_, String>>()?,
+            layout: self.layout.as_ref().map(|layout| value(&|| toml::Value::try_from(layout))).transpose()?,
+        })
+    }
+
+    /// The places in time.
+    fn view(&self) -> SavedView {
+        let Bookmark { stop: HistoryStop { view, selection, marks, pins, .. }, cursor, tab, .. } = &self.bookmark;
+        let seconds = |at: Ticks| self.trace.clock.seconds(at);
+        let all = |times: &[Ticks]| times.iter().map(|at| seconds(*at)).collect();
+        SavedView {
+            from_s: seconds(view.from),
+            to_s: seconds(view.to),
+            selected_s: selection.map(|selection| [seconds(selection.from), seconds(selection.to)]),
+            cursor_s: cursor.map(seconds),
+            tab: tab.map(|tab| tab.key().to_owned()),
+            marks_s: all(marks),
+            pins_s: all(pins),
+        }
+    }
+
+    /// Writes the selected interval as a trace.
+    fn cut(&self, providers: &ProviderChoice, out: &mut File, progress: &dyn Fn(f32) -> bool) -> Result<(), String> {
+        let trace = &self.trace;
+        let has_all_layers = trace.scope.layers.len() == Layer::ALL.len();
+        if !has_all_layers || !trace.scope.stacks || trace.cut.is_some() || !trace.complete {
+            return Err(
+                "only a part of the trace is loaded, so it cannot be cut; load it whole, or save without the trace".to_owned()
+            );
+        }
+        // If archives are expanded, that is the first third of the work.
+        let mut start = 0.0;
+        let opened = Capture::open_watched(&self.inputs, &mut |done, total| {
+            start = CUT / 3.0;
+            progress(part(0.0..CUT / 3.0, done, total))
+        });
+        let capture = opened.map_err(|error| error.to_string())?;
+        let stop = &self.bookmark.stop;
+        let request = cut::Request {
+            files: &capture.files,
+            trace,
+            trace_start: capture.trace_start(),
+            trackers: &providers.trackers,
+            interval: stop.selection.filter(|selection| !selection.is_empty()).unwrap_or(stop.view),
+            processes: &trace.scope.processes,
+            anonymises: false,
+            descriptions: &[],
+        };
+        let mut tell = |done, total| progress(part(start..CUT, done, total));
+        let out = io::BufWriter::with_capacity(1 << 20, out);
+        cut(&request, out, &mut tell).map(drop).map_err(|error| error.to_string())
+    }
+}
+
+/// The part of all work that is done, when this share of one stretch of it is done.
+fn part(stretch: Range<f32>, done: u64, total: u64) -> f32 {
+    stretch.start + (stretch.end - stretch.start) * (done as f32 / total.max(1) as f32).min(1.0)
+}
+
+impl Investigation {
+    /// Reads a file. `given` are the files of its trace, if the user gave them with it.
+    pub fn read(file: &Path, given: Vec<Input>) -> Result<Self, String> {
+        let told = plain(&file.display().to_string());
+        let fault = |what: String| format!("{told} could not be opened: {what}.");
+        let packed = text_in_bundle(file, TEXT_NAME, LARGEST).map_err(|error| fault(error.to_string()))?;
+        let is_packed = packed.is_some();
+        let text = packed.map_or_else(|| text_of(file, LARGEST), Ok).map_err(|error| fault(error.to_string()))?;
+        let (saved, ignored) =
+            Saved::parse(&text).map_err(|bad| fault(format!("it is no investigation that can be read ({bad})")))?;
+        let inputs = match (given.is_empty(), is_packed) {
+            (false, _) => Ok(given),
+            (true, true) => Ok(vec![Input::File(file.to_owned())]),
+            (true, false) => saved.trace.inputs(file).map_err(fault),
+        };
+        let baseline = saved.baseline.as_ref().map(|baseline| baseline.inputs(file));
+        Ok(Self { saved, inputs, baseline, ignored })
+    }
+
+    /// Whether this loaded trace is the one of the investigation, wherever its files are.
+    pub fn is_of(&self, trace: &Trace) -> bool {
+        self.saved.trace.is_of(trace)
+    }
+
+    /// Finds everything again in a loaded trace.
+    pub fn find(self, job: JobId, inputs: &[Input], trace: &Trace) -> Found {
+        let mut doubts: Vec<String> = self.ignored.iter().cloned().collect();
+        doubts.extend(self.saved.trace.difference(&short_name(inputs), trace, places::bytes_of(inputs)));
+        let (filters, lost) = self.filters(trace);
+        if lost > 0 {
+            let what = if lost == 1 { "A filter".to_owned() } else { format!("{lost} filters") };
+            doubts.push(format!("{what} of the investigation could not be found again in this trace."));
+        }
+        let layout = self.saved.layout.clone().map(toml::Value::try_into::<Shape>);
+        if matches!(layout, Some(Err(_))) {
+            doubts.push("The layout of the investigation is not known to this version.".to_owned());
+        }
+        let baseline = match self.baseline {
+            Some(Ok(inputs)) => Some(inputs),
+            Some(Err(why)) => {
+                doubts.push(format!("The trace to compare with was not opened: {why}."));
+                None
+            }
+            None => None,
+        };
+        let (lines, lost) = lines::found(&self.saved.line, trace);
+        if lost > 0 {
+            let what = if lost == 1 { "A line".to_owned() } else { format!("{lost} lines") };
+            doubts.push(format!("{what} of the graph in the investigation could not be found again in this trace."));
+        }
+        let alignment = lines::alignment(self.saved.overlay.as_ref(), trace).unwrap_or_else(|| {
+            doubts.push(
+                "This trace lacks the moment at which the compared trace was aligned; it is aligned at the start.".to_owned(),
+            );
+            Some(Alignment::default())
+        });
+        let bookmark = Bookmark { lines, alignment, ..bookmark(&self.saved, filters, trace) };
+        Found { job, bookmark, layout: layout.and_then(Result::ok), baseline, doubts }
+    }
+
+    /// The filters, and how many are not in the trace or of an unknown kind.
+    fn filters(&self, trace: &Trace) -> (Filters, usize) {
+        let find = |value: &toml::Value| value.clone().try_into::<SavedChip>().ok()?.find(trace);
+        let chips: Vec<Chip> = self.saved.filter.iter().take(MOST_FILTERS).filter_map(find).collect();
+        let lost = self.saved.filter.len() - chips.len();
+        let mut filters = Filters::default();
+        chips.into_iter().for_each(|chip| filters.add(chip));
+        (filters, lost)
+    }
+}
+
+/// The place in time, inside the trace.
+fn bookmark(saved: &Saved, filters: Filters, trace: &Trace) -> Bookmark {
+    let (span, view) = (trace.span, &saved.view);
+    let ticks = |seconds: f64| trace.clock.ticks(seconds).clamp(span.from, span.to);
+    let all = |times: &[f64], most: usize| {
+        let mut all: Vec<Ticks> = times.iter().take(most).map(|at| ticks(*at)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    let (from, to) = (ticks(view.from_s), ticks(view.to_s));
+    let notes = saved.note.iter().fold(Notes::default(), |notes, note| with_note(&notes, ticks(note.at_s), &plain(&note.text)));
+    let stop = HistoryStop {
+        view: if from < to { Interval { from, to } } else { span },
+        selection: view.selected_s.map(|[from, to]| Interval::new(ticks(from), ticks(to))),
+        filters,
+        marks: all(&view.marks_s, MOST_MARKS).into(),
+        pins: all(&view.pins_s, 2).into(),
+        notes,
+    };
+    Bookmark {
+        stop,
+        cursor: view.cursor_s.map(ticks),
+        tab: view.tab.as_deref().and_then(|key| Tab::all().find(|tab| tab.key() == key)),
+        orders: orders(&saved.sort),
+        ..Bookmark::default()
+    }
+}
+
+/// The orders of tables; unknown tables are left out, and their views leave out unknown columns.
+fn orders(saved: &toml::Table) -> Vec<(ViewId, SavedSort)> {
+    let order = |view: ViewId| Some((view, saved.get(view.key())?.clone().try_into().ok()?));
+    ViewId::ALL.into_iter().filter_map(order).collect()
+}

@@ -1,0 +1,221 @@
+//! All pictures of the window, and the steps to each.
+
+use std::path::Path;
+
+use crate::driver::{Window, click, give, palette, press, settle, wait_for};
+use crate::first_use::{generated, heap_options};
+use eframe::egui::{Key, Modifiers, pos2};
+use egui_kittest::kittest::Queryable;
+use highwater::capture::{CaptureError, Program, Recorder, Request, Running};
+use highwater::load::Input;
+use tempfile::TempDir;
+
+/// A picture: how the window comes to be so.
+pub struct Picture {
+    pub name: &'static str,
+    /// The traces, as files in this folder: the first is opened, the others are dropped on the window.
+    pub traces: fn(&TempDir) -> Vec<Input>,
+    /// Whether this machine can record.
+    pub records: bool,
+    pub steps: fn(&mut Window),
+}
+
+const fn start(name: &'static str, steps: fn(&mut Window)) -> Picture {
+    Picture { name, traces: |_| Vec::new(), records: false, steps }
+}
+
+pub const fn demo(name: &'static str, steps: fn(&mut Window)) -> Picture {
+    Picture { name, traces: |_| vec![Input::Demo], records: false, steps }
+}
+
+const fn recorder(name: &'static str, steps: fn(&mut Window)) -> Picture {
+    Picture { name, traces: |_| Vec::new(), records: true, steps }
+}
+
+/// A picture of a trace that is made for it.
+const fn made(name: &'static str, traces: fn(&TempDir) -> Vec<Input>, steps: fn(&mut Window)) -> Picture {
+    Picture { name, traces, records: false, steps }
+}
+
+/// A machine on which these programs run.
+#[derive(Debug)]
+pub struct Machine;
+
+impl Recorder for Machine {
+    fn programs(&self) -> Result<Vec<Program>, CaptureError> {
+        let program = |pid, name: &str, title: &str, megabytes: u64, user: &str| Program {
+            pid,
+            name: name.to_owned(),
+            title: title.to_owned(),
+            user: user.to_owned(),
+            private_bytes: Some(megabytes << 20),
+            is_32_bit: Some(name == "launcher.exe"),
+            is_in_front: name == "game.exe",
+        };
+        Ok(vec![
+            program(4660, "game.exe", "Game \u{2013} level 2", 3_120, "ada"),
+            program(5120, "browser.exe", "News", 812, "ada"),
+            program(1244, "svchost.exe", "", 96, "SYSTEM"),
+            program(7004, "launcher.exe", "", 61, "ada"),
+        ])
+    }
+
+    fn start(&self, _: &Request, _: &Path) -> Result<Box<dyn Running>, CaptureError> {
+        Err(CaptureError::NotWindows)
+    }
+}
+
+/// All pictures, each in both themes and all sizes.
+pub const PICTURES: &[Picture] = &[
+    start("start", |_| {}),
+    start("glossary", |w| give(w, "glossary")),
+    start("walk", |w| {
+        for button in ["Walk: Growth", "Next", "Show me"] {
+            click(w, button);
+        }
+    }),
+    recorder("record", |w| {
+        give(w, "record");
+        wait_for(w, "browser.exe");
+        settle(w);
+    }),
+    recorder("record-launcher", |w| {
+        give(w, "record");
+        wait_for(w, "browser.exe");
+        click(w, "Start a program");
+    }),
+    demo("overview", |_| {}),
+    demo("spike", |w| {
+        select(w, 6.2, 6.6);
+        press(w, Modifiers::NONE, Key::Z);
+    }),
+    demo("selection", |w| select(w, 17.4, 19.4)),
+    demo("together", |w| give(w, "graph: together")),
+    demo("findings", |w| tab(w, "findings")),
+    demo("finding", |w| {
+        tab(w, "findings");
+        w.get_by_label_contains("Show MemoryTestApp.exe: step of +10.00 MB").click();
+        settle(w);
+    }),
+    demo("details", |w| {
+        click(w, "Details");
+        click_lowest(w, "Grew (Impacting)");
+    }),
+    demo("source", |w| {
+        tab(w, "findings");
+        w.get_by_label_contains("Show MemoryTestApp.exe: steady growth of 1.25 KB/s").click();
+        settle(w);
+        click(w, "Details");
+    }),
+    demo("commands", |w| palette(w, "tabs")),
+    demo("side-by-side", |w| give(w, "layout spike")),
+    demo("functions", |w| tab(w, "functions")),
+    demo("butterfly", |w| {
+        tab(w, "functions");
+        click(w, "Expand heaviest path");
+        press(w, Modifiers::NONE, Key::B);
+    }),
+    demo("freed-by", |w| {
+        click(w, "Source MemoryTestApp.exe: PhysicsHeap");
+        tab(w, "freed by");
+    }),
+    demo("flame", |w| {
+        click(w, "Source MemoryTestApp.exe: Commit (VirtualAlloc)");
+        tab(w, "flame");
+    }),
+    demo("types", |w| tab(w, "types")),
+    demo("allocations", |w| tab(w, "allocations")),
+    demo("histograms", |w| tab(w, "histograms")),
+    demo("frames", |w| {
+        tab(w, "frames");
+        give(w, "worst frame in view");
+    }),
+    demo("marks", |w| {
+        tab(w, "marks");
+        click(w, "Level 2");
+    }),
+    demo("generations", |w| {
+        tab(w, "generations");
+        click(w, "Cut evenly");
+    }),
+    demo("processors", |w| tab(w, "processors")),
+    demo("flames", |w| {
+        select(w, 6.2, 6.6);
+        press(w, Modifiers::NONE, Key::Z);
+        click(w, "Source MemoryTestApp.exe: Commit (VirtualAlloc)");
+        give(w, "layout flame graphs");
+    }),
+    demo("compare", |w| tab(w, "compare")),
+    demo("notes", |w| {
+        for (at, text) in
+            [(0.06, "start-up"), (0.35, "ten spikes begin here: the buffer of Operation1"), (0.5, "level 2"), (0.52, "cache")]
+        {
+            write_note(w, at, text);
+        }
+        w.remove_cursor();
+        settle(w);
+    }),
+    made("compared", two_runs, |w| {
+        click(w, "Stay offline");
+        click(w, "File");
+        click(w, "Open traces");
+        click(w, "Compare with monday.etl");
+        w.remove_cursor();
+        settle(w);
+    }),
+    made("system-memory", counted, |w| click(w, "Stay offline")),
+    demo("symbols", |w| tab(w, "symbols")),
+    demo("trace", |w| tab(w, "trace")),
+];
+
+fn tab(window: &mut Window, name: &str) {
+    give(window, &format!("tabs: {name}"));
+}
+
+/// Clicks on what stands lowest of all that is called so.
+fn click_lowest(window: &mut Window, label: &str) {
+    let lowest = window.query_all_by_label(label).max_by(|a, b| a.rect().top().total_cmp(&b.rect().top()));
+    lowest.unwrap().click();
+    settle(window);
+}
+
+/// Writes a note at a part of the graph's width.
+fn write_note(window: &mut Window, part: f32, text: &str) {
+    let graph = window.get_by_label("Outstanding size over time").rect();
+    window.hover_at(pos2(graph.left() + graph.width() * part, graph.center().y));
+    settle(window);
+    press(window, Modifiers::SHIFT, Key::M);
+    window.get_by_label("Note").type_text(text);
+    settle(window);
+    press(window, Modifiers::NONE, Key::Enter);
+}
+
+/// Two runs of a program that differ.
+fn two_runs(folder: &TempDir) -> Vec<Input> {
+    let run = |name: &str, seed: u64, live: u32| {
+        let options = highwater_dev::synth::Options { seed, live, heaps: 2, processes: 1, ..heap_options() };
+        let file = folder.path().join(name);
+        highwater_dev::synth::generate(&options, std::fs::File::create(&file).unwrap()).unwrap();
+        Input::File(file)
+    };
+    vec![run("monday.etl", 1, 700), run("tuesday.etl", 2, 1000)]
+}
+
+/// A trace with what the system gave its process.
+fn counted(folder: &TempDir) -> Vec<Input> {
+    let options = highwater_dev::synth::Options { counters: true, heaps: 2, processes: 1, ..heap_options() };
+    generated(folder, &options)
+}
+
+/// Drags over seconds of the demo.
+fn select(window: &mut Window, from: f32, to: f32) {
+    let graph = window.get_by_label("Outstanding size over time").rect();
+    let at = |seconds: f32| pos2(graph.left() + graph.width() * seconds / 36.06, graph.center().y);
+    window.drag_at(at(from));
+    window.step();
+    window.hover_at(at(to));
+    window.step();
+    window.drop_at(at(to));
+    window.remove_cursor();
+    settle(window);
+}
