@@ -55,7 +55,7 @@ async def session(highwater, folder, mode):
     parameters = StdioServerParameters(command=highwater, args=["mcp", "demo:", "--root", "."], cwd=folder)
     async with Client(parameters, mode=mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert {"open", "info", "findings", "report", "functions", "diff", "stack"} <= tools.keys(), tools.keys()
+        assert {"open", "info", "findings", "report", "functions", "diff", "pages", "stack"} <= tools.keys(), tools.keys()
         for tool in tools.values():
             jsonschema.Draft202012Validator.check_schema(tool.input_schema)
         for tool, arguments in CALLS:

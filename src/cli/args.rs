@@ -26,6 +26,7 @@ use super::manual::ManualArgs;
 #[cfg(feature = "mcp")]
 use super::mcp::McpArgs;
 use super::memory::{self, Memory, megabytes};
+use super::pages::PagesArgs;
 use super::providers::TrackersAsked;
 use super::record::RecordArgs;
 use super::report::ReportArgs;
@@ -157,6 +158,8 @@ pub(super) enum Command {
     Processors(ProcessorsArgs),
     /// Find leaks, growth, steps, spikes, peaks and churn
     Findings(FindingsArgs),
+    /// Show pages that live blocks touch at a moment, and who keeps nearly empty ones in use
+    Pages(PagesArgs),
     /// Compare two traces, or two parts of one
     Diff(DiffArgs),
     /// Check a trace against limits; exits with 3 if one is exceeded
@@ -198,6 +201,7 @@ impl Command {
             Self::Frames(args) => args.asked.files.inputs(),
             Self::Processors(args) => args.asked.files.inputs(),
             Self::Findings(args) => args.asked.files.inputs(),
+            Self::Pages(args) => args.files.inputs(),
             Self::Diff(args) => args.inputs(),
             Self::Check(args) => args.asked.files.inputs(),
             Self::Export(args) => args.asked.files.inputs(),

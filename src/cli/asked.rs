@@ -35,11 +35,11 @@ pub(super) struct Asked {
     pub(super) choices: Choices,
 
     #[command(flatten)]
-    edges: Edges,
+    pub(super) edges: Edges,
 
     /// Symbol path: folders, stores and servers with PDBs, as in _NT_SYMBOL_PATH
     #[arg(long, value_name = "PATH")]
-    symbols: Option<String>,
+    pub(super) symbols: Option<String>,
 
     #[command(flatten)]
     pub(super) rules: RulesFile,
@@ -97,7 +97,7 @@ pub(super) struct GroupsAsked {
 }
 
 /// A file of rules for stacks.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(super) struct RulesFile {
     /// Rules for call stacks: frames to fold, names for stacks (--by tag)
     #[arg(long, value_name = "FILE")]
@@ -118,7 +118,7 @@ impl RulesFile {
 }
 
 /// The files of a capture.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(super) struct Files {
     /// Files of one capture; `demo:` names the built-in demo trace
     #[arg(value_name = "FILE", required = true)]
@@ -353,6 +353,12 @@ pub(super) fn index(trace: &Arc<Trace>, rows: &RowChoice) -> Result<Index, Cance
 }
 
 impl Loaded {
+    /// The same trace and rows with another interval.
+    pub(super) fn over(&self, interval: Interval) -> Self {
+        let Self { trace, rows, told, rules, .. } = self;
+        Self { trace: Arc::clone(trace), interval, rows: rows.clone(), told: told.clone(), rules: Arc::clone(rules) }
+    }
+
     /// The symbol names for the rows that are asked about; for the stacks of frees only if groups depend on them.
     /// Types that are asked for must be among them.
     pub(super) fn names(&self, asked: &Asked, by: &[By]) -> Result<Names, Failure> {

@@ -61,7 +61,12 @@ pub(super) struct Choices {
 impl Choices {
     /// Chooses all rows of a process, or all rows.
     pub(super) fn of_process(process: Option<String>) -> Self {
-        Self { process, ..Self::default() }
+        Self::of_places(process, None, None)
+    }
+
+    /// Chooses all rows of a process, layer and heap.
+    pub(super) fn of_places(process: Option<String>, layer: Option<Layer>, heap: Option<String>) -> Self {
+        Self { process, layer, heap, ..Self::default() }
     }
 
     /// The conditions that an allocation site decides.

@@ -50,6 +50,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("highwater frames", &[("highwater frames game.etl --sort allocated --top 10", "the ten frames that allocate most")]),
     ("highwater processors", &[("highwater processors game.etl --by function", "the functions that ran most")]),
     ("highwater findings", &[("highwater findings game.etl", "leaks, steps, spikes and peaks, with functions and lines")]),
+    ("highwater pages", &[("highwater pages game.etl --at 30", "memory in nearly empty pages, and who keeps them")]),
     (
         "highwater diff",
         &[

@@ -35,6 +35,7 @@ mod memory;
 mod output;
 mod outputs;
 mod page;
+mod pages;
 mod problems;
 mod progress;
 mod providers;
@@ -142,6 +143,7 @@ fn answer(command: &Command) -> Result<(), Failure> {
         Command::Frames(args) => activity::frames::run(args),
         Command::Processors(args) => activity::processors::run(args),
         Command::Findings(args) => findings::run(args),
+        Command::Pages(args) => pages::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Check(args) => check::run(args),
         #[cfg(feature = "parquet")]

@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
-use super::memory::megabytes;
 use super::outputs::Replace;
 #[cfg(not(windows))]
 use super::outputs::check_file_out;
@@ -25,8 +24,10 @@ use crate::capture::CaptureError;
 use crate::capture::providers::provider_of;
 use crate::capture::{Allocator, Children, DiskImages, Request, Ring, StopWhen, Target, recording_profile, recover};
 use crate::etl::Guid;
+use crate::format::parse_bytes;
 use crate::load::Input;
 use crate::paths::Existing;
+use crate::seconds::Seconds;
 use making::{failure, in_place, told};
 
 #[derive(Args, Debug)]
@@ -169,23 +170,21 @@ impl RecordArgs {
     }
 }
 
-/// The argument of `--ring`: how much of the past is kept.
+/// The argument of `--ring`: how much of the past is kept. A bare number could be a time or a size, and is refused; `m` alone
+/// stands for minutes.
 fn ring(text: &str) -> Result<Ring, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| WANTED_RING.to_owned())?;
-    let seconds = |n: u64| Ring::Time(Duration::from_secs(number.saturating_mul(n)));
-    match unit.to_ascii_lowercase().as_str() {
-        "s" => Ok(seconds(1)),
-        "m" => Ok(seconds(60)),
-        "h" => Ok(seconds(3600)),
-        "mb" => Ok(Ring::Bytes(megabytes(number))),
-        "gb" => Ok(Ring::Bytes(megabytes(number.saturating_mul(1024)))),
-        _ => Err(WANTED_RING.to_owned()),
+    const WANTED: &str = "expected a time such as 30s or 5m, or a size such as 500MB or 2GB";
+    let ends_with_digit = |text: &str| text.trim_end().ends_with(|c: char| c.is_ascii_digit());
+    if ends_with_digit(text) {
+        return Err(WANTED.to_owned());
+    }
+    let minutes = text.strip_suffix(['m', 'M']).filter(|number| ends_with_digit(number)).map(|number| format!("{number}min"));
+    let time = minutes.as_deref().unwrap_or(text).parse::<Seconds>().ok().and_then(Seconds::duration);
+    match time {
+        Some(time) => Ok(Ring::Time(time)),
+        None => parse_bytes(text).map(Ring::Bytes).map_err(|_| WANTED.to_owned()),
     }
 }
-
-const WANTED_RING: &str = "expected a time such as 30s or 5m, or a size such as 500MB or 2GB";
 
 #[cfg(windows)]
 pub(super) use self_test::run_with as self_test;
@@ -348,7 +347,12 @@ mod tests {
         assert_eq!(ring("2h"), Some(Ring::Time(Duration::from_secs(7200))));
         assert_eq!(ring("500MB"), Some(Ring::Bytes(500 << 20)));
         assert_eq!(ring("2gb"), Some(Ring::Bytes(2 << 30)));
-        for bad in ["", "5", "m", "-5m", "5 m", "5x", "99999999999999999999s"] {
+        assert_eq!(ring("1.5 GiB"), Some(Ring::Bytes(3 << 29)));
+        assert_eq!(ring("90.5s"), Some(Ring::Time(Duration::from_millis(90_500))));
+        for five in ["5M", "5 m", "5min", "5 min", "300s"] {
+            assert_eq!(ring(five), Some(Ring::Time(Duration::from_secs(300))), "{five}");
+        }
+        for bad in ["", "5", "1.5", "m", "-5m", "5x", "99999999999999999999s", "20000000T"] {
             assert_eq!(ring(bad), None, "{bad}");
         }
     }

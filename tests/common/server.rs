@@ -27,6 +27,8 @@ pub enum Reply {
     /// Sends nothing at all.
     Mute,
     Redirect(String),
+    /// Has no file, for those who send this value of the header Authorization; others are asked for a login.
+    Login(&'static str),
     Page(&'static str, String),
 }
 
@@ -67,9 +69,13 @@ impl Server {
 fn answer(mut stream: TcpStream, replies: &Mutex<HashMap<String, Reply>>, log: &Mutex<Vec<String>>) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let request = lines.next().unwrap_or_else(|| Ok(String::new()))?;
-    let mut from = 0;
+    let (mut from, mut login) = (0, String::new());
     for line in lines {
-        let line = line?.to_ascii_lowercase();
+        let line = line?;
+        if let Some((_, value)) = line.split_once(": ").filter(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+            value.clone_into(&mut login);
+        }
+        let line = line.to_ascii_lowercase();
         if let Some(range) = line.strip_prefix("range: bytes=") {
             from = range.trim_end_matches('-').parse().unwrap();
         }
@@ -102,7 +108,8 @@ fn answer(mut stream: TcpStream, replies: &Mutex<HashMap<String, Reply>>, log: &
         }
     };
     match reply {
-        None => stream.write_all(&page("404 Not Found", "text/html", b"<html>nothing here</html>")),
+        Some(Reply::Login(wanted)) if login != wanted => stream.write_all(&page("401 Unauthorized", "text/html", b"who are you?")),
+        None | Some(Reply::Login(_)) => stream.write_all(&page("404 Not Found", "text/html", b"<html>nothing here</html>")),
         Some(Reply::File(bytes)) => stream.write_all(&whole(&bytes, from)),
         Some(Reply::Cut(bytes, length)) => {
             let all = whole(&bytes, from);

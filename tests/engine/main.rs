@@ -32,6 +32,7 @@ mod losses;
 mod manifests;
 mod numbers;
 mod owners;
+mod pages;
 mod pix;
 mod playback;
 mod row_set;

@@ -18,7 +18,7 @@ impl Row {
     }
 
     /// Alive at `t`: born before it, and dead at `t` at the earliest.
-    fn is_outstanding(&self, t: i64) -> bool {
+    pub(super) fn is_outstanding(&self, t: i64) -> bool {
         self.birth < t && self.death.is_none_or(|f| f >= t)
     }
 
@@ -66,7 +66,7 @@ impl Row {
 
 /// What tells two groups apart.
 #[derive(Clone, PartialEq, Debug)]
-struct Key {
+pub(super) struct Key {
     life: Option<usize>,
     layer: Layer,
     heap: Option<String>,
@@ -116,7 +116,7 @@ impl Replay {
         if life.name.is_empty() { format!("Unknown ({})", life.pid) } else { life.name.clone() }
     }
 
-    fn fits(&self, row: &Row, filter: &ReportFilter) -> bool {
+    pub(super) fn fits(&self, row: &Row, filter: &ReportFilter) -> bool {
         let lower = |s: &str| s.to_lowercase();
         let process = filter.process.as_ref().is_none_or(|wanted| {
             lower(wanted) == lower(&self.process_name(row)) || *wanted == self.lives[row.life].pid.to_string()
@@ -130,20 +130,7 @@ impl Replay {
     pub fn report(&self, edges: Edges, by: &[By], filter: &ReportFilter) -> Vec<Group> {
         let mut groups: Vec<(Key, Vec<&Row>)> = Vec::new();
         for row in self.rows.iter().filter(|row| self.fits(row, filter)) {
-            let key = Key {
-                life: by.contains(&By::Process).then_some(row.life),
-                layer: row.layer(),
-                heap: if by.contains(&By::Heap) { self.heap_name(row) } else { None },
-                stack: by.contains(&By::Stack).then(|| row.stack.clone()),
-                freed_stack: by.contains(&By::FreedStack).then(|| row.freed_stack.clone()),
-                thread: by.contains(&By::Thread).then_some(row.thread),
-                function: row.stack.first().filter(|_| by.contains(&By::Function)).map(|frame| format!("{frame:#x}")),
-                responsible: by.contains(&By::Responsible).then(|| responsible(row)),
-                responsible_module: by.contains(&By::ResponsibleModule).then(|| responsible(row)),
-                owner: by.contains(&By::Owner).then(|| owner(row)),
-                size: by.contains(&By::Size).then(|| row.size_bucket()),
-                lifetime: by.contains(&By::Lifetime).then(|| row.lifetime_bucket()),
-            };
+            let key = self.key(row, by);
             match groups.iter_mut().find(|(other, _)| *other == key) {
                 Some((_, rows)) => rows.push(row),
                 None => groups.push((key, vec![row])),
@@ -152,7 +139,7 @@ impl Replay {
         let mut groups: Vec<Group> = groups
             .into_iter()
             .filter(|(_, rows)| rows.iter().any(|row| row.class(edges).is_some()))
-            .map(|(key, rows)| self.group(&key, &rows, edges, by))
+            .map(|(key, rows)| self.group(&key, &rows, by, numbers(&rows, edges)))
             .collect();
         groups.sort_by(|a, b| {
             let rank = |g: &Group| (g.numbers.impacting_size.unsigned_abs(), g.numbers.size);
@@ -161,7 +148,25 @@ impl Replay {
         groups
     }
 
-    fn group(&self, key: &Key, rows: &[&Row], edges: Edges, by: &[By]) -> Group {
+    /// What tells the group of a row from others.
+    pub(super) fn key(&self, row: &Row, by: &[By]) -> Key {
+        Key {
+            life: by.contains(&By::Process).then_some(row.life),
+            layer: row.layer(),
+            heap: if by.contains(&By::Heap) { self.heap_name(row) } else { None },
+            stack: by.contains(&By::Stack).then(|| row.stack.clone()),
+            freed_stack: by.contains(&By::FreedStack).then(|| row.freed_stack.clone()),
+            thread: by.contains(&By::Thread).then_some(row.thread),
+            function: row.stack.first().filter(|_| by.contains(&By::Function)).map(|frame| format!("{frame:#x}")),
+            responsible: by.contains(&By::Responsible).then(|| responsible(row)),
+            responsible_module: by.contains(&By::ResponsibleModule).then(|| responsible(row)),
+            owner: by.contains(&By::Owner).then(|| owner(row)),
+            size: by.contains(&By::Size).then(|| row.size_bucket()),
+            lifetime: by.contains(&By::Lifetime).then(|| row.lifetime_bucket()),
+        }
+    }
+
+    pub(super) fn group<N>(&self, key: &Key, rows: &[&Row], by: &[By], numbers: N) -> Group<N> {
         let life = key.life.map(|life| &self.lives[life]);
         let outermost_first = |frames: &Vec<u64>| frames.iter().rev().map(|frame| format!("{frame:#x}")).collect();
         let stack = key.stack.as_ref().map(outermost_first);
@@ -192,7 +197,7 @@ impl Replay {
             source: None,
             size_bucket: key.size,
             lifetime_bucket: key.lifetime,
-            numbers: numbers(rows, edges),
+            numbers,
         }
     }
 }
@@ -238,12 +243,12 @@ pub fn peak(rows: &[&Row], (t0, t1): Edges) -> u64 {
     moments.map(|t| outstanding(rows, t)).max().unwrap_or(0)
 }
 
-type SortKey = (Option<String>, Option<u32>, f64, &'static str, Option<String>, Stacks, RowSortKey, NameSortKey);
+pub(super) type SortKey = (Option<String>, Option<u32>, f64, &'static str, Option<String>, Stacks, RowSortKey, NameSortKey);
 type Stacks = [Option<Vec<String>>; 2];
 type RowSortKey = (Option<u32>, Option<[u64; 2]>, Option<(bool, f64)>);
 type NameSortKey = [Option<String>; 4];
 
-fn key(g: &Group) -> SortKey {
+pub(super) fn key<N>(g: &Group<N>) -> SortKey {
     let start = g.process_start_s.unwrap_or(f64::NEG_INFINITY);
     let lifetime = g.lifetime_bucket.map(|LifetimeBounds(from, to)| (to.is_none(), from));
     let of_rows = (g.thread, g.size_bucket, lifetime);

@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod copies;
 pub mod question;
+mod pages;
 mod replay;
 pub mod scenario;
 pub mod strategy;

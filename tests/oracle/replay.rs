@@ -105,6 +105,11 @@ impl Replay {
         replay
     }
 
+    /// Ranges that processes which have not ended set aside: life, first byte, end.
+    pub fn reserved(&self) -> impl Iterator<Item = (usize, u64, u64)> {
+        self.reserved.iter().copied().filter(|&(life, ..)| self.lives[life].ended.is_none())
+    }
+
     fn apply(&mut self, step: &Step) {
         match &step.event {
             Event::HeapOpen { layer, heap, name } => {

@@ -28,6 +28,7 @@ mod export;
 mod export_parquet;
 #[cfg(not(feature = "parquet"))]
 mod export_without_parquet;
+mod fragmentation;
 mod frames;
 mod hostile_names;
 mod keep_going;

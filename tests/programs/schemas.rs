@@ -20,6 +20,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("unmatched", "highwater report game.etl --unmatched --by process,heap --json"),
     ("functions", "highwater functions game.etl --layer tracker --of PhysicsHeap::Allocate --top 1 --json"),
     ("findings", "highwater findings game.etl --top 2 --json"),
+    ("pages", "highwater pages game.etl --layer tracker --top 1 --json"),
     ("diff", "highwater diff before.etl after.etl --by process --top 1 --json"),
     ("check", "highwater check game.etl --rules example.toml --json  # exit code 3"),
     ("marks", "highwater marks game.etl --json"),
@@ -171,6 +172,8 @@ fn each_answer_is_as_its_schema_says_and_has_no_other_key() {
             "--by",
             "process,heap,stack,function,module,responsible,responsible_module",
         ]);
+        checker.run(&["pages", trace]);
+        checker.run(&["pages", trace, "--by", ALL_KEYS]);
         checker.run(&["processors", trace, "--by", "function"]);
         checker.run(&["processors", trace, "--by", "stack"]);
         checker.run(&["diff", "demo:", trace, "--by", ALL_KEYS, "--top", "20"]);
@@ -185,6 +188,7 @@ fn each_answer_is_as_its_schema_says_and_has_no_other_key() {
     fs::write(&no_rules, "").unwrap();
     checker.run(&["check", "demo:", &generated, "--rules", &no_rules, "--each"]);
     checker.run(&["report", "demo:", &generated, "--unmatched", "--each"]);
+    checker.run(&["pages", "demo:", &generated, "--each"]);
     checker.run(&["functions", "demo:", "--of", "InnerLoopOperation"]);
     checker.run(&["symbols", "lookup", "demo:", "--pid", "4660", "0x7ff63a4015e6", "10"]);
     checker.run(&["symbols", "lookup", game.word(), "--pid", "4660", "0x7ffe10000008"]);

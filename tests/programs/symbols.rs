@@ -34,8 +34,14 @@ impl Desk {
     }
 
     fn run(&self, words: &[&str]) -> Run {
+        self.run_with(words, &[])
+    }
+
+    /// Runs the program with these environment variables.
+    fn run_with(&self, words: &[&str], variables: &[(&str, &str)]) -> Run {
         let output = Command::new(env!("CARGO_BIN_EXE_highwater"))
             .args(words)
+            .envs(variables.iter().copied())
             .env("HIGHWATER_CACHE_DIR", self.path("cache"))
             .env("_NT_SYMBOL_PATH", "")
             .env("_NT_ALT_SYMBOL_PATH", "")
@@ -302,6 +308,33 @@ fn what_cannot_be_fetched_is_listed_and_a_job_learns_of_it() {
     assert!(run.err.contains("no symbols for smss.exe: ") && run.out.starts_with("14 modules: "), "{run:?}");
     let run = fetch(&["--process", "MemoryTestApp.exe"]);
     assert!(!run.err.contains("TelemetryService"), "{run:?}");
+}
+
+#[cfg(feature = "symsrv")]
+#[test]
+fn a_server_that_wants_a_login_gets_that_of_the_netrc_file_or_of_the_environment() {
+    use crate::common::server::{Reply, Server};
+    let server = Server::start();
+    server.put("*", Reply::Login("Basic bWU6c2VjcmV0"));
+    let desk = Desk::new();
+    let netrc = desk.file("netrc", b"machine 127.0.0.1 login me password secret\nmachine other login x password y\n");
+    let wrong = desk.file("wrong", b"machine 127.0.0.1 login me password other\n");
+    let none = desk.file("none", b"");
+    let given = format!("{} Basic bWU6c2VjcmV0", server.url.strip_prefix("http://").unwrap());
+    let fetch = |variables: &[(&str, &str)]| {
+        let path = format!("srv*{}*{}", desk.path("store").display(), server.url);
+        let run = desk.run_with(&["symbols", "fetch", "demo:", "--symbols", &path], variables);
+        assert_eq!(run.code, Some(1), "{run:?}");
+        assert!(!run.err.contains("secret") && !run.err.contains("bWU6"), "{run:?}");
+        run.err
+    };
+    let wants = "wants a login: name one in your netrc file";
+    assert!(fetch(&[("NETRC", &none)]).contains(wants));
+    assert!(fetch(&[("NETRC", &wrong)]).contains("does not accept the login"));
+    for known in [[("NETRC", &*netrc), ("X", "")], [("NETRC", &*none), ("HIGHWATER_SYMBOL_AUTHORIZATION", &*given)]] {
+        let told = fetch(&known);
+        assert!(!told.contains("login") && told.contains("no symbols for"), "{told}");
+    }
 }
 
 #[test]

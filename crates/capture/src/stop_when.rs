@@ -83,6 +83,8 @@ impl Measure {
             Self::Growth => value.strip_suffix("/s").and_then(|value| size(value.trim_end())).map(StopWhen::Growth),
             Self::Commit => match value.strip_suffix('%') {
                 Some(percent) => percent.trim_end().parse().ok().filter(|n| (1..100).contains(n)).map(StopWhen::CommitShare),
+                // A bare number could be a percentage.
+                None if value.ends_with(|c: char| c.is_ascii_digit()) => None,
                 None => size(value).map(StopWhen::Commit),
             },
         }
@@ -164,25 +166,9 @@ impl fmt::Display for StopWhen {
 
 const UNITS: [(char, u32); 5] = [('T', 40), ('G', 30), ('M', 20), ('K', 10), ('B', 0)];
 
-/// Parses a size such as `8G`, `8GB`, `1.5 g`, `4096B`: at least one byte, with a unit.
+/// Parses a size of at least one byte.
 fn size(text: &str) -> Option<u64> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let unit = unit.trim_start().to_ascii_uppercase();
-    let letter = unit.chars().next()?;
-    let (_, bits) = UNITS.into_iter().find(|&(known, _)| known == letter)?;
-    if !matches!(&unit[1..], "" | "B") || unit == "BB" {
-        return None;
-    }
-    // A number with a dot has few digits when a person types it, so an f64 is exact enough.
-    let bytes = match number.parse::<u64>() {
-        Ok(whole) => whole.checked_mul(1 << bits)?,
-        Err(_) => {
-            let bytes = number.parse::<f64>().ok()? * (1u64 << bits) as f64;
-            if bytes >= u64::MAX as f64 { return None } else { bytes as u64 }
-        }
-    };
-    (bytes > 0).then_some(bytes)
+    format::parse_bytes(text).ok().filter(|&bytes| bytes > 0)
 }
 
 /// Formats bytes in the largest unit that needs no fraction.
@@ -302,6 +288,8 @@ mod tests {
             ("growth>512 KB /s", StopWhen::Growth(512 << 10)),
             ("private>4097B", StopWhen::Private(4097)),
             ("private>16777215T", StopWhen::Private(16_777_215 << 40)),
+            ("private>8GiB", StopWhen::Private(8 << 30)),
+            ("private>4096", StopWhen::Private(4096)),
         ];
         for (text, expected) in cases {
             assert_eq!(parsed(text), Ok(expected), "{text}");
@@ -321,13 +309,11 @@ mod tests {
             ("memory>8G", "\u{201c}memory\u{201d} cannot be watched"),
             ("private<8G", "private is compared with >, as in private>8G"),
             ("free>500M", "free is compared with <, as in free<500M"),
-            ("private>8", "private wants a size, for example private>8G"),
-            ("private>", "private wants a size"),
+            ("private>", "private wants a size, for example private>8G"),
             ("private>0G", "private wants a size"),
             ("private>-1G", "private wants a size"),
             ("private>8X", "private wants a size"),
             ("private>8BB", "private wants a size"),
-            ("private>8GiB", "private wants a size"),
             ("private>1.2.3G", "private wants a size"),
             ("private>.G", "private wants a size"),
             ("private>\u{20ac}8G", "private wants a size"),

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use crate::model::Clock;
 use crate::units::Ticks;
@@ -36,6 +37,15 @@ impl Seconds {
     /// The nearest tick; halves are rounded away from zero.
     pub fn ticks(self, clock: &Clock) -> Ticks {
         clock.nearest_tick(self.nanos)
+    }
+}
+
+impl Seconds {
+    /// The same length as a duration; `None` if it is negative or too long for one.
+    pub fn duration(self) -> Option<Duration> {
+        let nanos = u128::try_from(self.nanos).ok()?;
+        let seconds = u64::try_from(nanos / NANOS_PER_SECOND as u128).ok()?;
+        Some(Duration::new(seconds, (nanos % NANOS_PER_SECOND as u128) as u32))
     }
 }
 

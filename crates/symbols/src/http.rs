@@ -2,13 +2,15 @@
 //! TLS and redirects are left to the HTTP library.
 
 use std::io::{ErrorKind, Read};
+use std::sync::Arc;
 use std::time::Duration;
 
-use ureq::http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE};
+use ureq::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE};
 use ureq::http::{HeaderMap, HeaderName, StatusCode};
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 use ureq::{Agent, Error};
 
+use super::login::Logins;
 use super::path::is_encrypted;
 use super::trouble::PlaceTrouble;
 
@@ -21,6 +23,7 @@ pub(super) struct Http {
     any: Agent,
     /// For encrypted connections, which stay encrypted after redirects.
     encrypted: Agent,
+    logins: Arc<Logins>,
     /// How long a server may be silent.
     pub(super) patience: Duration,
 }
@@ -83,7 +86,7 @@ impl Http {
                 .build();
             config.new_agent()
         };
-        Self { any: agent(false), encrypted: agent(true), patience }
+        Self { any: agent(false), encrypted: agent(true), logins: Arc::new(Logins::of_user()), patience }
     }
 
     /// Asks for a file or, with `resume`, for the rest of it after the first bytes if it still has that tag.
@@ -93,6 +96,11 @@ impl Http {
         if let Some((from, tag)) = resume {
             request = request.header(RANGE, format!("bytes={from}-")).header(IF_RANGE, tag);
         }
+        let login = self.logins.authorization(url);
+        let has_login = login.is_some();
+        if let Some(login) = login {
+            request = request.header(AUTHORIZATION, login);
+        }
         let response = request.call().map_err(trouble)?;
         let headers = response.headers();
         let start = match response.status() {
@@ -100,6 +108,8 @@ impl Http {
             StatusCode::PARTIAL_CONTENT => range_start(&text(headers, CONTENT_RANGE)).ok_or(PlaceTrouble::OtherPart)?,
             StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(Answer::Missing),
             StatusCode::FORBIDDEN => return Err(PlaceTrouble::Forbidden),
+            StatusCode::UNAUTHORIZED if has_login => return Err(PlaceTrouble::LoginRefused),
+            StatusCode::UNAUTHORIZED => return Err(PlaceTrouble::LoginWanted),
             status => return Err(PlaceTrouble::Status(status.to_string())),
         };
         // Weak tags cannot be used to resume; the date of the last change can.

@@ -31,6 +31,8 @@ mod handle;
 #[cfg(feature = "symsrv")]
 mod http;
 mod locate;
+#[cfg(feature = "symsrv")]
+mod login;
 mod module_report;
 mod path;
 mod resolver;

@@ -107,6 +107,12 @@ pub enum PlaceTrouble {
     /// It refused the file. Stores that list nothing answer so for files that they do not have.
     #[error("it answered 403 Forbidden")]
     Forbidden,
+    /// It wants a login, and none is known for it.
+    #[error("it wants a login: name one in your netrc file, or in HIGHWATER_SYMBOL_AUTHORIZATION")]
+    LoginWanted,
+    /// It does not accept the login that is known for it.
+    #[error("it does not accept the login of your netrc file or of HIGHWATER_SYMBOL_AUTHORIZATION")]
+    LoginRefused,
     /// It answered with a status that stands for no file.
     #[error("it answered {0}")]
     Status(String),
@@ -187,6 +193,8 @@ impl PlaceTrouble {
                 | Self::TooSlow { .. }
                 | Self::SlowToAnswer { .. }
                 | Self::Untrusted(_)
+                | Self::LoginWanted
+                | Self::LoginRefused
         )
     }
 

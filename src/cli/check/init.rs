@@ -56,6 +56,7 @@ fn starting_rules(args: &CheckArgs, loaded: &Loaded) -> Result<String, Failure> 
         fold: Fold::Nothing,
         growth: true,
         at_exit: true,
+        pages: false,
         totals: &totals,
     };
     let processes = Measured::of(&index, request, &names, &never).map_err(stopped)?;

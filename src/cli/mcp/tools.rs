@@ -29,7 +29,7 @@ pub(super) struct Tool {
 }
 
 /// All tools, in the order in which they are useful.
-pub(super) const TOOLS: [Tool; 7] = [
+pub(super) const TOOLS: [Tool; 8] = [
     Tool { about: "Open a trace: files, times, counts of events, losses and problems. Begin here.", ..Tool::of("open", "info") },
     Tool {
         about: "List what stands out, best first: growth (leaks), steps, spikes, blocks left at exit, churn, peaks; each with \
@@ -55,6 +55,11 @@ pub(super) const TOOLS: [Tool; 7] = [
     Tool {
         about: "Compare two traces, or two parts of one (game.etl@0..10, game.etl@10..30): what changed from a to b.",
         ..Tool::of("diff", "diff")
+    },
+    Tool {
+        about: "Pages that live blocks touch at a moment (argument at): fragmentation and waste of each heap, and who keeps \
+                nearly empty pages in use. For memory that grows though nothing leaks.",
+        ..Tool::of("pages", "pages")
     },
     Tool {
         about: "What the files hold: sessions, times, losses, counts of events by kind, providers, problems. As open.",

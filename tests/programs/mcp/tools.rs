@@ -37,6 +37,8 @@ fn each_tool_answers_what_its_command_prints() {
         ("functions", json!({"of": "InnerLoopOperation", "top": 5})),
         ("diff", json!({"a": "demo:@0..20", "b": "demo:@20..40", "by": "responsible"})),
         ("diff", json!({"a": "demo:", "b": format!("{file}@5.."), "top": 4})),
+        ("pages", json!({"at": 30, "layer": "heap"})),
+        ("pages", json!({"files": [file], "by": ["process", "thread"], "top": 2})),
         ("stack", json!({"frame": "ManipulateTemporaryBuffer"})),
         ("stack", json!({"frame": "Main", "layer": "commit", "top": 2})),
     ];

@@ -107,6 +107,7 @@ impl<'a> Judge<'a> {
             fold: Fold::allocator(rule.fold),
             growth: asks(&[Measure::Growth]),
             at_exit: asks(&[Measure::SizeAtExit, Measure::CountAtExit]),
+            pages: asks(&[Measure::Waste, Measure::Touched]),
             totals: &totals,
         };
         let measured = Measured::of(self.index, request, self.names, cancel)?;
@@ -163,6 +164,7 @@ fn judge(rule: &Rule, measured: &Measured) -> Vec<(usize, Check)> {
 fn value(measured: &Measured, group: usize, measure: Measure) -> Option<Amount> {
     let numbers = &measured.groups[group].numbers;
     let left = || measured.at_exit.get(group).copied().flatten();
+    let pages = || measured.pages.get(group).copied().flatten();
     Some(match measure {
         Measure::Peak => Amount::Exact(numbers.peak.into()),
         Measure::Outstanding => Amount::Exact(numbers.outstanding_to.into()),
@@ -171,16 +173,20 @@ fn value(measured: &Measured, group: usize, measure: Measure) -> Option<Amount> 
         Measure::SizeAtExit => Amount::Exact(left()?.size.into()),
         Measure::CountAtExit => Amount::Exact(left()?.count.into()),
         Measure::Count => Amount::Exact(numbers.count.into()),
+        Measure::Waste => Amount::Exact(pages()?.waste.into()),
+        Measure::Touched => Amount::Exact(pages()?.touched.into()),
     })
 }
 
-/// Explains which limits had no value in any group: growth needs a process that lived in the interval, and blocks at
-/// exit need one that ended in it.
+/// Explains which limits had no value in any group: growth needs a process that lived in the interval, blocks at exit
+/// need one that ended in it, and pages need live blocks at its end.
 fn nothing_left(rule: &Rule, judged: &[(usize, Check)]) -> Option<String> {
     let is_missing = |limit: &&Limit| !judged.iter().any(|(_, check)| check.kind == limit.measure);
-    let (growth, at_exit): (Vec<&Limit>, Vec<_>) =
-        rule.limits.iter().filter(is_missing).partition(|limit| limit.measure == Measure::Growth);
+    let missing = || rule.limits.iter().filter(is_missing);
+    let (pages, others): (Vec<&Limit>, Vec<&Limit>) = missing().partition(|limit| limit.measure.is_of_pages());
+    let (growth, at_exit): (Vec<&Limit>, Vec<_>) = others.into_iter().partition(|limit| limit.measure == Measure::Growth);
     let why = [
+        (pages, "no block of a heap or tracker that it is about was alive at the end of the interval"),
         (growth, "no process that it is about lived in the interval"),
         (at_exit, "no process that it is about, with blocks in heaps or trackers, ended in the interval"),
     ];

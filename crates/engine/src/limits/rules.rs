@@ -36,12 +36,14 @@ impl Measure {
             Self::SizeAtExit => "at_exit_size",
             Self::CountAtExit => "at_exit_count",
             Self::Count => "count",
+            Self::Waste => "waste",
+            Self::Touched => "touched",
         }
     }
 
-    /// Returns whether it counts blocks rather than bytes.
+    /// Returns whether it counts blocks or pages rather than bytes.
     pub(super) fn is_count(self) -> bool {
-        matches!(self, Self::CountAtExit | Self::Count)
+        matches!(self, Self::CountAtExit | Self::Count | Self::Touched)
     }
 
     /// Returns whether it can be negative.
@@ -121,6 +123,8 @@ struct WrittenRule {
     at_exit_size: Given,
     at_exit_count: Given,
     count: Given,
+    waste: Given,
+    touched: Given,
 }
 
 impl LimitRules {
@@ -172,6 +176,15 @@ fn rule(text: &str, written: Spanned<WrittenRule>, number: usize) -> Result<Rule
         return Err(BadText::at(text, &place.span(), "to is earlier than from; swap them"));
     }
     let limits = limits(text, &written)?;
+    let by = one(text, &written.by, keys)?.unwrap_or_default();
+    if let Some(limit) = limits.iter().find(|limit| limit.measure.is_of_pages()) {
+        let is_whole = filter.sites.is_all() && by.iter().all(|key| [By::Process, By::Heap].contains(key));
+        if !is_whole {
+            let name = limit.measure.name();
+            let what = format!("{name} is of whole heaps: leave out type, frame and not_frame, and group by process or heap only");
+            return Err(BadText::at(text, &span, what));
+        }
+    }
     let required = one(text, &written.required, flag)?.unwrap_or(false);
     if limits.is_empty() && !required {
         let keys = MEASURES.map(Measure::name).join(", ");
@@ -181,7 +194,7 @@ fn rule(text: &str, written: Spanned<WrittenRule>, number: usize) -> Result<Rule
         name,
         line: BadText::at(text, &span, "").line.unwrap_or(1),
         filter,
-        by: one(text, &written.by, keys)?.unwrap_or_default(),
+        by,
         fold: one(text, &written.fold, flag)?.unwrap_or(false),
         from,
         to,
@@ -191,7 +204,7 @@ fn rule(text: &str, written: Spanned<WrittenRule>, number: usize) -> Result<Rule
 }
 
 /// All measures that can be limited, in order.
-const MEASURES: [Measure; 7] = [
+const MEASURES: [Measure; 9] = [
     Measure::Peak,
     Measure::Outstanding,
     Measure::Impacting,
@@ -199,6 +212,8 @@ const MEASURES: [Measure; 7] = [
     Measure::SizeAtExit,
     Measure::CountAtExit,
     Measure::Count,
+    Measure::Waste,
+    Measure::Touched,
 ];
 
 fn limits(text: &str, written: &WrittenRule) -> Result<Vec<Limit>, BadText> {
@@ -212,8 +227,10 @@ fn limits(text: &str, written: &WrittenRule) -> Result<Vec<Limit>, BadText> {
             Measure::SizeAtExit => &written.at_exit_size,
             Measure::CountAtExit => &written.at_exit_count,
             Measure::Count => &written.count,
+            Measure::Waste => &written.waste,
+            Measure::Touched => &written.touched,
         };
-        let most = one(text, given, |value| if measure.is_count() { count(value) } else { size(value, measure) })?;
+        let most = one(text, given, |value| if measure.is_count() { count(value, measure) } else { size(value, measure) })?;
         limits.extend(most.map(|most| Limit { measure, most: Amount::Exact(most) }));
     }
     Ok(limits)
@@ -323,9 +340,10 @@ fn size(value: &Value, measure: Measure) -> Result<i128, String> {
     Ok(n)
 }
 
-fn count(value: &Value) -> Result<i128, String> {
-    let n = value.as_integer().ok_or_else(|| is_not(value, "a whole number of blocks"))?;
-    if n < 0 { Err("there are never fewer blocks than none".to_owned()) } else { Ok(n.into()) }
+fn count(value: &Value, measure: Measure) -> Result<i128, String> {
+    let things = if measure == Measure::Touched { "pages" } else { "blocks" };
+    let n = value.as_integer().ok_or_else(|| is_not(value, &format!("a whole number of {things}")))?;
+    if n < 0 { Err(format!("there are never fewer {things} than none")) } else { Ok(n.into()) }
 }
 
 /// Reads a moment as on the command line; a number is seconds.
@@ -385,6 +403,9 @@ mod tests {
             ("[[rule]]\nimpacting = \"--1\"\n", &["line 2: "]),
             ("[[rule]]\ncount = \"1K\"\n", &["line 2: ", "whole number", "string"]),
             ("[[rule]]\ncount = -1\n", &["line 2: "]),
+            ("[[rule]]\ntouched = \"1M\"\n", &["line 2: ", "whole number of pages"]),
+            ("[[rule]]\nwaste = 1\nby = [\"function\"]\n", &["line 1: ", "waste", "whole heaps"]),
+            ("[[rule]]\ntouched = 1\nframe = \"Load\"\n", &["line 1: ", "touched", "whole heaps"]),
             ("[[rule]]\nat_exit = 0\n", &["line 2: ", "`at_exit`", "`at_exit_count`"]),
             ("[[rule]]\npeak = 1\nname = \"a\"\n[[rule]]\nname = \"a\"\npeak = 2\n", &["line 4: ", "another rule", "a"]),
             ("[[rule]]\npeak = 1\nname = \"\"\n", &["line 3: ", "empty"]),

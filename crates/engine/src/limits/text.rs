@@ -109,6 +109,8 @@ fn amount(kind: Measure, amount: Amount) -> String {
     let sign = if n < 0 { "\u{2212}" } else { "" };
     match kind {
         Measure::Growth => format!("{sign}{}/s", format::bytes(size)),
+        Measure::Touched if size == 1 => "1 page".to_owned(),
+        Measure::Touched => format!("{} pages", format::count(size)),
         Measure::CountAtExit | Measure::Count if size == 1 => "1 block".to_owned(),
         Measure::CountAtExit | Measure::Count => format!("{} blocks", format::count(size)),
         _ => format!("{sign}{}", format::bytes(size)),

@@ -29,7 +29,7 @@ pub(super) struct RowKey {
 }
 
 /// Computes the row keys that a query needs.
-struct RowKeys<'a> {
+pub(super) struct RowKeys<'a> {
     thread: bool,
     size: bool,
     lifetime: Option<Decades>,
@@ -38,7 +38,7 @@ struct RowKeys<'a> {
 
 impl<'a> RowKeys<'a> {
     /// Returns `None` if the site alone determines the group.
-    fn new(by: &[By], freed: Option<&'a FreedStacks>, clock: &Clock) -> Option<Self> {
+    pub(super) fn new(by: &[By], freed: Option<&'a FreedStacks>, clock: &Clock) -> Option<Self> {
         let wants = |key| by.contains(&key);
         let lifetime = wants(By::Lifetime).then(|| Decades::new(clock));
         let keys = Self { thread: wants(By::Thread), size: wants(By::Size), lifetime, freed };
@@ -46,7 +46,7 @@ impl<'a> RowKeys<'a> {
     }
 
     #[inline]
-    fn key(
+    pub(super) fn key(
         &self,
         thread: impl FnOnce() -> Tid,
         freed_at: impl FnOnce() -> Option<SiteId>,

@@ -1,15 +1,20 @@
-//! The groups of a report with additional numbers for limits: the growth of each group, and the blocks alive when its
-//! processes ended.
+//! The groups of a report with additional numbers for limits: the growth of each group, the blocks alive when its
+//! processes ended, and the pages of its heaps.
 //!
-//! Cost: a report; a pass over the rows for each of the two that is requested.
+//! Cost: a report; a pass over the rows for each of the three that is requested.
 
 use std::sync::Arc;
 
 use super::alive::{alive_at, exits};
 use super::growth::slopes;
+use super::pages::{HeapPages, PAGE, PagesWanted, PinnedPages, pages_of};
 use super::report::list_of_sites;
-use super::{Bucket, By, Cancel, Cancelled, Fold, Group, Index, Mask, ReportFilter, ReportRequest, Totals};
+use super::top_contributors::{Measure, TopContributor};
+use super::{
+    Bucket, By, Cancel, Cancelled, Fold, Group, Index, Mask, NO_STACK_KEY, ReportFilter, ReportRequest, Totals,
+};
 use crate::names::Names;
+use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks};
 
 /// A query for measured groups.
@@ -28,11 +33,13 @@ pub struct MeasuredRequest<'a> {
     pub growth: bool,
     /// Whether blocks at exit are requested.
     pub at_exit: bool,
+    /// Whether pages are requested; then the keys may be process and heap only.
+    pub pages: bool,
     /// The totals of the interval.
     pub totals: &'a Arc<Totals>,
 }
 
-/// The measured groups; `growth` and `at_exit` are by group.
+/// The measured groups; `growth`, `at_exit` and `pages` are by group.
 #[derive(Debug)]
 pub struct Measured {
     /// The groups as in a report.
@@ -43,12 +50,25 @@ pub struct Measured {
     /// Blocks alive when the group's processes ended; `None` if none of them ended in the interval, and for commit.
     /// Empty if not requested.
     pub at_exit: Vec<Option<Bucket>>,
+    /// Pages at the end of the interval; `None` without live blocks of heaps or trackers. Empty if not requested.
+    pub pages: Vec<Option<PageSums>>,
     /// Group of each site.
     pub(super) of_site: Vec<Option<u32>>,
     /// The time over which each group's growth is measured.
     pub(super) spans: Vec<Interval>,
     /// Blocks alive at exit, by site.
     pub(super) left: Vec<Bucket>,
+    /// The keys and the end of the interval.
+    asked: (Vec<By>, Ticks),
+}
+
+/// Pages of the heaps of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PageSums {
+    /// Touched pages.
+    pub touched: u64,
+    /// Bytes of these pages in which no live block lies.
+    pub waste: u64,
 }
 
 impl Measured {
@@ -61,11 +81,58 @@ impl Measured {
         let (groups, of_site) = (list.groups, list.of_site);
         let spans = lives(index, interval, &of_site, groups.len());
         let growth = if asked.growth { slopes(index, &of_site, &spans, cancel)? } else { Vec::new() };
-        let mut measured = Self { groups, growth, at_exit: Vec::new(), of_site, spans, left: Vec::new() };
+        let asked_of = (by.to_vec(), interval.to);
+        let (at_exit, pages, left) = (Vec::new(), Vec::new(), Vec::new());
+        let mut measured = Self { groups, growth, at_exit, pages, of_site, spans, left, asked: asked_of };
         if asked.at_exit {
             measured.add_exits(index, interval, cancel)?;
         }
+        if asked.pages {
+            measured.add_pages(index, mask, cancel)?;
+        }
         Ok(measured)
+    }
+
+    fn add_pages(&mut self, index: &Index, mask: &Mask, cancel: &Cancel) -> Result<(), Cancelled> {
+        let (by, at) = &self.asked;
+        let wanted = PagesWanted { at: *at, by: &[], mask, top: None };
+        let found = pages_of(index, &Names::default(), wanted, cancel)?;
+        let groups = self.groups.iter().enumerate();
+        let number: KeyedMap<HeapKey<'_>, usize> = groups.map(|(i, group)| (HeapKey::of_group(group), i)).collect();
+        self.pages = vec![None; self.groups.len()];
+        for heap in &found.heaps {
+            if let Some(group) = number.get(&HeapKey::of_heap(heap, by)) {
+                let sums = self.pages[*group].get_or_insert_default();
+                sums.touched = sums.touched.saturating_add(heap.touched_pages);
+                sums.waste = sums.waste.saturating_add(heap.waste());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns for each group in `wanted` the function whose blocks alone keep most of its sparse pages in use.
+    pub(super) fn most_pinning(
+        &self,
+        index: &Index,
+        measure: Measure,
+        wanted: &[usize],
+        names: &Names,
+        cancel: &Cancel,
+    ) -> Result<Vec<Option<TopContributor>>, Cancelled> {
+        let (by, at) = &self.asked;
+        let mask = Mask::of_sites(index.trace(), |id, _| self.of_site[id.0 as usize].is_some());
+        let keys: Vec<By> = by.iter().copied().chain([By::Responsible]).collect();
+        let found = pages_of(index, names, PagesWanted { at: *at, by: &keys, mask: &mask, top: None }, cancel)?;
+        let mut most: KeyedMap<HeapKey<'_>, TopContributor> = KeyedMap::default();
+        // The first of a group pins most.
+        for pinned in found.pinning.iter().filter(|pinned| pinned.responsible.as_deref() != Some(NO_STACK_KEY)) {
+            let PinnedPages { pages, live_bytes } = pinned.numbers;
+            let amount = if measure == Measure::Touched { pages } else { (pages * PAGE).saturating_sub(live_bytes) };
+            let function = pinned.responsible.clone().unwrap_or_default();
+            let contributor = TopContributor { function, source: pinned.source.clone(), amount: amount as f64 };
+            most.entry(HeapKey::of_group(pinned)).or_insert(contributor);
+        }
+        Ok(wanted.iter().map(|&group| most.get(&HeapKey::of_group(&self.groups[group])).cloned()).collect())
     }
 
     fn add_exits(&mut self, index: &Index, interval: Interval, cancel: &Cancel) -> Result<(), Cancelled> {
@@ -86,6 +153,31 @@ impl Measured {
             }
         }
         Ok(())
+    }
+}
+
+/// Process and heap of a group, as far as they are keys.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct HeapKey<'a> {
+    process: Option<(&'a str, u32, Option<u64>)>,
+    layer: &'static str,
+    heap: Option<&'a str>,
+}
+
+impl<'a> HeapKey<'a> {
+    fn of_group<N>(group: &'a Group<N>) -> Self {
+        let process = group.process.as_deref().zip(group.pid);
+        let process = process.map(|(name, pid)| (name, pid, group.process_start_s.map(f64::to_bits)));
+        Self { process, layer: group.layer, heap: group.heap.as_deref() }
+    }
+
+    fn of_heap(heap: &'a HeapPages, by: &[By]) -> Self {
+        let process = (&*heap.process, heap.pid, heap.process_start_s.map(f64::to_bits));
+        Self {
+            process: by.contains(&By::Process).then_some(process),
+            layer: heap.layer,
+            heap: heap.heap.as_deref().filter(|_| by.contains(&By::Heap)),
+        }
     }
 }
 

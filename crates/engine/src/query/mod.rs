@@ -52,6 +52,7 @@ mod moments;
 mod naming;
 mod numbers;
 mod owners;
+mod pages;
 mod peaks;
 mod recorded;
 mod report;
@@ -117,7 +118,7 @@ pub use histogram::{Histogram, histogram};
 pub use index::{Index, IndexOptions};
 pub use key_map::KeyMap;
 pub use meant::check_thread;
-pub use measured::{Measured, MeasuredRequest};
+pub use measured::{Measured, MeasuredRequest, PageSums};
 pub use moments::{RowSeen, SiteMoment, site_moments};
 pub use naming::{
     FrameAddress, NO_STACK_KEY, SHARED, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, sampled_labels,
@@ -125,6 +126,7 @@ pub use naming::{
 };
 pub use numbers::{Bucket, ByClass, Numbers, UNKNOWN_CHANGE};
 pub use owners::owners;
+pub use pages::{HeapPages, PAGE, PagesAnswer, PagesRequest, PinnedPages, pages};
 pub use recorded::Recorded;
 pub use report::{Group, GroupNumbers, Report, ReportFilter, ReportRequest, each_group, each_stack, named_report, report};
 pub use row_groups::{RowGroup, RowGrouping, RowsAsked, SiteLabels, row_groups};

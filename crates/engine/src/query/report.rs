@@ -138,15 +138,15 @@ pub fn each_stack<E: From<Cancelled>>(
 }
 
 /// A request with all its inputs.
-struct AskedReport<'a> {
-    index: &'a Index,
+pub(super) struct AskedReport<'a> {
+    pub(super) index: &'a Index,
     /// The request; its filter is ignored, since `mask` has the selected sites.
-    request: &'a ReportRequest,
-    mask: &'a Mask,
+    pub(super) request: &'a ReportRequest,
+    pub(super) mask: &'a Mask,
     /// Totals of the interval, if known.
-    totals: Option<&'a Arc<Totals>>,
-    names: &'a Names,
-    cancel: &'a Cancel,
+    pub(super) totals: Option<&'a Arc<Totals>>,
+    pub(super) names: &'a Names,
+    pub(super) cancel: &'a Cancel,
 }
 
 impl AskedReport<'_> {
@@ -175,8 +175,22 @@ impl AskedReport<'_> {
         &self,
         then: impl FnOnce(Named<'_>, &SiteGroups, &Groups<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let &Self { index, request, mask, totals, names, cancel } = self;
-        let (trace, interval, by) = (index.trace(), request.interval, request.by.as_slice());
+        let &Self { index, request, mask, totals, cancel, .. } = self;
+        self.site_groups(|named, sites, count| {
+            let freed = sites.freed.as_ref();
+            let grouped = Grouped { index, interval: request.interval, mask, by: &request.by, freed, totals };
+            let groups = Groups::new(grouped, &sites.of_site, count, cancel)?;
+            then(named, sites, &groups)
+        })
+    }
+
+    /// Groups the sites and passes the groups and their number to `then`.
+    pub(super) fn site_groups<T, E: From<Cancelled>>(
+        &self,
+        then: impl FnOnce(Named<'_>, &SiteGroups, usize) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let &Self { index, request, mask, names, cancel, .. } = self;
+        let (trace, by) = (index.trace(), request.by.as_slice());
         let functions = functions_for(trace, names, by, cancel)?;
         let tags = tags_for(functions.as_ref(), by, cancel)?;
         let owners = owners_for(trace, names, by, cancel)?;
@@ -187,10 +201,7 @@ impl AskedReport<'_> {
         let sites: SiteGroups = keys.add(named, &Identity::of(trace), mask, cancel)?;
         let lines = self.lines(&sites, keys.len())?;
         let lines = lines.as_ref().map(|of_group| Lines { of_group, of_site: &sites.of_site });
-        let (freed, named) = (sites.freed.as_ref(), Named { freed: sites.freed.as_ref(), lines, ..named });
-        let grouped = Grouped { index, interval, mask, by, freed, totals };
-        let groups = Groups::new(grouped, &sites.of_site, keys.len(), cancel)?;
-        then(named, &sites, &groups)
+        then(Named { freed: sites.freed.as_ref(), lines, ..named }, &sites, keys.len())
     }
 }
 

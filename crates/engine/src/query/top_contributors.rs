@@ -32,6 +32,17 @@ pub enum Measure {
     CountAtExit,
     /// Rows alive at any moment of the interval.
     Count,
+    /// Bytes of the pages touched at the end of the interval in which no live block lies.
+    Waste,
+    /// Pages touched at the end of the interval.
+    Touched,
+}
+
+impl Measure {
+    /// Returns whether it is about pages, which only whole heaps have.
+    pub fn is_of_pages(self) -> bool {
+        matches!(self, Self::Waste | Self::Touched)
+    }
 }
 
 /// The function with the largest share of a group.
@@ -64,6 +75,9 @@ impl Measured {
         names: &Names,
         cancel: &Cancel,
     ) -> Result<Vec<Option<TopContributor>>, Cancelled> {
+        if measure.is_of_pages() {
+            return self.most_pinning(index, measure, wanted, names, cancel);
+        }
         let mut turn = vec![None; self.groups.len()];
         (0u32..).zip(wanted).for_each(|(i, &group)| turn[group] = Some(i));
         let of_site: Vec<Option<u32>> = self.of_site.iter().map(|group| turn[(*group)? as usize]).collect();
@@ -110,6 +124,8 @@ impl Measured {
                 let moments: Vec<Ticks> = of_site.iter().map(moment).collect();
                 alive_at(index, &moments, cancel)?.into_iter().map(|alive| alive.size as f64).collect()
             }
+            // Answered by who pins pages.
+            Measure::Waste | Measure::Touched => vec![0.0; of_site.len()],
             Measure::Growth => {
                 let sites: Vec<usize> = (0..of_site.len()).filter(|&i| of_site[i].is_some()).collect();
                 let mut line_of = vec![None; of_site.len()];

@@ -95,6 +95,7 @@ pub(super) fn findings(context: &PanelContext<'_>) -> Vec<Entry> {
             FindingKind::Growth | FindingKind::AtExit => "leak growth",
             FindingKind::Peak => "peak high-water maximum",
             FindingKind::Churn => "temporary churn",
+            FindingKind::Fragmentation => "waste pages",
             FindingKind::Step | FindingKind::Spikes | FindingKind::UnexplainedCommit => "",
         };
         Entry::new(finding.text.clone(), command).also(also)

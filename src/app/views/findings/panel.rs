@@ -35,6 +35,7 @@ fn color(kind: FindingKind, visuals: &Visuals) -> Color32 {
         FindingKind::AtExit => 1,
         FindingKind::Churn => 2,
         FindingKind::UnexplainedCommit => 7,
+        FindingKind::Fragmentation => 3,
     };
     theme::series(line, visuals)
 }

@@ -10,6 +10,7 @@ mod live_blocks;
 mod matching;
 mod owners;
 mod pages;
+mod reservations;
 mod shard;
 mod shard_hash;
 mod shared;
@@ -35,6 +36,7 @@ use matching::Matcher;
 use owners::BlockOwners;
 use pages::PageTable;
 pub(super) use pages::TouchedRange;
+pub use reservations::Reservation;
 pub(super) use shard_hash::{SHARDS, ShardHash};
 use shared::SharedBlocks;
 pub(super) use steps::{BatchStep, BlockChange, Numbering, RankedBlock, SliceSteps};
@@ -175,7 +177,7 @@ impl AllocationTable {
     /// Ends the pages of a process that is over. Its blocks stay alive: nobody freed them.
     pub(super) fn exit(&mut self, world: &World, at: Ticks, process: ProcessId) {
         self.owners.exits(world.heaps(), process);
-        for row in self.pages.take_all(process) {
+        for row in self.pages.take_all(process, at) {
             self.kill(row, at);
         }
     }
@@ -246,6 +248,7 @@ impl AllocationTable {
         let numbers = rows.forget(until, &mut columns);
         matcher.renumber(columns, |row| numbers.of(row));
         pages.renumber(|row| numbers.of(row));
+        pages.forget(until);
         latest.renumber(|row| numbers.of(row));
         numbers
     }

@@ -1,12 +1,14 @@
 //! Committed pages of each process: which row owns which range now, and which
-//! ranges are known to be reserved.
+//! ranges are known to be reserved ([`Reservations`]).
 //!
 //! Cost: a search for each event, and a step for each range that it adds or removes; ranges that are
 //! already as the event wants them cost nothing, however many there are.
 
+use super::reservations::{Reservation, Reservations};
 use crate::model::ranges::RangeMap;
 use crate::model::{ProcessId, RowId};
 use crate::tables::KeyedMap;
+use crate::units::Ticks;
 
 /// The pages of one process.
 #[derive(Debug, Default)]
@@ -14,8 +16,6 @@ pub(in crate::model) struct Pages {
     committed: RangeMap<RowId>,
     /// Committed ranges without owners, joined where they touch, to find gaps.
     covered: RangeMap<()>,
-    /// Reserved or committed at some time and not released since.
-    reserved: RangeMap<()>,
 }
 
 /// A committed range that a free touches: the row, its whole range, and the part that ends.
@@ -38,12 +38,6 @@ impl Pages {
         self.covered.merge(from, to);
     }
 
-    pub(in crate::model) fn reserve(&mut self, from: u64, to: u64) {
-        if from < to {
-            self.reserved.cover(from, to);
-        }
-    }
-
     /// Takes committed ranges out of `[from, to)`; the caller splits the rows and
     /// gives the remaining pieces back by [`Pages::own`].
     pub(in crate::model) fn decommit(&mut self, from: u64, to: u64) -> Vec<TouchedRange> {
@@ -59,27 +53,14 @@ impl Pages {
             })
             .collect()
     }
-
-    /// Whether anything of `[from, to)` is known to be reserved.
-    pub(in crate::model) fn is_reserved(&self, from: u64, to: u64) -> bool {
-        self.reserved.touches(from, to)
-    }
-
-    /// Forgets a reservation, and returns whether there was one.
-    pub(in crate::model) fn release(&mut self, from: u64, to: u64) -> bool {
-        self.reserved.uncover(from, to)
-    }
-
-    /// The end of the reservation that begins at `base`: freeing with size 0 means all of it.
-    pub(in crate::model) fn reservation_end(&self, base: u64) -> Option<u64> {
-        self.reserved.starting_at(base).map(|(end, ())| end)
-    }
 }
 
 /// Pages of all processes.
 #[derive(Debug, Default)]
 pub(in crate::model) struct PageTable {
     processes: KeyedMap<ProcessId, Pages>,
+    /// Reserved or committed at some time and not released since, and what was so before.
+    reservations: Reservations,
     /// Rows that ended because their range was reserved again.
     pub(in crate::model) superseded: u64,
 }
@@ -108,8 +89,39 @@ impl PageTable {
         rows
     }
 
+    /// Notes that a process reserves `[from, to)`.
+    pub(in crate::model) fn reserve(&mut self, process: ProcessId, from: u64, to: u64, at: Ticks) {
+        self.reservations.reserve(process, (from, to), at);
+    }
+
+    /// Whether anything of `[from, to)` is known to be reserved.
+    pub(in crate::model) fn is_reserved(&self, process: ProcessId, from: u64, to: u64) -> bool {
+        self.reservations.touches(process, (from, to))
+    }
+
+    /// Notes that a process releases `[from, to)`, and returns whether anything of it was reserved.
+    pub(in crate::model) fn release(&mut self, process: ProcessId, from: u64, to: u64, at: Ticks) -> bool {
+        self.reservations.release(process, (from, to), at)
+    }
+
+    /// The end of the reservation that begins at `base`: freeing with size 0 means all of it.
+    pub(in crate::model) fn reservation_end(&self, process: ProcessId, base: u64) -> Option<u64> {
+        self.reservations.end_of(process, base)
+    }
+
+    /// All reservations, those of the past included.
+    pub(in crate::model) fn reservations(&self) -> &[Reservation] {
+        self.reservations.all()
+    }
+
+    /// Drops reservations that ended before a moment.
+    pub(in crate::model) fn forget(&mut self, until: Ticks) {
+        self.reservations.forget(until);
+    }
+
     /// Removes a process that is over, with its memory; returns the rows that were alive.
-    pub(in crate::model) fn take_all(&mut self, process: ProcessId) -> Vec<RowId> {
+    pub(in crate::model) fn take_all(&mut self, process: ProcessId, at: Ticks) -> Vec<RowId> {
+        self.reservations.exit(process, at);
         self.processes.remove(&process).map(|pages| pages.committed.values().collect()).unwrap_or_default()
     }
 }

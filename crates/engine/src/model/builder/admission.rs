@@ -15,7 +15,7 @@
 use super::limit::{Alive, BLOCKS_A_ROW, EVERY, FREED_AT, Limit, SUMS_A_ROW};
 use super::{Builder, Origin};
 use crate::events::{Event, Memory, Record};
-use crate::model::Cut;
+use crate::model::{Cut, Reservation};
 use crate::model::scope::{CutReason, Scope, WhenFull};
 use crate::units::Ticks;
 
@@ -29,6 +29,8 @@ const HEAP: u64 = 448;
 const PROCESS: u64 = 256;
 /// Bytes of a committed range in the tables of pages, approximately.
 const RANGE: u64 = 96;
+/// Bytes of a reserved range, in the list of all that there were.
+const RESERVATION: u64 = size_of::<Reservation>() as u64;
 
 /// Stacks of events before the cut may take an eighth more, or at least this.
 const MORE_STACKS: u64 = 1 << 18;
@@ -198,6 +200,7 @@ impl Builder {
             + self.allocations.matcher.slots_bytes()
             + blocks * BLOCK
             + (ranges + begun as u64) * RANGE
+            + self.allocations.pages.reservations().len() as u64 * RESERVATION
             + self.attach.bytes()
             + self.world.heaps().len() as u64 * HEAP
             + self.world.processes.list.len() as u64 * PROCESS

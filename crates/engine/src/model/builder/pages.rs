@@ -30,7 +30,7 @@ impl Builder {
         if range.flags & mem::COMMIT != 0 {
             self.commit(from, owner, caller, range.base, end);
         } else {
-            self.allocations.pages.of(owner).reserve(range.base, end);
+            self.allocations.pages.reserve(owner, range.base, end, from.time);
         }
     }
 
@@ -41,7 +41,7 @@ impl Builder {
         let process = self.world.processes.acting(owner, from.time);
         let nobody = Origin { tid: Tid::NONE, time: Ticks::BEFORE_TRACE, ..from };
         self.commit(nobody, process, process, base, base.saturating_add(committed));
-        self.allocations.pages.of(process).reserve(base, base.saturating_add(size));
+        self.allocations.pages.reserve(process, base, base.saturating_add(size), Ticks::BEFORE_TRACE);
         self.lineage.past += 1;
     }
 
@@ -61,7 +61,7 @@ impl Builder {
                 self.allocations.pages.of(owner).own(piece, row);
             }
         }
-        self.allocations.pages.of(owner).reserve(base, end);
+        self.allocations.pages.reserve(owner, base, end, from.time);
         if from.time != Ticks::BEFORE_TRACE {
             self.await_stack(from, Waiting::new(first..self.allocations.rows.len() as u32, true));
         }
@@ -80,17 +80,20 @@ impl Builder {
             return;
         };
         let releases = range.flags & mem::RELEASE != 0;
-        let pages = self.allocations.pages.of(owner);
+        let (pages, at) = (&mut self.allocations.pages, from.time);
         let mut end = range.base.saturating_add(range.size);
         if range.size == 0 {
             // Size 0 means all of the region, as in the program's call.
-            end = pages.reservation_end(range.base).unwrap_or(end);
+            end = pages.reservation_end(owner, range.base).unwrap_or(end);
         }
-        let cuts = pages.decommit(range.base, end);
+        let cuts = pages.of(owner).decommit(range.base, end);
         let mut unknown = None;
-        let known = if releases { pages.release(range.base, end) } else { pages.is_reserved(range.base, end) };
+        let known = match releases {
+            true => pages.release(owner, range.base, end, at),
+            false => pages.is_reserved(owner, range.base, end),
+        };
         if releases && range.flags & PLACEHOLDERS != 0 {
-            pages.reserve(range.base, end);
+            pages.reserve(owner, range.base, end, at);
         } else if cuts.is_empty() && !known {
             unknown = self.free_unknown_pages(from, range);
         }

@@ -19,12 +19,13 @@ pub(super) struct Claim {
     pub(super) interval: Interval,
     pub(super) bytes: u64,
     pub(super) count: u64,
-    /// For a peak: the bytes that the place held.
+    /// For a peak: the bytes that the place held. For fragmentation: the live bytes on nearly empty pages.
     pub(super) part: Option<u64>,
     /// For a step: whether it goes down.
     pub(super) is_fall: bool,
     pub(super) rate: Option<f64>,
     pub(super) period: Option<f64>,
+    /// Number of spikes. For fragmentation: pages that the place alone keeps in use.
     pub(super) repeats: Option<u64>,
     /// For unexplained commit: its owners with their bytes, the largest first.
     pub(super) owners: Vec<(String, u64)>,
@@ -65,7 +66,7 @@ impl Claim {
     fn class(&self) -> u8 {
         match self.kind {
             FindingKind::Growth | FindingKind::Step | FindingKind::AtExit | FindingKind::UnexplainedCommit => 0,
-            FindingKind::Spikes | FindingKind::Churn => 1,
+            FindingKind::Spikes | FindingKind::Churn | FindingKind::Fragmentation => 1,
             FindingKind::Peak => 2,
         }
     }

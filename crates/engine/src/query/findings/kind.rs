@@ -17,12 +17,22 @@ pub enum FindingKind {
     Churn,
     /// Commit that no heap or tracker accounts for.
     UnexplainedCommit,
+    /// Nearly empty pages of a heap or tracker.
+    Fragmentation,
 }
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [Self; 7] =
-        [Self::Growth, Self::Step, Self::Spikes, Self::Peak, Self::AtExit, Self::Churn, Self::UnexplainedCommit];
+    pub const ALL: [Self; 8] = [
+        Self::Growth,
+        Self::Step,
+        Self::Spikes,
+        Self::Peak,
+        Self::AtExit,
+        Self::Churn,
+        Self::UnexplainedCommit,
+        Self::Fragmentation,
+    ];
 
     /// Returns the name in the machine interface.
     pub fn name(self) -> &'static str {
@@ -34,6 +44,7 @@ impl FindingKind {
             Self::AtExit => "at_exit",
             Self::Churn => "churn",
             Self::UnexplainedCommit => "unexplained_commit",
+            Self::Fragmentation => "fragmentation",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Findings: what grew, spiked or leaked in an interval, best first, each with a place in the code and a number. The
-//! kinds are growth, steps, spikes, peaks, blocks at exit, churn, and commit that nothing accounts for. Uncertain
-//! results are not reported. `docs/findings.md` describes each kind and how often it is right.
+//! kinds are growth, steps, spikes, peaks, blocks at exit, churn, commit that nothing accounts for, and fragmentation.
+//! Uncertain results are not reported. `docs/findings.md` describes each kind and how often it is right.
 //!
 //! Layers are never mixed: each finding is about one heap, tracker or commit of one process, and shares are of its
 //! layer.
@@ -11,6 +11,7 @@
 mod at_exit;
 mod churn;
 mod claim;
+mod fragmentation;
 mod growth;
 mod kind;
 mod levels;
@@ -113,6 +114,7 @@ pub fn findings(
     claims.extend(at_exit::find(&question, &sources)?);
     claims.extend(churn::find(&question, &sources));
     claims.extend(unexplained::find(&question, &sources, &tops)?);
+    claims.extend(fragmentation::find(&question, &sources)?);
     let mut ranked = claim::rank(claims);
     ranked.truncate(MOST);
     cancel.check()?;
@@ -152,7 +154,7 @@ fn told(question: &Question<'_>, claim: Claim) -> Finding {
         count: claim.count,
         rate_bytes_per_s: claim.rate,
         period_s: claim.period,
-        repeats: claim.repeats,
+        repeats: claim.repeats.filter(|_| claim.kind != FindingKind::Fragmentation),
         stack,
         addresses,
         function,

@@ -5,7 +5,7 @@ use super::kind::FindingKind;
 use super::question::Question;
 use crate::format::{self, plain};
 use crate::query::doubts::short;
-use crate::query::{SourceLine, layer_label};
+use crate::query::{PAGE, SourceLine, layer_label};
 use crate::units::{Layer, Ticks};
 
 /// Describes a claim in one sentence with a number. `function` is the responsible caller, if there is one, and `source`
@@ -40,6 +40,16 @@ pub(super) fn sentence(question: &Question<'_>, claim: &Claim, function: Option<
             let owners = if owners.is_empty() { String::new() } else { format!(" ({})", owners.join(", ")) };
             format!("{bytes} of commit hold no block of any heap or tracker{owners}{function}")
         }
+        FindingKind::Fragmentation => {
+            let all = format::bytes(claim.count.saturating_mul(PAGE));
+            let live = format::bytes(claim.part.unwrap_or(0));
+            let pinned = claim.repeats.unwrap_or(0);
+            let keeps = match function.filter(|_| pinned > 0) {
+                Some(function) => format!("; blocks from {} alone keep {}", from(function), format::count(pinned)),
+                None => String::new(),
+            };
+            format!("{count} nearly empty pages in {}: {live} of blocks keep {all} in use{keeps}", heap(question, claim))
+        }
     };
     format!("{}: {what}", question.index.trace().process_name(claim.process))
 }
@@ -51,12 +61,7 @@ fn line(source: Option<&SourceLine>) -> String {
 
 /// Formats function, line and heap.
 fn place(question: &Question<'_>, claim: &Claim, function: Option<&str>, source: Option<&SourceLine>) -> String {
-    let heap = question.index.trace().heap(claim.heap);
-    let heap = match heap.key() {
-        None => "commit".to_owned(),
-        Some(key) if heap.layer == Layer::Heap => format!("heap {key}"),
-        Some(key) => key,
-    };
+    let heap = heap(question, claim);
     match function {
         // The module is shown in the stack.
         Some(function) => {
@@ -64,6 +69,16 @@ fn place(question: &Question<'_>, claim: &Claim, function: Option<&str>, source:
             format!("{}{}, {heap}", if name.starts_with("+0x") { function } else { name }, line(source))
         }
         None => heap,
+    }
+}
+
+/// Formats the heap.
+fn heap(question: &Question<'_>, claim: &Claim) -> String {
+    let heap = question.index.trace().heap(claim.heap);
+    match heap.key() {
+        None => "commit".to_owned(),
+        Some(key) if heap.layer == Layer::Heap => format!("heap {key}"),
+        Some(key) => key,
     }
 }
 
