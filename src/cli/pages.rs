@@ -166,11 +166,11 @@ fn sentence(heaps: &[HeapPages]) -> String {
     let sum = |of: fn(&HeapPages) -> u64| heaps.iter().map(of).fold(0, u64::saturating_add);
     let (touched, sparse) = (sum(|heap| heap.touched_pages), sum(|heap| heap.sparse_pages));
     format!(
-        "\n{} of {} are sparse: less than a tenth of each is in use. Of {} in touched pages {} are not in use.\n",
-        format::count(sparse),
+        "\n{}, {} of them sparse (less than a tenth in use). {} of their {} are not in use.\n",
         text::plural(touched, "touched page"),
-        format::bytes(touched.saturating_mul(PAGE)),
-        format::bytes(sum(HeapPages::waste))
+        format::count(sparse),
+        format::bytes(sum(HeapPages::waste)),
+        format::bytes(touched.saturating_mul(PAGE))
     )
 }
 

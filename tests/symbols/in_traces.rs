@@ -15,6 +15,7 @@ use highwater::model::{Module, Trace};
 use highwater::query::{Cancel, Fold, Index, Key, Numbers, Totals, TreeRequest, TreeRow, frames_of_stack, totals, tree};
 use highwater::stack_rules::{FrameFacts, Role, StackRules};
 use highwater::symbols::{FrameKind, ModuleKey, ModuleState, Names, Options, Sources, SymbolPath, Symbols};
+use highwater::symbols::{Stop, identify};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -99,6 +100,20 @@ const NAMED: [&[&str]; 4] = [
     ],
     &["lost.dll!+0x1234", "softokn3.dll!SSLv3_MAC_ConstantTime", "softokn3.dll!freebl_RunLoaderOnce", "softokn3.dll!sdb_init"],
 ];
+
+#[test]
+fn names_come_from_the_folder_that_wpr_writes_beside_a_trace() {
+    let Some(case) = Case::new() else { return };
+    let named = |stacks: &[Vec<String>]| stacks.iter().flatten().any(|frame| frame.starts_with("softokn3.dll!") && !frame.contains("+0x"));
+    assert!(!named(&case.stacks(&[], "")));
+    // As in a symbol store: NAME/IDENTITY/NAME.
+    let bytes = std::fs::read(case.corpus.join("softokn3.pdb")).unwrap();
+    let key = identify(&case.corpus.join("softokn3.pdb"), &Stop::default()).unwrap();
+    let folder = case.folder.path().join("trace.etl.NGENPDB/softokn3.pdb").join(key.folder());
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("softokn3.pdb"), bytes).unwrap();
+    assert!(named(&case.stacks(&[], "")));
+}
 
 #[test]
 fn frames_are_named_by_the_module_of_their_time_and_inlined_ones_are_frames() {

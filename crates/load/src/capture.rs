@@ -1,6 +1,7 @@
 //! The open files of a capture, and the losses that they record.
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::captures::{Together, together};
@@ -69,6 +70,14 @@ impl Capture {
             Some(error) if opened.files.is_empty() => Err(error),
             _ => Ok(opened.apart()),
         }
+    }
+
+    /// Returns the folders `FILE.NGENPDB` beside the files, into which WPR and xperf write the PDBs of .NET's native images
+    /// (Microsoft's "Using CLR 4.0 NGEN PDB support").
+    pub fn symbol_folders(&self) -> Vec<PathBuf> {
+        // PerfView writes it in small letters; systems that ignore case have only one of both.
+        let spelled = |name: &str| ["NGENPDB", "ngenpdb"].map(|ending| PathBuf::from(format!("{name}.{ending}")));
+        self.files.iter().filter_map(|file| spelled(&file.name).into_iter().find(|folder| folder.is_dir())).collect()
     }
 
     fn add(&mut self, contents: Contents, first_error: &mut Option<OpenError>) {

@@ -70,6 +70,7 @@ impl About<'_> {
             duplicate_events: totals.copies.total(),
             tracker_names: totals.tracker_names.clone(),
             losses: copied::losses(losses, &totals.copies),
+            symbol_folders: capture.symbol_folders(),
             complete,
         }
     }

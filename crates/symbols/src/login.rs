@@ -13,7 +13,7 @@ use ureq::http::Uri;
 pub const AUTHORIZATION: &str = "HIGHWATER_SYMBOL_AUTHORIZATION";
 
 /// The known logins.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Logins {
     /// Hosts in lower case, with values of the header.
     given: Vec<(String, String)>,

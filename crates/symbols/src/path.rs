@@ -48,6 +48,13 @@ pub struct SymbolPath {
 }
 
 impl SymbolPath {
+    /// Puts folders before all other places.
+    #[must_use]
+    pub fn behind(mut self, folders: &[PathBuf]) -> Self {
+        self.chains.splice(0..0, folders.iter().map(|folder| vec![Place::Folder(folder.clone())]));
+        self
+    }
+
     /// Reads a symbol path. `default_store` is used where the path names no store.
     pub fn parse(text: &str, default_store: Option<&Path>) -> Self {
         let default = || default_store.map(|path| Place::Store(path.to_owned()));

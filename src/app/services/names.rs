@@ -62,8 +62,12 @@ pub struct Search {
 }
 
 impl Search {
-    /// The sources for a trace with these volumes.
-    pub fn of(volumes: &[(String, String)], settings: &SymbolSettings, given: &Given) -> Self {
+    /// The sources for a trace with these volumes and folders of PDBs beside it.
+    pub fn of(
+        (volumes, folders): (&[(String, String)], &[PathBuf]),
+        settings: &SymbolSettings,
+        given: &Given,
+    ) -> Self {
         let store = given.cache.as_ref().map(|folder| folder.join("symbols")).or_else(Sources::default_store);
         let parse = |text: &str| SymbolPath::parse(text, store.as_deref());
         let mut usual = parse(&settings.path);
@@ -80,6 +84,7 @@ impl Search {
             usual = usual.without_servers();
         }
         path.append(usual);
+        let path = path.behind(folders);
         let sources = Sources {
             beside_image: settings.beside_image,
             where_linked: settings.where_linked,
@@ -314,7 +319,7 @@ mod tests {
 
     fn servers(settings: &SymbolSettings, given: Option<&str>) -> (Vec<String>, Vec<String>) {
         let given = Given { path: given.map(str::to_owned), cache: Some("cache".into()) };
-        let search = Search::of(&[], settings, &given);
+        let search = Search::of((&[], &[]), settings, &given);
         (search.sources.path.servers().iter().map(ToString::to_string).collect(), search.unasked)
     }
 

@@ -41,7 +41,7 @@ impl HighwaterApp {
         let other = self.traces.comparable().find(|(tab, _)| *tab == at);
         let other = other.map(|(_, other)| (other.inputs.clone(), Arc::clone(&other.trace), Arc::clone(&other.files)));
         let Some((inputs, trace, files)) = other else { return };
-        let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
+        let search = Search::of(trace.places_of_names(), &self.settings.symbols, &self.given);
         let names = Names::start(ctx, &trace, search, &self.given, &self.rules.now);
         if let Some(workspace) = &mut self.front.workspace {
             workspace.document.comparison = Comparison::Open(Box::new(Opened::new(inputs, trace, names, files)));
@@ -76,7 +76,7 @@ impl HighwaterApp {
                 workspace.document.comparison = match event {
                     LoadEvent::Trace(trace) if !trace.complete => return, // only the complete trace is used
                     LoadEvent::Trace(trace) => {
-                        let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
+                        let search = Search::of(trace.places_of_names(), &self.settings.symbols, &self.given);
                         let names = Names::start(ctx, &trace, search, &self.given, &self.rules.now);
                         Comparison::Open(Box::new(Opened::new(job.inputs.clone(), trace, names, Arc::clone(&job.reading))))
                     }

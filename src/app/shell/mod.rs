@@ -221,7 +221,7 @@ impl HighwaterApp {
         let settled = document.is_settled();
         let mut is_begun = false;
         let names = document.names.get_or_insert_with(|| {
-            let search = Search::of(&document.trace.volumes, &self.settings.symbols, &self.given);
+            let search = Search::of(document.trace.places_of_names(), &self.settings.symbols, &self.given);
             is_begun = true;
             Names::start(ctx, &document.trace, search, &self.given, &self.rules.now)
         });
@@ -238,7 +238,7 @@ impl HighwaterApp {
     fn search_again(&mut self) {
         for document in self.front.document_mut().into_iter().chain(self.traces.documents_mut()) {
             if let Some(names) = &mut document.names {
-                names.search_again(Search::of(&document.trace.volumes, &self.settings.symbols, &self.given));
+                names.search_again(Search::of(document.trace.places_of_names(), &self.settings.symbols, &self.given));
             }
         }
     }

@@ -13,6 +13,7 @@ pub(super) mod lookup;
 pub(super) mod lookup_args;
 mod wait;
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -171,6 +172,9 @@ fn complain(path: &SymbolPath) {
 /// The sources of a trace's symbols. All servers on the path are asked: a server that may not be asked is not on it.
 fn sources(trace: &Trace, path: SymbolPath) -> Sources {
     let (volumes, embedded) = (trace.volumes.clone(), vec![demo::symbols()]);
+    let allowed = |folder: &&PathBuf| CONFINED.get().is_none_or(|folders| folders.contain(folder));
+    let beside: Vec<PathBuf> = trace.symbol_folders.iter().filter(allowed).cloned().collect();
+    let path = path.behind(&beside);
     Sources { path, network: true, store: Sources::default_store(), volumes, embedded, ..Sources::default() }
 }
 

@@ -19,6 +19,7 @@ mod samples;
 mod tidy;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::activity::ActivityTable;
@@ -59,6 +60,8 @@ pub struct InputState {
     pub tracker_names: BTreeMap<u64, Arc<str>>,
     /// Losses that the files' buffers show, by time.
     pub losses: Arc<[Loss]>,
+    /// Folders beside the files with PDBs that the recording made.
+    pub symbol_folders: Vec<PathBuf>,
     /// Whether all input has been read.
     pub complete: bool,
 }

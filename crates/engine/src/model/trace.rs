@@ -1,5 +1,6 @@
 //! A published trace: immutable, shared between the window and its workers.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -137,6 +138,8 @@ pub struct Trace {
     pub thread_names: Arc<KeyedMap<(ProcessId, Tid), Arc<str>>>,
     /// NT paths of volumes and their drive letters.
     pub volumes: Vec<(String, String)>,
+    /// Folders beside the files with PDBs that the recording made.
+    pub symbol_folders: Vec<PathBuf>,
     /// Counters of the system, of processes and heaps, by [`CounterId`](super::CounterId).
     pub counters: Vec<Counter>,
     /// Activity of programs.
@@ -164,6 +167,11 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// What tells where names may be: volumes with their drive letters, and folders of PDBs beside the files.
+    pub fn places_of_names(&self) -> (&[(String, String)], &[PathBuf]) {
+        (&self.volumes, &self.symbol_folders)
+    }
+
     /// Allocators of which no blocks are seen, at most a few.
     pub fn silent_allocators(&self) -> &[SilentAllocator] {
         self.derived.silent_allocators.get_or_init(|| silent_allocators(self))

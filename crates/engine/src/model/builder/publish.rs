@@ -80,6 +80,7 @@ impl Builder {
             stacks: if input.complete { self.attach.stacks.take_stacks() } else { self.attach.stacks.stacks().clone() },
             rows,
             unmatched,
+            symbol_folders: input.symbol_folders,
             reservations: self.allocations.pages.reservations().to_vec(),
             thread_names: self.world.thread_names(),
             volumes: self.world.volumes().to_vec(),
