@@ -76,7 +76,8 @@ fn a_filter_that_names_nothing_is_refused_with_the_nearest_names_in_every_comman
         refused(&[command, &["--process", "gam.exe"]].concat(), &["gam.exe", "nearest", "\"Game.exe\""]);
         refused(&[command, &["--process", "466"]].concat(), &["466", "\"4660\""]);
     }
-    for command in [&["report", file][..], &["functions", file], &["findings", file], &["pages", file], &["diff", file, file]] {
+    refused(&["pages", file, "--heap", "Phisics"], &["\"Physics\""]);
+    for command in [&["report", file][..], &["functions", file], &["findings", file], &["diff", file, file]] {
         refused(&[command, &["--heap", "0x1d000"]].concat(), &["0x1d000", "\"0x1d0000\""]);
         refused(&[command, &["--heap", "Phisics"]].concat(), &["\"Physics\""]);
         refused(&[command, &["--thread", "22"]].concat(), &["22", "\"2\""]);

@@ -20,7 +20,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("unmatched", "highwater report game.etl --unmatched --by process,heap --json"),
     ("functions", "highwater functions game.etl --layer tracker --of PhysicsHeap::Allocate --top 1 --json"),
     ("findings", "highwater findings game.etl --top 2 --json"),
-    ("pages", "highwater pages game.etl --layer tracker --top 1 --json"),
+    ("pages", "highwater pages game.etl --at 28 --process MemoryTestApp.exe --json"),
     ("diff", "highwater diff before.etl after.etl --by process --top 1 --json"),
     ("check", "highwater check game.etl --rules example.toml --json  # exit code 3"),
     ("marks", "highwater marks game.etl --json"),
@@ -189,6 +189,7 @@ fn each_answer_is_as_its_schema_says_and_has_no_other_key() {
     checker.run(&["check", "demo:", &generated, "--rules", &no_rules, "--each"]);
     checker.run(&["report", "demo:", &generated, "--unmatched", "--each"]);
     checker.run(&["pages", "demo:", &generated, "--each"]);
+    checker.run(&["pages", "demo:", "--at", "28"]);
     checker.run(&["functions", "demo:", "--of", "InnerLoopOperation"]);
     checker.run(&["symbols", "lookup", "demo:", "--pid", "4660", "0x7ff63a4015e6", "10"]);
     checker.run(&["symbols", "lookup", game.word(), "--pid", "4660", "0x7ffe10000008"]);

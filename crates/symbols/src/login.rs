@@ -10,7 +10,7 @@ use netrc::{Authenticator, Netrc};
 use ureq::http::Uri;
 
 /// Values of the header Authorization: hosts, each with its value behind a blank, separated by semicolons.
-pub const AUTHORIZATION: &str = "HIGHWATER_SYMBOL_AUTHORIZATION";
+const AUTHORIZATION: &str = "HIGHWATER_SYMBOL_AUTHORIZATION";
 
 /// The known logins.
 #[derive(Default)]

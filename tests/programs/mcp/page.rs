@@ -60,7 +60,7 @@ fn the_page_names_each_tool_and_the_settings_are_read_by_clients() {
     let rows = tools.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let mut named: Vec<&str> = rows.take_while(|name| !name.contains(' ')).collect();
     named.sort_unstable();
-    assert_eq!(named, ["diff", "findings", "functions", "info", "open", "report", "stack"]);
+    assert_eq!(named, ["diff", "findings", "functions", "info", "open", "pages", "report", "stack"]);
     let (setup, _) = DOCUMENT.split_once("\n## Tools\n").unwrap();
     let blocks = setup.split("```").skip(1).step_by(2);
     let mut read = 0;

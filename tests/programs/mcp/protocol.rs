@@ -50,7 +50,7 @@ fn tools_are_listed_with_what_they_take() {
     let tools = list["result"]["tools"].as_array().unwrap();
     let mut names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["diff", "findings", "functions", "info", "open", "report", "stack"]);
+    assert_eq!(names, ["diff", "findings", "functions", "info", "open", "pages", "report", "stack"]);
     for tool in tools {
         let schema = &tool["inputSchema"];
         assert_eq!((&schema["type"], &schema["additionalProperties"]), (&json!("object"), &json!(false)), "{tool}");

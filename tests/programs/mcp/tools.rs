@@ -74,7 +74,7 @@ fn unknown_tools_and_arguments_are_errors() {
     let mut server = Server::ready(&["demo:"], folder.path());
     for (tool, arguments, told) in [
         ("leaks", json!({}), "leaks"),
-        ("pages", json!({}), "pages"),
+        ("whatif", json!({}), "whatif"),
         ("export", json!({}), "export"),
         ("report", json!({"colour": "red"}), "colour"),
         ("report", json!({"symbols": "."}), "symbols"),
