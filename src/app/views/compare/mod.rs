@@ -3,6 +3,7 @@
 //!
 //! Cost: that of two reports, after the graph.
 
+mod cells;
 mod panel;
 mod sides;
 mod table;
@@ -20,8 +21,9 @@ use crate::app::widgets::columns::Wholes;
 use crate::query::{By, Cancelled, Compared, DiffSide, FlameWeights, Group, Mask, layer_label};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer};
+use cells::Order;
 use sides::Sides;
-use table::{Listed, Order};
+use table::Listed;
 
 /// Most groups that are listed.
 const MOST: usize = 10_000;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use eframe::egui::{self, RichText, Ui};
 
+use super::cells::Order;
 use super::sides::Choice;
 use super::{Compare, Grouping, table};
 use crate::app::base::table::{SavedSort, TableSource};
@@ -81,7 +82,7 @@ impl Pane for Compare {
     }
 
     fn set_order(&mut self, order: Option<&SavedSort>) {
-        self.order = table::Order::of(order);
+        self.order = Order::of(order);
         self.difference.iter_mut().for_each(|difference| self.order.sort(difference));
     }
 
