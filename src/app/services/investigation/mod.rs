@@ -1,15 +1,20 @@
-//! Saved investigations: where the user was in a trace (view, selection, filters, marks, pins, notes, lines of the graph,
-//! orders of tables, layout, the trace to compare with), in a file `NAME.highwater` beside the trace. It is text ([`file`]), or a zip archive that also holds the
-//! selected interval of the trace ([`crate::export::cut`]), so that a colleague needs one file.
+//! Saved investigations: where the user was in a trace (view, selection, filters, marks, pins, notes, lines of the graph and
+//! kinds of activity, orders, searches and opened lines of tables, layout, the trace to compare with and its sides), in a file
+//! `NAME.highwater` beside the trace. It is text ([`file`]), or a zip archive that also holds the selected interval of the
+//! trace ([`crate::export::cut`]), so that a colleague needs one file.
 //!
 //! Reading, finding things again in a loaded trace, and writing are work for other threads. Their cost: the file; a pass
 //! over the stack nodes for each filter with frames; with the trace inside, that of a cut.
 
 mod chips;
+mod choices;
 mod file;
 mod lines;
+mod nodes;
+mod paths;
 mod places;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -17,7 +22,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::app::base::background::Background;
-use crate::app::base::table::SavedSort;
 use crate::app::jobs::JobId;
 use crate::app::state::alignment::Alignment;
 use crate::app::state::filters::{Chip, Filters};
@@ -27,7 +31,10 @@ use crate::app::state::inputs::short_name;
 use crate::app::state::lanes::LineChoices;
 use crate::app::state::layout::Shape;
 use crate::app::state::notes::{Note, Notes, with_note};
+use crate::app::state::overlay::Overlay;
 use crate::app::state::provider_choice::ProviderChoice;
+use crate::app::state::source_list::SourceChoice;
+use crate::app::state::view_choices::ViewChoices;
 use crate::archive::{text_in_bundle, write_bundle};
 use crate::export::cut::{self, cut};
 use crate::format::plain;
@@ -36,8 +43,10 @@ use crate::model::Trace;
 use crate::toml_file::text_of;
 use crate::units::{Interval, Layer, Ticks};
 use chips::SavedChip;
+use choices::{SOURCES, SavedCompare};
 use file::{LARGEST, Saved, SavedNote, SavedTrace, SavedView, VERSION};
 use lines::SavedOverlay;
+use nodes::FoundNodes;
 
 /// The names of the members of a file that holds its trace too.
 const TEXT_NAME: &str = "investigation.toml";
@@ -61,8 +70,12 @@ pub struct Bookmark {
     pub lines: LineChoices,
     /// Where the trace to compare with is laid over the graph; `None` if it is not drawn.
     pub alignment: Option<Alignment>,
-    /// The orders of tables.
-    pub orders: Vec<(ViewId, SavedSort)>,
+    /// The kinds of activity that are not drawn.
+    pub hidden: BTreeSet<Overlay>,
+    /// The search in the list of sources, and its closed lines.
+    pub sources: SourceChoice,
+    /// Orders, searches, opened lines and other choices in views.
+    pub views: Vec<(ViewId, ViewChoices)>,
 }
 
 /// An investigation to be written.
@@ -140,12 +153,17 @@ impl Snapshot {
     }
 
     fn saved(&self, folder: &Path) -> Result<Saved, String> {
-        let Bookmark { stop: HistoryStop { filters, notes, .. }, lines, alignment, orders, .. } = &self.bookmark;
+        let Bookmark { stop: HistoryStop { filters, notes, .. }, lines, alignment, hidden, sources, views, .. } = &self.bookmark;
         let seconds = |at: Ticks| self.trace.clock.seconds(at);
         let chips = filters.chips().iter().filter_map(|chip| SavedChip::of(&self.trace, chip));
         let value = |what: &dyn Fn() -> Result<toml::Value, toml::ser::Error>| what().map_err(|error| error.to_string());
         let note = |note: &Note| SavedNote { at_s: seconds(note.at), text: note.text.to_string() };
-        let order = |(view, order): &(ViewId, SavedSort)| Ok((view.key().to_owned(), value(&|| toml::Value::try_from(order))?));
+        let order = |(view, choices): &(ViewId, ViewChoices)| {
+            let order = choices.order.as_ref()?;
+            Some(value(&|| toml::Value::try_from(order)).map(|order| (view.key().to_owned(), order)))
+        };
+        let compared = views.iter().find(|(view, _)| *view == ViewId::Compare);
+        let compare = compared.map_or(Ok(None), |(_, choices)| SavedCompare::of(choices, seconds));
         let overlay = SavedOverlay::of(alignment.as_ref());
         let baseline = self.baseline.as_ref().map(|(trace, inputs)| SavedTrace::of(trace, inputs, folder)).transpose()?;
         Ok(Saved {
@@ -161,7 +179,12 @@ impl Snapshot {
                 .map(|line| value(&|| toml::Value::try_from(line)))
                 .collect::<Result<_, _>>()?,
             overlay: overlay.map(|overlay| value(&|| toml::Value::try_from(&overlay))).transpose()?,
-            sort: orders.iter().map(order).collect::<Result<_, String>>()?,
+            sort: views.iter().filter_map(order).collect::<Result<_, String>>()?,
+            search: choices::saved_searches(views, sources),
+            grouping: choices::saved_groupings(views),
+            hidden: hidden.iter().map(|what| toml::Value::String(what.key().to_owned())).collect(),
+            compare: compare.map_err(|error| error.to_string())?,
+            node: nodes::saved(&self.trace, views, sources.closed.iter()).map_err(|error| error.to_string())?,
             layout: self.layout.as_ref().map(|layout| value(&|| toml::Value::try_from(layout))).transpose()?,
         })
     }
@@ -276,7 +299,17 @@ impl Investigation {
             );
             Some(Alignment::default())
         });
-        let bookmark = Bookmark { lines, alignment, ..bookmark(&self.saved, filters, trace) };
+        let nodes = nodes::found(&self.saved.node, trace);
+        if nodes.lost > 0 {
+            let what = if nodes.lost == 1 { "An opened line".to_owned() } else { format!("{} opened lines", nodes.lost) };
+            doubts.push(format!("{what} of trees in the investigation could not be found again in this trace."));
+        }
+        let (hidden, unknown) = choices::hidden(&self.saved.hidden);
+        if unknown > 0 {
+            let what = if unknown == 1 { "A hidden lane".to_owned() } else { format!("{unknown} hidden lanes") };
+            doubts.push(format!("{what} of the investigation could not be found again: unknown to this version."));
+        }
+        let bookmark = Bookmark { lines, alignment, hidden, ..bookmark(&self.saved, filters, nodes, trace) };
         Found { job, bookmark, layout: layout.and_then(Result::ok), baseline, doubts }
     }
 
@@ -292,7 +325,7 @@ impl Investigation {
 }
 
 /// The place in time, inside the trace.
-fn bookmark(saved: &Saved, filters: Filters, trace: &Trace) -> Bookmark {
+fn bookmark(saved: &Saved, filters: Filters, nodes: FoundNodes, trace: &Trace) -> Bookmark {
     let (span, view) = (trace.span, &saved.view);
     let ticks = |seconds: f64| trace.clock.ticks(seconds).clamp(span.from, span.to);
     let all = |times: &[f64], most: usize| {
@@ -315,13 +348,11 @@ fn bookmark(saved: &Saved, filters: Filters, trace: &Trace) -> Bookmark {
         stop,
         cursor: view.cursor_s.map(ticks),
         tab: view.tab.as_deref().and_then(|key| Tab::all().find(|tab| tab.key() == key)),
-        orders: orders(&saved.sort),
+        views: choices::found((&saved.sort, &saved.search, &saved.grouping), saved.compare.as_ref(), &nodes, ticks),
+        sources: SourceChoice {
+            search: choices::search(&saved.search, SOURCES),
+            closed: nodes.closed_sources.into_iter().collect(),
+        },
         ..Bookmark::default()
     }
-}
-
-/// The orders of tables; unknown tables are left out, and their views leave out unknown columns.
-fn orders(saved: &toml::Table) -> Vec<(ViewId, SavedSort)> {
-    let order = |view: ViewId| Some((view, saved.get(view.key())?.clone().try_into().ok()?));
-    ViewId::ALL.into_iter().filter_map(order).collect()
 }

@@ -59,6 +59,24 @@ impl Grouping {
         }
     }
 
+    /// The name in files, which never changes.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Heap => "heap",
+            Self::Stack => "stack",
+            Self::Type => "type",
+            Self::Function => "function",
+            Self::Module => "module",
+            Self::Tag => "tag",
+            Self::Thread => "thread",
+        }
+    }
+
+    /// The grouping with this name.
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|grouping| grouping.name() == name)
+    }
+
     fn by(self) -> &'static [By] {
         match self {
             Self::Heap => &[By::Process, By::Heap],

@@ -14,6 +14,7 @@ use crate::app::document::Document;
 use crate::app::jobs::drop_aside;
 use crate::app::state::filters::{Chip, Filters, Predicate};
 use crate::app::state::ids::Place;
+use crate::app::state::view_choices::{NodePlace, OpenedNode, ViewChoices};
 use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::centered::centered;
 use crate::app::widgets::columns::{self, title};
@@ -129,6 +130,19 @@ impl Pane for Stacks {
 
     fn set_order(&mut self, order: Option<&SavedSort>) {
         self.sort = columns::restored(order, |_| true).unwrap_or_default();
+    }
+
+    fn add_choices(&self, choices: &mut ViewChoices) {
+        let node = |(path, is_open): (&Path, &bool)| OpenedNode { place: NodePlace::Path(Arc::clone(path)), is_open: *is_open };
+        choices.nodes = self.toggled.iter().map(node).collect();
+    }
+
+    fn take_choices(&mut self, choices: &ViewChoices) {
+        let toggled = choices.nodes.iter().filter_map(|node| match &node.place {
+            NodePlace::Path(path) => Some((Arc::clone(path), node.is_open)),
+            NodePlace::Names { .. } => None,
+        });
+        self.toggled = Arc::new(toggled.collect());
     }
 
     fn says(&self) -> Option<String> {
