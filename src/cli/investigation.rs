@@ -1,5 +1,5 @@
 //! Saved investigations where a trace is expected. One with its trace inside is read like any archive; of one that is a text,
-//! the traces that it names are told, with the command for them. None of them is opened.
+//! the traces that it names are told, with the command for them ([`super::compared`] for `diff`). None of them is opened.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -27,16 +27,10 @@ impl Named {
     /// The investigation in a file; `None` if it is none.
     pub(super) fn in_file(file: &str) -> Option<Self> {
         let path = Path::new(file);
-        if !is_investigation(path) {
-            return None;
-        }
-        let saved: toml::Table = parse(&text_of(path, LARGEST).ok()?).ok()?;
-        saved.get("version")?.as_integer()?;
+        let saved = saved_in(path)?;
         let files = saved.get("trace").and_then(|trace| trace.get("files")?.as_array());
         let names = files.into_iter().flatten().filter_map(|name| name.as_str()).filter(|name| !name.is_empty());
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let seen = |name: &str| if name == DEMO_NAME { name.to_owned() } else { folder.join(name).display().to_string() };
-        Some(Self { file: file.to_owned(), traces: names.take(MOST_TOLD).map(seen).collect() })
+        Some(Self { file: file.to_owned(), traces: names.take(MOST_TOLD).map(|name| seen_from(path, name)).collect() })
     }
 
     /// The error in one line.
@@ -67,6 +61,22 @@ impl Named {
         let named = |word: &str| if is_it(&word) { self.traces.clone() } else { vec![word.to_owned()] };
         Some(command(["highwater".to_owned()].into_iter().chain(words.into_iter().flat_map(named))))
     }
+}
+
+/// The keys of an investigation file that is a text; `None` if it is none.
+pub(super) fn saved_in(file: &Path) -> Option<toml::Table> {
+    if !is_investigation(file) {
+        return None;
+    }
+    let saved: toml::Table = parse(&text_of(file, LARGEST).ok()?).ok()?;
+    saved.get("version")?.as_integer()?;
+    Some(saved)
+}
+
+/// A trace that an investigation file names, seen from the current folder.
+pub(super) fn seen_from(investigation: &Path, name: &str) -> String {
+    let folder = investigation.parent().unwrap_or(Path::new(""));
+    if name == DEMO_NAME { name.to_owned() } else { folder.join(name).display().to_string() }
 }
 
 #[cfg(test)]

@@ -90,6 +90,11 @@ pub trait Pane {
         None
     }
 
+    /// The words of the command that prints the view's numbers, if that is none of those of a report.
+    fn command(&self, _: &Document) -> Option<Vec<String>> {
+        None
+    }
+
     /// The order of the table for a file, if the user can change it.
     fn order(&self) -> Option<SavedSort> {
         None

@@ -4,6 +4,7 @@
 //! Cost: that of two reports, after the graph.
 
 mod cells;
+mod command;
 mod panel;
 mod sides;
 mod table;

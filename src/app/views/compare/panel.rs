@@ -6,9 +6,10 @@ use eframe::egui::{self, RichText, Ui};
 
 use super::cells::Order;
 use super::sides::{FOLLOWING, Sides, intervals, label, needs};
-use super::{Compare, Grouping, table};
+use super::{Compare, Grouping, command, table};
 use crate::app::base::table::{SavedSort, TableSource};
 use crate::app::commands::{Command, DocCommand};
+use crate::app::document::Document;
 use crate::app::jobs::{LoadJob, drop_aside};
 use crate::app::services::comparison::{Comparison, Opened};
 use crate::app::state::inputs::short_name;
@@ -75,6 +76,10 @@ impl Pane for Compare {
     fn table_source(&self) -> Option<Arc<dyn TableSource>> {
         let difference = self.difference.as_ref().filter(|difference| difference.flame.is_none())?;
         Some(Arc::clone(&difference.listed) as Arc<dyn TableSource>)
+    }
+
+    fn command(&self, document: &Document) -> Option<Vec<String>> {
+        command::words(self, document)
     }
 
     fn order(&self) -> Option<SavedSort> {
