@@ -153,7 +153,9 @@ fn stops_writing(events: u64) -> bool {
     window.step();
     settle(&mut window);
     assert!(!has(&window, "Stop") && !has_containing(&window, "could not be written"));
-    assert_eq!(std::fs::read(&file).unwrap(), b"old", "the old file is as it was");
+    if std::fs::read(&file).unwrap() != b"old" {
+        return false; // it was written before the click reached it
+    }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "no draft stays");
     true
 }
@@ -161,7 +163,7 @@ fn stops_writing(events: u64) -> bool {
 #[test]
 #[cfg_attr(any(windows, target_os = "macos"), ignore = "the system shows its dialog")]
 fn a_long_write_shows_how_far_it_is_and_a_stopped_one_changes_nothing() {
-    assert!([100_000, 1_000_000, 10_000_000].into_iter().any(stops_writing), "none took long");
+    assert!([100_000, 1_000_000, 10_000_000].into_iter().any(stops_writing), "none could be stopped");
 }
 
 #[test]
