@@ -428,8 +428,8 @@ fn hostile_searches_lines_and_lanes_are_left_out() {
     std::fs::write(&file, text).unwrap();
     let mut window = dropped_in(&file);
     assert!(has_containing(&window, "Ignored in the investigation: compare.colour, search.None."));
-    assert!(has_containing(&window, "2 opened lines of trees in the investigation could not be found again"));
-    assert!(has_containing(&window, "2 hidden lanes of the investigation"));
+    assert!(has_containing(&window, "2 opened lines of the investigation could not be found again"));
+    assert!(has_containing(&window, "2 lanes of the investigation cannot be hidden by this version"));
     assert!(!has_containing(&window, "Lane Frames of"));
     show_tab(&mut window, "types");
     assert_eq!(value_of(&window, "Search"), "ab");

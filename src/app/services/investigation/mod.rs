@@ -9,6 +9,7 @@
 mod chips;
 mod choices;
 mod file;
+mod finding;
 mod lines;
 mod nodes;
 mod paths;
@@ -24,13 +25,11 @@ use std::sync::Arc;
 use crate::app::base::background::Background;
 use crate::app::jobs::JobId;
 use crate::app::state::alignment::Alignment;
-use crate::app::state::filters::{Chip, Filters};
 use crate::app::state::history::HistoryStop;
-use crate::app::state::ids::{MOST_MARKS, Tab, ViewId};
-use crate::app::state::inputs::short_name;
+use crate::app::state::ids::{Tab, ViewId};
 use crate::app::state::lanes::LineChoices;
 use crate::app::state::layout::Shape;
-use crate::app::state::notes::{Note, Notes, with_note};
+use crate::app::state::notes::Note;
 use crate::app::state::overlay::Overlay;
 use crate::app::state::provider_choice::ProviderChoice;
 use crate::app::state::source_list::SourceChoice;
@@ -41,12 +40,11 @@ use crate::format::plain;
 use crate::load::{Capture, Input};
 use crate::model::Trace;
 use crate::toml_file::text_of;
-use crate::units::{Interval, Layer, Ticks};
+use crate::units::{Layer, Ticks};
 use chips::SavedChip;
-use choices::{SOURCES, SavedCompare};
+use choices::SavedCompare;
 use file::{LARGEST, Saved, SavedNote, SavedTrace, SavedView, VERSION};
 use lines::SavedOverlay;
-use nodes::FoundNodes;
 
 /// The names of the members of a file that holds its trace too.
 const TEXT_NAME: &str = "investigation.toml";
@@ -54,9 +52,6 @@ const TRACE_NAME: &str = "trace.etl";
 
 /// The part of writing a file with its trace that is done when the trace is cut; then it is copied.
 const CUT: f32 = 0.9;
-
-/// Maximum number of filters in a file.
-const MOST_FILTERS: usize = 100;
 
 /// The place of the user in a trace.
 #[derive(Clone, Debug, Default)]
@@ -265,94 +260,5 @@ impl Investigation {
     /// Whether this loaded trace is the one of the investigation, wherever its files are.
     pub fn is_of(&self, trace: &Trace) -> bool {
         self.saved.trace.is_of(trace)
-    }
-
-    /// Finds everything again in a loaded trace.
-    pub fn find(self, job: JobId, inputs: &[Input], trace: &Trace) -> Found {
-        let mut doubts: Vec<String> = self.ignored.iter().cloned().collect();
-        doubts.extend(self.saved.trace.difference(&short_name(inputs), trace, places::bytes_of(inputs)));
-        let (filters, lost) = self.filters(trace);
-        if lost > 0 {
-            let what = if lost == 1 { "A filter".to_owned() } else { format!("{lost} filters") };
-            doubts.push(format!("{what} of the investigation could not be found again in this trace."));
-        }
-        let layout = self.saved.layout.clone().map(toml::Value::try_into::<Shape>);
-        if matches!(layout, Some(Err(_))) {
-            doubts.push("The layout of the investigation is not known to this version.".to_owned());
-        }
-        let baseline = match self.baseline {
-            Some(Ok(inputs)) => Some(inputs),
-            Some(Err(why)) => {
-                doubts.push(format!("The trace to compare with was not opened: {why}."));
-                None
-            }
-            None => None,
-        };
-        let (lines, lost) = lines::found(&self.saved.line, trace);
-        if lost > 0 {
-            let what = if lost == 1 { "A line".to_owned() } else { format!("{lost} lines") };
-            doubts.push(format!("{what} of the graph in the investigation could not be found again in this trace."));
-        }
-        let alignment = lines::alignment(self.saved.overlay.as_ref(), trace).unwrap_or_else(|| {
-            doubts.push(
-                "This trace lacks the moment at which the compared trace was aligned; it is aligned at the start.".to_owned(),
-            );
-            Some(Alignment::default())
-        });
-        let nodes = nodes::found(&self.saved.node, trace);
-        if nodes.lost > 0 {
-            let what = if nodes.lost == 1 { "An opened line".to_owned() } else { format!("{} opened lines", nodes.lost) };
-            doubts.push(format!("{what} of trees in the investigation could not be found again in this trace."));
-        }
-        let (hidden, unknown) = choices::hidden(&self.saved.hidden);
-        if unknown > 0 {
-            let what = if unknown == 1 { "A hidden lane".to_owned() } else { format!("{unknown} hidden lanes") };
-            doubts.push(format!("{what} of the investigation could not be found again: unknown to this version."));
-        }
-        let bookmark = Bookmark { lines, alignment, hidden, ..bookmark(&self.saved, filters, nodes, trace) };
-        Found { job, bookmark, layout: layout.and_then(Result::ok), baseline, doubts }
-    }
-
-    /// The filters, and how many are not in the trace or of an unknown kind.
-    fn filters(&self, trace: &Trace) -> (Filters, usize) {
-        let find = |value: &toml::Value| value.clone().try_into::<SavedChip>().ok()?.find(trace);
-        let chips: Vec<Chip> = self.saved.filter.iter().take(MOST_FILTERS).filter_map(find).collect();
-        let lost = self.saved.filter.len() - chips.len();
-        let mut filters = Filters::default();
-        chips.into_iter().for_each(|chip| filters.add(chip));
-        (filters, lost)
-    }
-}
-
-/// The place in time, inside the trace.
-fn bookmark(saved: &Saved, filters: Filters, nodes: FoundNodes, trace: &Trace) -> Bookmark {
-    let (span, view) = (trace.span, &saved.view);
-    let ticks = |seconds: f64| trace.clock.ticks(seconds).clamp(span.from, span.to);
-    let all = |times: &[f64], most: usize| {
-        let mut all: Vec<Ticks> = times.iter().take(most).map(|at| ticks(*at)).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
-    };
-    let (from, to) = (ticks(view.from_s), ticks(view.to_s));
-    let notes = saved.note.iter().fold(Notes::default(), |notes, note| with_note(&notes, ticks(note.at_s), &plain(&note.text)));
-    let stop = HistoryStop {
-        view: if from < to { Interval { from, to } } else { span },
-        selection: view.selected_s.map(|[from, to]| Interval::new(ticks(from), ticks(to))),
-        filters,
-        marks: all(&view.marks_s, MOST_MARKS).into(),
-        pins: all(&view.pins_s, 2).into(),
-        notes,
-    };
-    Bookmark {
-        stop,
-        cursor: view.cursor_s.map(ticks),
-        tab: view.tab.as_deref().and_then(|key| Tab::all().find(|tab| tab.key() == key)),
-        views: choices::found((&saved.sort, &saved.search, &saved.grouping), saved.compare.as_ref(), &nodes, ticks),
-        sources: SourceChoice {
-            search: choices::search(&saved.search, SOURCES),
-            closed: nodes.closed_sources.into_iter().collect(),
-        },
-        ..Bookmark::default()
     }
 }
