@@ -10,7 +10,7 @@ use highwater::load::Input;
 use tempfile::TempDir;
 
 use crate::driver::{
-    Window, choose, click, demo, drag_on, drop_file, give, has, has_containing, interval, menu, press, settle, show_tab,
+    Window, choose, click, demo, drag_on, drop_file, give, has, has_containing, interval, menu, painted, press, settle, show_tab,
     value_of, wait_for, window_of, window_set,
 };
 use crate::first_use::{generated, heap_options};
@@ -485,6 +485,19 @@ fn what_the_system_gave_a_process_is_held_against_what_is_known() {
     let told = value_of(&window, lane);
     assert!(told.starts_with("peak 400 MB, 50 MB known"), "{told}");
     assert!(told.contains("At the peak of the commit charge in view, 5.100 s"), "{told}");
+    // The heading has the numbers that fit, each whole.
+    let heading = |window: &mut Window, size: [f32; 2]| {
+        window.set_size(size.into());
+        settle(window);
+        let peaks = painted(window).into_iter().filter_map(|shape| match shape {
+            eframe::egui::Shape::Text(text) if text.galley.text().contains("400 MB") => Some(text.galley),
+            _ => None,
+        });
+        peaks.map(|galley| (galley.text().to_owned(), galley.elided)).collect::<Vec<_>>()
+    };
+    for (size, text) in [([1024.0, 640.0], "400 MB, 50 MB known"), ([1280.0, 800.0], "peak 400 MB")] {
+        assert_eq!(heading(&mut window, size), [(text.to_owned(), false)], "at {size:?}");
+    }
     give(&mut window, "lane of system memory");
     assert!(!has(&window, lane));
 }

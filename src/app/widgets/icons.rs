@@ -50,10 +50,11 @@ pub fn short_value(painter: &Painter, value: &str, font: FontId, color: Color32,
     shorter.find(|galley| !galley.elided).unwrap_or_else(|| shortened(painter, "\u{2026}", font, color, width))
 }
 
-/// Shorter forms of a value, the longest first: without what is in brackets at its end, without the parts after commas, then
-/// with dots in place of its last words.
+/// Shorter forms of a value, the longest first: two numbers without the word before them, without what is in brackets at the
+/// end, without the parts after commas, then with dots in place of the last words.
 fn shorter_values(value: &str) -> Vec<String> {
-    let mut forms = Vec::new();
+    let bare = value.strip_prefix("peak ").filter(|numbers| numbers.contains(", "));
+    let mut forms: Vec<String> = bare.into_iter().map(str::to_owned).collect();
     let mut rest = value;
     while let Some((short, _)) = rest.rsplit_once(" (").or_else(|| rest.rsplit_once(", ")) {
         forms.push(short.to_owned());
@@ -146,7 +147,7 @@ mod tests {
     fn values_lose_whole_parts_and_no_number_its_unit() {
         let dots = "\u{2026}";
         for (value, shorter) in [
-            ("peak 400 MB, 50 MB known", &["peak 400 MB", "peak \u{2026}"][..]),
+            ("peak 400 MB, 50 MB known", &["400 MB, 50 MB known", "peak 400 MB", "peak \u{2026}"][..]),
             (
                 "Known: 50 MB of 400 MB (12 %)",
                 &["Known: 50 MB of 400 MB", "Known: 50 MB of \u{2026}", "Known: 50 MB \u{2026}", "Known: \u{2026}"],
@@ -171,7 +172,8 @@ mod tests {
             let value = "peak 400 MB, 50 MB known";
             for (form, room) in [
                 (value, value),
-                ("peak 400 MB", "peak 400 MB, 50 MB know"),
+                ("400 MB, 50 MB known", "peak 400 MB, 50 MB know"),
+                ("peak 400 MB", "400 MB, 50 MB know"),
                 ("peak 400 MB", "peak 400 MB"),
                 ("peak \u{2026}", "peak 400 M"),
                 ("\u{2026}", "peak"),
