@@ -14,7 +14,7 @@ pub struct ViewChoices {
     pub order: Option<SavedSort>,
     /// The text in the search field.
     pub search: String,
-    /// The kind of lines, by the name that it has in files.
+    /// The kind of lines, by the name that it has in files; `None` if it is the usual one.
     pub grouping: Option<String>,
     /// The lines of trees that the user opened or closed, in any order.
     pub nodes: Vec<OpenedNode>,

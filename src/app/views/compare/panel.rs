@@ -92,7 +92,7 @@ impl Pane for Compare {
     }
 
     fn add_choices(&self, choices: &mut ViewChoices) {
-        choices.grouping = Some(self.grouping.name().to_owned());
+        choices.grouping = (self.grouping != Grouping::default()).then(|| self.grouping.name().to_owned());
         (choices.sides, choices.is_swapped) = (self.sides.0, self.is_swapped);
     }
 

@@ -23,9 +23,11 @@ const NAMES: [(Grouping, &str); 11] = [
     (Grouping::Rows(RowGrouping::Lifetime), "lifetime"),
 ];
 
-/// Adds the grouping and the opened nodes of both trees.
+/// Adds the grouping, unless it is the usual one, and the opened nodes of both trees.
 pub fn add(wish: &Choices, choices: &mut ViewChoices) {
-    choices.grouping = NAMES.iter().find(|(grouping, _)| *grouping == wish.grouping).map(|(_, name)| (*name).to_owned());
+    let grouping = Some(wish.grouping).filter(|grouping| *grouping != Grouping::default());
+    let named = grouping.and_then(|grouping| NAMES.iter().find(|(other, _)| *other == grouping));
+    choices.grouping = named.map(|(_, name)| (*name).to_owned());
     for (is_inverted, opened) in [false, true].into_iter().zip(&wish.opened) {
         let node = |(names, is_open): (Way, bool)| OpenedNode { place: NodePlace::Names { is_inverted, names }, is_open };
         choices.nodes.extend(opened.nodes().into_iter().map(node));
@@ -75,7 +77,10 @@ mod tests {
         Arc::make_mut(&mut wish.opened[1]).set(&way[..1], true);
         let mut choices = ViewChoices::default();
         add(&wish, &mut choices);
-        assert_eq!((choices.grouping.as_deref(), choices.nodes.len()), (Some("top-down"), 2));
+        assert_eq!((choices.grouping.as_deref(), choices.nodes.len()), (None, 2));
         assert_eq!(opened(&choices), wish.opened);
+        wish.grouping = Grouping::INVERTED;
+        add(&wish, &mut choices);
+        assert_eq!(grouping(&choices, false), Grouping::INVERTED);
     }
 }
