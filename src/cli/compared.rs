@@ -51,8 +51,8 @@ pub(super) fn line(error: &clap::Error, words: &[OsString]) -> Option<String> {
         return None;
     }
     let words: Vec<&str> = words.iter().skip(1).map(|word| OsStr::to_str(word)).collect::<Option<_>>()?;
-    let (at, file) = words.iter().enumerate().skip(1).find(|(_, word)| !word.starts_with('-'))?;
-    let sides = sides(Path::new(file))?;
+    let (at, sides) = words.iter().enumerate().skip(1).find_map(|(at, word)| Some((at, sides(Path::new(word))?)))?;
+    let file = words[at];
     let told = format!("{file}: this is a saved investigation, which compares two traces and holds neither; name both instead");
     let named = words[..at].iter().copied().chain(sides.iter().map(String::as_str)).chain(words[at + 1..].iter().copied());
     Some(format!("{told}: {}", command(["highwater"].into_iter().chain(named).map(str::to_owned))))
@@ -61,8 +61,8 @@ pub(super) fn line(error: &clap::Error, words: &[OsString]) -> Option<String> {
 /// The two arguments of `diff`, A first: the trace that was recorded first, unless the user swapped them.
 fn sides(file: &Path) -> Option<[String; 2]> {
     let Saved { trace, baseline, view, compare } = saved_in(file)?.try_into().ok()?;
-    let ours = seen_from(file, trace.only()?) + &view.part(&trace).unwrap_or_default();
-    let theirs = seen_from(file, baseline.only()?);
+    let ours = seen_from(file, trace.only()?)? + &view.part(&trace).unwrap_or_default();
+    let theirs = seen_from(file, baseline.only()?)?;
     let is_ours_later = (baseline.start_time, name_of(baseline.only()?)) <= (trace.start_time, name_of(trace.only()?));
     Some(if is_ours_later != compare.swapped { [theirs, ours] } else { [ours, theirs] })
 }
@@ -138,6 +138,7 @@ mod tests {
             "",
             "trace.files = [\"a.etl\"]",
             "trace.files = [\"a.etl\", \"c.etl\"]\nbaseline.files = [\"b.etl\"]",
+            "trace.files = [\"a\\u0000\"]\nbaseline.files = [\"b.etl\"]",
             "trace.files = []\nbaseline.files = [\"b.etl\"]",
             "trace.files = [7]\nbaseline.files = [\"b.etl\"]",
             "trace.files = [\"a.etl\"]\nbaseline.files = [\"b.etl\"]\ncompare = 7",

@@ -453,11 +453,11 @@ fn a_saved_investigation_is_told_with_the_command_for_its_trace() {
     std::fs::write(&other, small(false)).unwrap();
     let text = "version = 1\n[trace]\nfiles = [\"small.etl\"]\n[baseline]\nfiles = [\"before.etl\"]\n";
     std::fs::write(&file, text).unwrap();
-    let run = highwater(["diff", named, "--by", "type", "--json"]);
+    let run = highwater(["diff", "--by", "type", named, "--json"]);
     assert_eq!((run.code, run.out.as_str(), run.err.lines().count()), (Some(1), "", 1), "{run:?}");
     assert!(run.err.contains("a saved investigation, which compares two traces and holds neither"), "{}", run.err);
     if cfg!(not(windows)) {
-        let instead = ["diff", other.to_str().unwrap(), own, "--by", "type", "--json"];
+        let instead = ["diff", "--by", "type", other.to_str().unwrap(), own, "--json"];
         assert!(run.err.contains(&format!("highwater {}", instead.join(" "))), "{}", run.err);
         assert_eq!(highwater(instead).code, Some(0), "the command works");
     }
