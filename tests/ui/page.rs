@@ -87,6 +87,11 @@ fn a_page_with_a_comparison_names_the_command_that_compares() {
     let command = command_of(&share(&mut window, &folder.path().join("swapped")));
     assert!(command.starts_with(&format!("highwater diff {} demo:@", other.display())), "{command}");
     assert!(groups(&command) > 2, "{command}");
+    // The command line tells the same of the saved investigation.
+    let saved = folder.path().join("both.highwater");
+    save(&mut window, "save investigation", &saved);
+    let told = crate::common::highwater(["diff", saved.to_str().unwrap()]).err;
+    assert!(told.contains(command.strip_suffix(" --by 'process,heap'").unwrap()), "{told} {command}");
 }
 
 #[test]
