@@ -79,7 +79,7 @@ def per_row(figures, key):
 
 def opening(results, walk):
     yield "## Opening\n"
-    yield "| heap events | file | seconds | events/s | GB/s | `heaptrack_print` | ratio | peak memory | a row |"
+    yield "| heap events | file | seconds | events/s | GB/s | `heaptrack_print` | ratio | peak memory | per row |"
     yield "|-|-|-|-|-|-|-|-|-|"
     for name, f in [*((mega(n), f) for n, f in results.items()), (f"{mega(WALK)}, StackWalk", walk)]:
         rate, heaptrack = f["heap_events"] / f["load_s"], f["heap_events"] / f["heaptrack_s"]
@@ -89,11 +89,11 @@ def opening(results, walk):
             f"| {f['heaptrack_s'] / f['load_s']:.1f} × | {f['load_peak'] / 1e6:.0f} MB | {per_row(f, 'load_peak'):.0f} B |"
         )
     yield (
-        "\nFrom the start of reading to complete tables; stacks by key, but for the last line, where they come whole behind"
-        " the events. *A row* is the peak of the whole process divided by the"
-        " allocations: rows, stacks, sites, what is alive and what is being read.\n"
+        "\nTimes are from the start of reading to complete tables. Stacks are by key, except in the last line, where a"
+        " complete stack follows each event. *Per row* is the peak memory of the process (rows, stacks, sites, live blocks,"
+        " read buffers) divided by the number of allocations.\n"
     )
-    yield "| heap events | allocations | bytes of rows | a row | sites | frames | checkpoints and blocks | preparing |"
+    yield "| heap events | allocations | bytes of rows | per row | sites | frames | index | building the index |"
     yield "|-|-|-|-|-|-|-|-|"
     for n, f in results.items():
         yield (
@@ -105,7 +105,8 @@ def opening(results, walk):
 def questions(results):
     yield "\n## A new interval\n"
     yield "Milliseconds for 100 random intervals, median (95th percentile): totals of all sites, the graph's lines in"
-    yield "1000 bins, the tree with some sixty open lines; all of it exact. *Frame* is what lies under one in the\nmiddle of a stack, the first time and from then on.\n"
+    yield "1000 bins, and the tree with some sixty open lines. All numbers are exact. The filter *frame* keeps the allocations"
+    yield "below one frame in the middle of a stack: *frame* is its first query, *frame, again* the later ones.\n"
     yield "| heap events | filter | totals | graph | tree | together |"
     yield "|-|-|-|-|-|-|"
     for n, f in results.items():
@@ -128,12 +129,11 @@ ONCE = [f"{what}, once" for what in ("functions", "top-down", "bottom-up", "type
 def views(results):
     count = min(len(f["views"]["totals"]) for f in results.values())
     yield "\n## Views\n"
-    yield f"Milliseconds for {count} random intervals each, median (95th percentile), from the question to the answer, totals"
-    yield "included; in brackets the median of what all processors together worked for it. Views that tell places apart"
-    yield "stand on the sums of sites; generations, histograms and allocations look at the rows born before the end of the"
-    yield "interval, and so do sums of chosen rows (up to 64 bytes). The butterfly is that of the function that is around most."
-    yield "One part of a comparison is known unless both are new. A new filter first chooses its rows, then shows their totals,"
-    yield "then the coarse graph; the first graph is what replaces that.\n"
+    yield f"Milliseconds from query to answer, including totals, for {count} random intervals each: median (95th percentile) [median CPU"
+    yield "time of all threads]. Views by place use the sums of sites. Generations, histograms and allocations scan the rows born"
+    yield "before the end of the interval, and so do sums of chosen rows (*rows of a size*: up to 64 bytes). The butterfly is that of the function in the"
+    yield "most stacks. In *compare*, only one part has a new interval, unless both are new. A new filter first chooses its rows, then shows"
+    yield "their totals, then a coarse graph, which the *first graph* replaces. *Once*: work that is done once and kept.\n"
     yield f"| view | {' | '.join(mega(n) for n in results)} |"
     yield "|-|" + "-|" * len(results)
     for view in [*VIEWS, *CHOSEN, *ONCE]:
@@ -278,11 +278,10 @@ def wait_until(condition, seconds):
 
 def window(measured):
     yield "\n## The window\n"
-    yield f"{WINDOW[0]}×{WINDOW[1]} under Xvfb with software rendering; each process has a lane, and so has each of its"
-    yield "heaps: eight in all. *First graph* and *complete* are seconds after the start of the process, *settled* those"
-    yield "from a step of the wheel to the last frame because of it, painting included (median of eight). The others are"
-    yield "processor time of frames without painting, in milliseconds, while the trace loads and while it is zoomed,"
-    yield "selected, scrolled and opened: median (95th percentile).\n"
+    yield f"{WINDOW[0]}×{WINDOW[1]} under Xvfb with software rendering, with eight lanes: one per process and one per heap. *First graph* and"
+    yield "*complete* are seconds after the start of the process. *Settled* is seconds from a step of the mouse wheel to the last frame that it"
+    yield "causes, including painting (median of eight). The other columns are CPU milliseconds per frame without painting, while the trace loads,"
+    yield "and while it is zoomed, selected, scrolled and opened: median (95th percentile).\n"
     yield "| heap events | first graph | complete | settled | | frames | logic | panels | tessellation | together |"
     yield "|-|-|-|-|-|-|-|-|-|-|"
     for n, f in measured.items():
@@ -305,8 +304,8 @@ def windows(args):
 def recorded(args):
     """The section of programs that heaptrack recorded."""
     yield "\n## Recorded programs\n"
-    yield "What heaptrack recorded of two programs (`scripts/traffic.py`, `scripts/traffic.pl`), written as a trace with their"
-    yield "stacks, behind the events (*walk*) or as keys. `heaptrack_print` reads its own recording. Medians, in turns.\n"
+    yield "heaptrack recorded two programs (`scripts/traffic.py`, `scripts/traffic.pl`). The recordings are converted to traces with"
+    yield "stacks behind the events (*walk*) or by key. `heaptrack_print` reads its own recording. Medians of alternating runs.\n"
     yield "| program | events | stacks | sites | seconds | events/s | `heaptrack_print` | ratio |"
     yield "|-|-|-|-|-|-|-|-|"
     for name in ["python", "perl"]:
@@ -368,10 +367,10 @@ def instructions(args, of_form=None):
     """The section of counted instructions: what more events cost, so that what comes once does not count."""
     of_form = of_form or counted_forms(args)
     yield "\n## Instructions\n"
-    yield "Counted by callgrind, for each heap event from 1 to 3 million of them: what more events cost. *Main* is what the"
-    yield "thread that puts all into order counted, what it did for others included; *only main* is what no other thread"
-    yield "ever does.\n"
-    yield "| stacks | an event | main | only main |"
+    yield "Instructions per additional heap event, between 1 and 3 million events, counted by callgrind. *Main* counts the thread"
+    yield "that sorts and replays the events, including work that it takes over from workers. *Only main* counts the functions that"
+    yield "no other thread runs.\n"
+    yield "| stacks | per event | main | only main |"
     yield "|-|-|-|-|"
     for form, counts in of_form.items():
         yield f"| {form} | {' | '.join(f'{count:.0f}' for count in counts)} |"
@@ -397,11 +396,12 @@ def samples(args):
             runs[n].append((json.loads(output), memory))
     seconds = {n: statistics.median(run["load_s"] for run, _ in all_runs) for n, all_runs in runs.items()}
     counts = {n: counted(args, files[n])[1] for n in SAMPLES if n < many}
-    yield "\n## Processor samples\n"
-    yield f"Beside {mega(runs[0][0][0]['heap_events'])} heap events, each sample with one of 100,000 stacks by key; medians, in turns. *A sample* is"
-    yield "what the file takes longer than that without samples, and how many times what a heap event of that takes. Instructions"
-    yield f"as above, for {few:,} samples and for a million; where there are none nothing is counted for them.\n"
-    yield "| samples | file | seconds | a sample | to a heap event | instructions a sample | peak memory |"
+    heap_events = mega(runs[0][0][0]["heap_events"])
+    yield "\n## CPU samples\n"
+    yield f"The traces contain CPU samples and {heap_events} heap events; each sample has one of 100,000 stacks by key. Medians of alternating runs."
+    yield "*Per sample* is the additional time over the trace without samples; *to a heap event* divides it by the time per heap event of"
+    yield f"that trace. Instructions are counted as above, for {few:,} and for a million samples.\n"
+    yield "| samples | file | seconds | per sample | to a heap event | instructions per sample | peak memory |"
     yield "|-|-|-|-|-|-|-|"
     for n, all_runs in runs.items():
         figures, memory = all_runs[0][0], statistics.median(memory for _, memory in all_runs)
@@ -426,10 +426,10 @@ def workers(args, of_form=None):
     largest = min(max(args.events), 16_000_000)
     files = {"keys": f"{args.dir}/{largest}.etl", "walk": f"{args.dir}/walk-3.etl"}
     yield "\n## Workers\n"
-    yield "Millions of heap events a second on so many processors, median of five, in turns. *Model* is what follows from one"
-    yield "processor's rate and the counted instructions: all of them shared by the processors, but for those that only the"
-    yield "main thread does, which are the least that anything takes. It knows nothing of memory and of the disk. *Same*:"
-    yield "`highwater report` says the same with 1, 2, 8 and 32 threads.\n"
+    yield "Millions of heap events per second by number of CPUs; medians of five alternating runs. *Model* and the columns after it are"
+    yield "computed from the rate of one CPU and the counted instructions: the CPUs share all instructions, but the rate cannot exceed that of"
+    yield "the *only main* instructions. The model ignores memory and disk. *Same*: `highwater report` prints the same with 1,"
+    yield "2, 8 and 32 threads.\n"
     yield "| stacks | 1 | 2 | 1 → 2 | model: 2 | 4 | 8 | 32 | same |"
     yield "|-|-|-|-|-|-|-|-|-|"
     for form, file in files.items():
@@ -453,7 +453,7 @@ def threads(n):
 def machine():
     cpu = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), platform.processor())
     memory = next(int(l.split()[1]) * 1024 for l in open("/proc/meminfo") if l.startswith("MemTotal"))
-    return f"{cpu}, {os.cpu_count()} processors, {memory / 2**30:.0f} GB, {platform.system()}"
+    return f"{cpu}, {os.cpu_count()} CPUs, {memory / 2**30:.0f} GB, {platform.system()}"
 
 
 def main():
@@ -474,10 +474,10 @@ def main():
     walk, forms = opened(args, f"walk-{WALK}.etl", WALK), counted_forms(args)
     text = [
         "# How fast it is\n",
-        "Written by `scripts/bench.sh`, which makes the traces and measures everything in one run; files are in the",
-        "system's cache. Generated heap traffic: stacks by key, 100,000 distinct ones, 200,000 blocks alive, two processes",
-        "with three heaps and four threads each, four processors. `heaptrack_print` reads as many events, already matched,",
-        "in its own format.\n",
+        "`scripts/bench.sh` generates the traces, measures everything in one run, and writes this page. Files are in the",
+        "system's cache. The traces contain heap events of two processes with three heaps and four threads each, on four",
+        "CPUs, with 100,000 distinct stacks by key and 200,000 live blocks. `heaptrack_print` reads the same number of",
+        "events, already matched, in its own format.\n",
         f"Machine: {machine()}. Date: {time.strftime('%Y-%m-%d')}. Times on other machines differ; compare ratios.\n",
         *opening(results, walk),
         *recorded(args),

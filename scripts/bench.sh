@@ -8,7 +8,7 @@
 #   ONLY=window scripts/bench.sh          the section *The window* alone
 #   ONLY=recorded scripts/bench.sh        the section *Recorded programs* alone
 #   ONLY=instructions scripts/bench.sh    the section *Instructions* alone
-#   ONLY=samples scripts/bench.sh         the section *Processor samples* alone
+#   ONLY=samples scripts/bench.sh         the section *CPU samples* alone
 #   ONLY=workers scripts/bench.sh         the section *Workers* alone
 #   BENCH_DIR=/somewhere scripts/bench.sh where the traces are kept
 set -euo pipefail

@@ -13,17 +13,17 @@ from bench import machine
 WINDOW = (1920, 1080)
 PAGE = """# Long recordings
 
-Written by `scripts/soak.sh {args.minutes:g}`: a million heap events a second are made while the window follows their
-file, 20,000 stacks by keys that get new meanings all the time. {args.limit} MB may be used for the trace; beyond that
-what is over is forgotten.
+`scripts/soak.sh {args.minutes:g}` generates a million heap events per second while the window follows their file, and writes
+this page. The events have 20,000 stacks by key, and the keys keep getting new meanings. The trace may use {args.limit} MB; beyond that,
+highwater drops closed allocations.
 
-Machine: {machine}. Date: {date}. The maker of the events has one of the processors to itself, about.
+Machine: {machine}. Date: {date}. The event generator uses about one CPU.
 
 {table}
 
 *Frames* are the window's own work (logic, panels, tessellation) at {WINDOW[0]}×{WINDOW[1]}, without painting. *In memory* is
-the whole process: the trace, the index of what is shown, and the window. Of the frees some are of blocks that the
-scenario never allocated.
+the whole process: the trace, its index, and the window. Some frees are of blocks that the generated program never
+allocated.
 """
 # What is behind the reader by so many bytes is read.
 KEPT = 1 << 30
@@ -97,7 +97,7 @@ def main():
 
 def watch(args, made, window, trace, log, dump):
     start, seen, freed = time.monotonic(), 0, 0
-    frame_title = "frames, ms of processor time: median (p95)"
+    frame_title = "frames, CPU ms: median (p95)"
     lines = [f"| minute | MB in the file | MB in memory (peak) | {frame_title} | seconds shown | the window says |", "|-|-|-|-|-|-|"]
     print(*lines, sep="\n", flush=True)
     marks = [minute for minute in (0.5, 1, 2, 5, 10, 20, 30, 60) if minute < args.minutes] + [args.minutes]

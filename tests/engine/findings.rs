@@ -1,7 +1,7 @@
 //! Findings: planted patterns of many shapes and sizes among other work are found with
 //! their kind, place, size, rate and period; where nothing is planted, nothing is said.
 //!
-//! `cargo test --release --test findings -- --ignored --nocapture` prints the table of
+//! `cargo test --release --test engine findings -- --ignored --nocapture` prints the table of
 //! precision and recall over 1,000 traces that `docs/findings.md` shows.
 
 use std::collections::BTreeMap;

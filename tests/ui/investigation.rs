@@ -126,7 +126,7 @@ fn a_file_with_the_trace_inside_needs_nothing_else() {
 }
 
 /// Saves an investigation of a trace of so many events with the trace inside, over an old file, and stops that; returns
-/// whether it took long enough to be stopped.
+/// whether it took long enough to be stopped, and so left the old file as it was.
 fn stops_writing(events: u64) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let mut window = window_of(generated(&folder, &highwater_dev::synth::Options { events, ..heap_options() }));
@@ -154,7 +154,7 @@ fn stops_writing(events: u64) -> bool {
     settle(&mut window);
     assert!(!has(&window, "Stop") && !has_containing(&window, "could not be written"));
     if std::fs::read(&file).unwrap() != b"old" {
-        return false; // it was written before the click reached it
+        return false; // it had ended before it was stopped
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "no draft stays");
     true
@@ -163,7 +163,7 @@ fn stops_writing(events: u64) -> bool {
 #[test]
 #[cfg_attr(any(windows, target_os = "macos"), ignore = "the system shows its dialog")]
 fn a_long_write_shows_how_far_it_is_and_a_stopped_one_changes_nothing() {
-    assert!([100_000, 1_000_000, 10_000_000].into_iter().any(stops_writing), "none could be stopped");
+    assert!([100_000, 1_000_000, 10_000_000].into_iter().any(stops_writing), "none was stopped");
 }
 
 #[test]
