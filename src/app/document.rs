@@ -6,6 +6,7 @@ mod commands;
 mod finding;
 mod growing;
 mod lines;
+mod offers;
 mod resuming;
 mod steps;
 
@@ -23,11 +24,10 @@ pub use crate::app::state::graph::Split;
 use crate::app::state::graph::{Arrangement, Graph};
 use crate::app::state::heap_lines::HeapLines;
 use crate::app::state::history::History;
-use crate::app::state::ids::{Reading, Subject, Tab, ViewId};
+use crate::app::state::ids::{Reading, Tab, ViewId};
 use crate::app::state::inputs::short_name;
 use crate::app::state::lanes::Lanes;
 use crate::app::state::line_colors::LineColors;
-use crate::app::state::overlay::Overlay;
 use crate::app::state::overlays::Overlays;
 use crate::app::state::provider_choice::ProviderChoice;
 use crate::app::state::source_list::{SourceChoice, SourceList};
@@ -36,7 +36,7 @@ use crate::model::Trace;
 use crate::query::{Fold, Path};
 use crate::stack_rules::StackRules;
 use crate::units::{Interval, Ticks};
-use crate::{format, paths, symbols};
+use crate::{paths, symbols};
 pub use finding::source_of;
 pub use steps::lasting;
 
@@ -356,45 +356,6 @@ impl Document {
         let view = |tab: &Tab| if let Tab::View(view) = *tab { Some(view) } else { None };
         let others = self.in_sight.iter().filter(|tab| **tab != self.tab).filter_map(view);
         view(&self.tab).into_iter().chain(others).collect()
-    }
-
-    /// Why a tab has nothing to show, if the trace lacks what it is about.
-    pub fn lacks(&self, tab: Tab) -> Option<&'static str> {
-        let trace = &self.trace;
-        let (lacks, reason) = match tab.subject() {
-            Subject::AnyTrace => return None,
-            Subject::Allocations => (self.is_settled() && trace.rows.is_empty(), "No allocations in this trace"),
-            Subject::FreeStacks => (trace.free_sites.is_empty(), "No call stacks of frees in this trace"),
-            Subject::UnmatchedFrees => (trace.quality.unmatched_frees == 0, "Every free has its allocation"),
-            Subject::Frames => (!Overlay::Frames.is_in(trace), "No frames in this trace"),
-            Subject::Marks => (!Overlay::Marks.is_in(trace), "No marks in this trace"),
-            Subject::Samples => (!Overlay::Processors.is_in(trace), "No CPU samples in this trace"),
-        };
-        lacks.then_some(reason)
-    }
-
-    /// Why the whole trace shows no memory, with what to record instead; `None` if it has memory events.
-    pub fn why_nothing(&self) -> Option<String> {
-        let is_without = self.trace.complete && self.trace.rows.is_empty() && !self.trace.counts.has_memory_events();
-        is_without.then(|| self.with_silent(crate::load::no_memory_events(&self.trace.counts)))
-    }
-
-    /// A sentence, followed by those about allocators of which no blocks are seen.
-    pub fn with_silent(&self, why: &str) -> String {
-        let trace = &self.trace;
-        let silent = trace.silent_allocators();
-        let silent = silent.iter().map(|silent| format!("\n{}.", silent.sentence(trace)));
-        std::iter::once(format::sentence(why)).chain(silent).collect()
-    }
-
-    /// Whether a tab has its place among the others. Tabs about what the trace does not have are hidden until the user
-    /// asks for them, and so is the one that the line of quality leads to.
-    pub fn offers(&self, tab: Tab) -> bool {
-        match tab.subject() {
-            Subject::Frames | Subject::Marks | Subject::Samples => self.lacks(tab).is_none(),
-            Subject::UnmatchedFrees => false,
-            Subject::AnyTrace | Subject::Allocations | Subject::FreeStacks => true,
-        }
     }
 
     /// Takes note that other tabs are visible now, `tab` being the active one.

@@ -1,10 +1,11 @@
 //! Saved investigations where a trace is expected. One with its trace inside is read like any archive; of one that is a text,
-//! the traces that it names are told, with the command for them. None of them is opened.
+//! the traces that it names are told, with the command for them ([`super::compared`] for `diff`). None of them is opened.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use crate::export::html::command;
+use crate::format::is_plain;
 use crate::load::{DEMO_NAME, is_investigation};
 use crate::toml_file::{parse, text_of};
 
@@ -27,16 +28,11 @@ impl Named {
     /// The investigation in a file; `None` if it is none.
     pub(super) fn in_file(file: &str) -> Option<Self> {
         let path = Path::new(file);
-        if !is_investigation(path) {
-            return None;
-        }
-        let saved: toml::Table = parse(&text_of(path, LARGEST).ok()?).ok()?;
-        saved.get("version")?.as_integer()?;
+        let saved = saved_in(path)?;
         let files = saved.get("trace").and_then(|trace| trace.get("files")?.as_array());
-        let names = files.into_iter().flatten().filter_map(|name| name.as_str()).filter(|name| !name.is_empty());
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let seen = |name: &str| if name == DEMO_NAME { name.to_owned() } else { folder.join(name).display().to_string() };
-        Some(Self { file: file.to_owned(), traces: names.take(MOST_TOLD).map(seen).collect() })
+        let names = files.into_iter().flatten().filter_map(|name| name.as_str());
+        let traces = names.filter_map(|name| seen_from(path, name)).take(MOST_TOLD).collect();
+        Some(Self { file: file.to_owned(), traces })
     }
 
     /// The error in one line.
@@ -67,6 +63,27 @@ impl Named {
         let named = |word: &str| if is_it(&word) { self.traces.clone() } else { vec![word.to_owned()] };
         Some(command(["highwater".to_owned()].into_iter().chain(words.into_iter().flat_map(named))))
     }
+}
+
+/// The keys of an investigation file that is a text; `None` if it is none.
+pub(super) fn saved_in(file: &Path) -> Option<toml::Table> {
+    if !is_investigation(file) {
+        return None;
+    }
+    let saved: toml::Table = parse(&text_of(file, LARGEST).ok()?).ok()?;
+    saved.get("version")?.as_integer()?;
+    Some(saved)
+}
+
+/// A trace that an investigation file names, seen from the current folder. The file can come from others, and its names become
+/// words of a command that users copy: none is taken for an option, and one that no shell can quote is left out.
+pub(super) fn seen_from(investigation: &Path, name: &str) -> Option<String> {
+    if name.is_empty() || !name.chars().all(is_plain) {
+        return None;
+    }
+    let folder = investigation.parent().unwrap_or(Path::new(""));
+    let seen = if name == DEMO_NAME { name.to_owned() } else { folder.join(name).display().to_string() };
+    Some(if seen.starts_with('-') { format!("./{seen}") } else { seen })
 }
 
 #[cfg(test)]
@@ -100,6 +117,10 @@ mod tests {
         let beside = folder.path().join("t.etl").display().to_string();
         assert_eq!(named(b"version = 9\n[trace]\nfiles = [\"t.etl\", 7, \"\"]\n"), Some(vec![beside]));
         assert_eq!(named(b"version = 1\ntrace = 7\n"), Some(Vec::new()));
+        assert_eq!(named(b"version = 1\n[trace]\nfiles = [\"a\\u0000; ls\", \"b\\nc\"]\n"), Some(Vec::new()));
+        let here = |name: &str| seen_from(Path::new("why.highwater"), name);
+        assert_eq!(here("--symbols=srv*x").as_deref(), Some("./--symbols=srv*x"));
+        assert_eq!((here("a.etl").as_deref(), here("-").as_deref()), (Some("a.etl"), Some("./-")));
         assert_eq!(named(b"version = \"one\""), None);
         assert_eq!(named(b"a = 1"), None);
         assert_eq!(named(b"\x00\xff"), None);

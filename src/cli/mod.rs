@@ -12,6 +12,7 @@ mod bisect;
 mod check;
 mod choices;
 mod ci;
+mod compared;
 mod completions;
 mod cut;
 mod diff;
@@ -79,7 +80,10 @@ pub fn run(
     let result = match parsed.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         _ if mistyped.is_some() => Err(Failure::BadArguments(mistyped.unwrap_or_default())),
         Ok(line) => dispatch(&line, open_window),
-        Err(error) if error.use_stderr() => Err(Failure::BadArguments(args::one_line(&error))),
+        Err(error) if error.use_stderr() => Err(match compared::line(&error, &words) {
+            Some(line) => Failure::Failed(line),
+            None => Failure::BadArguments(args::one_line(&error)),
+        }),
         Err(help_or_version) => output::answer(&help_or_version.to_string()),
     };
     match result {

@@ -448,6 +448,21 @@ fn a_saved_investigation_is_told_with_the_command_for_its_trace() {
         let run = highwater(words);
         assert!(run.code == Some(1) && run.err.contains("this is a saved investigation of "), "{words:?} {}", run.err);
     }
+    // A comparison is told with the command that compares.
+    let other = trace.path.with_file_name("before.etl");
+    std::fs::write(&other, small(false)).unwrap();
+    let text = "version = 1\n[trace]\nfiles = [\"small.etl\"]\n[baseline]\nfiles = [\"before.etl\"]\n";
+    std::fs::write(&file, text).unwrap();
+    let run = highwater(["diff", "--by", "type", named, "--json"]);
+    assert_eq!((run.code, run.out.as_str(), run.err.lines().count()), (Some(1), "", 1), "{run:?}");
+    assert!(run.err.contains("a saved investigation, which compares two traces and holds neither"), "{}", run.err);
+    if cfg!(not(windows)) {
+        let instead = ["diff", "--by", "type", other.to_str().unwrap(), own, "--json"];
+        assert!(run.err.contains(&format!("highwater {}", instead.join(" "))), "{}", run.err);
+        assert_eq!(highwater(instead).code, Some(0), "the command works");
+    }
+    std::fs::write(&file, "version = 1\n[trace]\nfiles = [\"small.etl\"]\n").unwrap();
+    assert_eq!(highwater(["diff", named]).code, Some(2), "without a trace to compare with, an argument is missing");
     // A text of another kind is told as before.
     std::fs::write(&file, "no investigation").unwrap();
     assert!(highwater(["report", named]).err.contains("this is not an ETW trace"));

@@ -10,8 +10,8 @@ use highwater::load::Input;
 use tempfile::TempDir;
 
 use crate::driver::{
-    Window, click, demo, drag_on, drop_file, give, has, has_containing, interval, menu, press, settle, show_tab, value_of,
-    wait_for, window_of, window_set,
+    Window, choose, click, demo, drag_on, drop_file, give, has, has_containing, interval, menu, painted, press, settle, show_tab,
+    value_of, wait_for, window_of, window_set,
 };
 use crate::first_use::{generated, heap_options};
 
@@ -292,6 +292,9 @@ fn expanded_lanes_orders_of_tables_and_the_alignment_are_resumed() {
     window.get_by_label("Compared trace").hover();
     click(&mut window, "Compared trace");
     click(&mut window, "Aligned at the mark Level 2");
+    show_tab(&mut window, "compare");
+    assert!(has_containing(&window, "B before.etl"), "the earlier name is A");
+    click(&mut window, "Swap");
     let usual = orders(&mut window);
     assert!(usual.iter().all(|order| order.ends_with(": ")), "{usual:?}");
     let headers = [("stacks", "At Start", 2), ("functions", "Count", 1), ("allocations", "Address", 2), ("compare", "B", 2)];
@@ -315,11 +318,123 @@ fn expanded_lanes_orders_of_tables_and_the_alignment_are_resumed() {
     assert!(value_of(&again, &format!("Lane {HEAPS}")).contains("Aligned at the mark Level 2"));
     assert_eq!(orders(&mut again), chosen);
     assert!(!has_containing(&again, "investigation"), "nothing is wrong");
+    show_tab(&mut again, "compare");
+    assert!(has_containing(&again, "A before.etl"), "the sides stay swapped");
     // An overlay that is not drawn stays so.
     give(&mut again, "draw the compared trace");
     save(&mut again, "save investigation", &folder.path().join("hidden.highwater"));
     let hidden = dropped_in(&folder.path().join("hidden.highwater"));
     assert!(!value_of(&hidden, &format!("Lane {HEAPS}")).contains("Grey line"));
+}
+
+/// Types into the search of a tab.
+fn search(window: &mut Window, tab: &str, text: &str) {
+    show_tab(window, tab);
+    window.get_by_label("Search").focus();
+    window.step();
+    window.get_by_label("Search").type_text(text);
+    settle(window);
+}
+
+/// The open and closed lines of trees and lanes in sight, in their order.
+fn branches(window: &Window) -> Vec<String> {
+    let nodes = window.root().children_recursive().filter_map(|node| node.accesskit_node().label());
+    nodes.filter(|label| label.starts_with("Expand ") || label.starts_with("Collapse ")).collect()
+}
+
+/// The open and closed lines in each tab with a tree, and in the list of sources.
+fn trees(window: &mut Window) -> Vec<Vec<String>> {
+    let of_tab = |tab: &str| {
+        show_tab(window, tab);
+        branches(window)
+    };
+    ["stacks", "functions", "freed by"].map(of_tab).into()
+}
+
+#[test]
+#[cfg_attr(any(windows, target_os = "macos"), ignore = "the system shows its dialog")]
+fn searches_opened_lines_sides_and_hidden_lanes_are_resumed() {
+    const FRAMES: &str = "Lane Frames of";
+    const SOURCE: &str = "Collapse source TelemetryService.exe (5120)";
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = demo();
+    let usual = trees(&mut window);
+    assert!(has_containing(&window, FRAMES) && has(&window, SOURCE));
+    give(&mut window, "lane of frames");
+    give(&mut window, "marks on the graph");
+    click(&mut window, SOURCE);
+    show_tab(&mut window, "stacks");
+    for _ in 0..3 {
+        window.query_all_by_label_contains("Expand ").last().unwrap().click();
+        settle(&mut window);
+    }
+    show_tab(&mut window, "functions");
+    choose(&mut window, "Top-down", "Bottom-up");
+    window.query_all_by_label_contains("Expand MemoryTestApp.exe!").next().unwrap().click();
+    settle(&mut window);
+    search(&mut window, "types", "set");
+    search(&mut window, "flame", "main");
+    show_tab(&mut window, "compare");
+    choose(&mut window, "By process and heap", "By type");
+    let side = |window: &Window, side: &str| window.query_all_by_label_contains(side).count();
+    let halves = ["A 0 s to 18.03 s", "A 18.03 s to 36.06 s"];
+    assert_eq!(halves.map(|half| side(&window, half)), [1, 0]);
+    click(&mut window, "Swap");
+    assert_eq!(halves.map(|half| side(&window, half)), [0, 1]);
+    let chosen = trees(&mut window);
+    assert!(chosen[0] != usual[0] && chosen[1] != usual[1] && chosen[2].iter().any(|line| line.starts_with("Expand source")));
+    let file = folder.path().join("place.highwater");
+    save(&mut window, "save investigation", &file);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("hidden = [\"marks\", \"frames\"]") && text.contains("Functions = \"bottom-up\""), "{text}");
+
+    let mut again = dropped_in(&file);
+    assert_eq!(trees(&mut again), chosen);
+    assert!(!has_containing(&again, FRAMES) && !has_containing(&again, "investigation"));
+    show_tab(&mut again, "functions");
+    assert!(again.query_all_by_value("Bottom-up").next().is_some());
+    for (tab, text) in [("types", "set"), ("flame", "main"), ("stacks", "")] {
+        show_tab(&mut again, tab);
+        assert_eq!(value_of(&again, "Search"), text);
+    }
+    show_tab(&mut again, "compare");
+    assert!(again.query_all_by_value("By type").next().is_some());
+    assert_eq!(halves.map(|half| side(&again, half)), [0, 1]);
+    // An investigation of an earlier version has none of them.
+    let earlier = folder.path().join("earlier.highwater");
+    std::fs::write(&earlier, "version = 1\n[trace]\nfiles = [\"demo:\"]\n").unwrap();
+    drop_file(&mut again, &earlier);
+    settle(&mut again);
+    assert_eq!(trees(&mut again), usual);
+    assert!(has_containing(&again, FRAMES) && !has_containing(&again, "investigation"));
+    // The search in the list of sources.
+    window.get_by_label("Find sources").focus();
+    window.step();
+    window.get_by_label("Find sources").type_text("physics");
+    settle(&mut window);
+    save(&mut window, "save investigation", &folder.path().join("found.highwater"));
+    let again = dropped_in(&folder.path().join("found.highwater"));
+    assert_eq!(value_of(&again, "Find sources"), "physics");
+}
+
+#[test]
+fn hostile_searches_lines_and_lanes_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("odd.highwater");
+    let text = "version = 1\nhidden = [\"frames\", \"later\", 7]\n[trace]\nfiles = [\"demo:\"]\n[search]\nTypes = \"a\\u001bb\"\n\
+                Flame = 7\nNone = \"x\"\n[grouping]\nFunctions = \"later\"\n[compare]\nsides = \"later\"\ncolour = 7\n\
+                [[node]]\ntab = \"Stacks\"\nopen = true\npath = { keys = [{ layer = \"none\" }] }\n[[node]]\ntab = 7\n[[node]]\n\
+                tab = \"Functions\"\nopen = true\nnames = [\"no such function\"]\n";
+    std::fs::write(&file, text).unwrap();
+    let mut window = dropped_in(&file);
+    assert!(has_containing(&window, "Ignored in the investigation: compare.colour, search.None."));
+    assert!(has_containing(&window, "2 opened lines of the investigation could not be found again"));
+    assert!(has_containing(&window, "2 lanes of the investigation cannot be hidden by this version"));
+    assert!(!has_containing(&window, "Lane Frames of"));
+    show_tab(&mut window, "types");
+    assert_eq!(value_of(&window, "Search"), "ab");
+    show_tab(&mut window, "functions");
+    assert!(window.query_all_by_value("Top-down").next().is_some());
 }
 
 #[test]
@@ -370,6 +485,19 @@ fn what_the_system_gave_a_process_is_held_against_what_is_known() {
     let told = value_of(&window, lane);
     assert!(told.starts_with("peak 400 MB, 50 MB known"), "{told}");
     assert!(told.contains("At the peak of the commit charge in view, 5.100 s"), "{told}");
+    // The heading has the numbers that fit, each whole.
+    let heading = |window: &mut Window, size: [f32; 2]| {
+        window.set_size(size.into());
+        settle(window);
+        let peaks = painted(window).into_iter().filter_map(|shape| match shape {
+            eframe::egui::Shape::Text(text) if text.galley.text().contains("400 MB") => Some(text.galley),
+            _ => None,
+        });
+        peaks.map(|galley| (galley.text().to_owned(), galley.elided)).collect::<Vec<_>>()
+    };
+    for (size, text) in [([1024.0, 640.0], "400 MB, 50 MB known"), ([1280.0, 800.0], "peak 400 MB")] {
+        assert_eq!(heading(&mut window, size), [(text.to_owned(), false)], "at {size:?}");
+    }
     give(&mut window, "lane of system memory");
     assert!(!has(&window, lane));
 }

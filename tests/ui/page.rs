@@ -56,6 +56,46 @@ fn a_page_shows_the_graph_the_findings_and_the_table_in_sight() {
 
 #[test]
 #[cfg_attr(any(windows, target_os = "macos"), ignore = "the system shows its dialog")]
+fn a_page_with_a_comparison_names_the_command_that_compares() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("before.etl");
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo.etl"), &other).unwrap();
+    let mut window = demo();
+    give(&mut window, "tabs: compare");
+    let command_of = |all: &[Element]| texts(all, "pre", "footer").next().unwrap().to_owned();
+    let groups = |command: &str| {
+        let words: Vec<String> = command.split(' ').skip(1).map(|word| word.replace('\'', "")).collect();
+        crate::common::json(words.iter().map(String::as_str).chain(["--json"]))["groups"].as_array().unwrap().len()
+    };
+    let all = share(&mut window, &folder.path().join("within"));
+    let command = command_of(&all);
+    assert!(
+        command.starts_with("highwater diff demo:@0.000000000..18.0") && command.ends_with("--by 'process,heap'"),
+        "{command}"
+    );
+    let lines = all.iter().filter(|element| element.name == "tr" && element.is_in("tbody")).count();
+    assert_eq!((groups(&command), lines > 2), (lines, true), "it has the groups of the table");
+
+    let context = window.ctx.clone();
+    window.state_mut().open_comparison(&context, vec![highwater::load::Input::File(other.clone())]);
+    wait_for(&mut window, "Close B");
+    settle(&mut window);
+    let command = command_of(&share(&mut window, &folder.path().join("across")));
+    assert_eq!(command, format!("highwater diff demo: {} --by 'process,heap'", other.display()));
+    crate::driver::click(&mut window, "Swap");
+    drag_on(&mut window, "Outstanding size over time", 0.3, 0.6);
+    let command = command_of(&share(&mut window, &folder.path().join("swapped")));
+    assert!(command.starts_with(&format!("highwater diff {} demo:@", other.display())), "{command}");
+    assert!(groups(&command) > 2, "{command}");
+    // The command line tells the same of the saved investigation.
+    let saved = folder.path().join("both.highwater");
+    save(&mut window, "save investigation", &saved);
+    let told = crate::common::highwater(["diff", saved.to_str().unwrap()]).err;
+    assert!(told.contains(command.strip_suffix(" --by 'process,heap'").unwrap()), "{told} {command}");
+}
+
+#[test]
+#[cfg_attr(any(windows, target_os = "macos"), ignore = "the system shows its dialog")]
 fn the_findings_are_a_table_that_can_be_exported() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = demo();

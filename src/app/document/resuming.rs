@@ -6,7 +6,7 @@ use crate::app::state::history::HistoryStop;
 use crate::app::state::lanes::LineChoices;
 
 impl Document {
-    /// The place of the user now, without the orders of the tables, which the views know.
+    /// The place of the user now, without the choices in views, which these know.
     pub fn bookmark(&self) -> Bookmark {
         Bookmark {
             stop: self.history.now().clone(),
@@ -14,7 +14,9 @@ impl Document {
             tab: Some(self.tab),
             lines: LineChoices { heaps: self.lines.choices(), ..self.lanes.choices() },
             alignment: self.alignment.clone(),
-            orders: Vec::new(),
+            hidden: self.overlays.hidden.clone(),
+            sources: self.source_choice.clone(),
+            views: Vec::new(),
         }
     }
 
@@ -27,6 +29,8 @@ impl Document {
         self.lanes.set_choices(&bookmark.lines);
         self.lines.set_choices(&bookmark.lines.heaps);
         self.alignment = bookmark.alignment;
+        self.overlays.hidden = bookmark.hidden;
+        self.source_choice = bookmark.sources;
         self.choose_lines();
     }
 }

@@ -40,7 +40,7 @@ fn shared(workspace: &Workspace) -> SharedPage {
         lanes_left_out: 0,
         findings: Some(findings.iter().map(Entry::from).collect()),
         tables: Vec::new(),
-        command: as_command(document),
+        command: compares(workspace).map(command).or_else(|| as_command(document)),
     };
     SharedPage { page, tables: sights.filter_map(|view| view.table_source()).collect() }
 }
@@ -81,6 +81,11 @@ fn layer_of(document: &Document, of: &LineOf) -> Option<Layer> {
         LineOf::Type(key) => Some(key.layer),
         LineOf::Counter(_) | LineOf::Overlay(_) => None,
     }
+}
+
+/// The words of the command of the view that has the keys, if it has one of its own, as a comparison has.
+fn compares(Workspace { document, views }: &Workspace) -> Option<Vec<String>> {
+    views.get(document.view_in_sight()?)?.command(document)
 }
 
 /// The command that prints the numbers of the interval; `None` with filters, not all of which a command has.

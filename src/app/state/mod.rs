@@ -19,4 +19,5 @@ pub mod palette;
 pub mod provider_choice;
 pub mod settings;
 pub mod source_list;
+pub mod view_choices;
 pub mod walk;

@@ -46,6 +46,23 @@ impl Overlay {
         }
     }
 
+    /// The name in files, which never changes.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Marks => "marks",
+            Self::Memory => "system_memory",
+            Self::Frames => "frames",
+            Self::Processors => "processors",
+            Self::Gpu(SegmentGroup::Local) => "gpu_local",
+            Self::Gpu(SegmentGroup::NonLocal) => "gpu_non_local",
+        }
+    }
+
+    /// The kind with this name in files.
+    pub fn of_key(key: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|what| what.key() == key)
+    }
+
     /// Name of the kind.
     pub fn name(self) -> &'static str {
         match self {

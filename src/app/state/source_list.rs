@@ -43,7 +43,7 @@ impl Source {
 }
 
 /// The user's choices for the list of sources.
-#[derive(Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SourceChoice {
     /// List only sources with this text in their name, and their parents.
     pub search: String,

@@ -10,6 +10,7 @@ use crate::app::document::Document;
 use crate::app::state::filters::Filters;
 use crate::app::state::graph::Split;
 use crate::app::state::ids::Place;
+use crate::app::state::view_choices::ViewChoices;
 use crate::limits::Baseline;
 use crate::model::Trace;
 use crate::query::{Finding, KeyMap, Path};
@@ -89,6 +90,11 @@ pub trait Pane {
         None
     }
 
+    /// The words of the command that prints the view's numbers, if that is none of those of a report.
+    fn command(&self, _: &Document) -> Option<Vec<String>> {
+        None
+    }
+
     /// The order of the table for a file, if the user can change it.
     fn order(&self) -> Option<SavedSort> {
         None
@@ -96,6 +102,12 @@ pub trait Pane {
 
     /// Sorts the table as a file says; without an order, or by a column that the table lacks, as at first.
     fn set_order(&mut self, _: Option<&SavedSort>) {}
+
+    /// Adds the user's other choices, which an investigation keeps, beside order and search.
+    fn add_choices(&self, _: &mut ViewChoices) {}
+
+    /// Takes the choices of an investigation, beside order and search; those that are empty become as at first.
+    fn take_choices(&mut self, _: &ViewChoices) {}
 
     /// The status bar text for the selected row.
     fn says(&self) -> Option<String> {

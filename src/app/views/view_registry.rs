@@ -19,11 +19,11 @@ use super::rows::Rows;
 use super::stacks::Stacks;
 use super::types::Types;
 use super::view::{View, ViewContext};
-use crate::app::base::table::SavedSort;
 use crate::app::document::Document;
 use crate::app::jobs::{AnyAnswer, Ask, QueryContext};
 use crate::app::state::filters::Filters;
 use crate::app::state::ids::{Place, ViewId};
+use crate::app::state::view_choices::ViewChoices;
 use crate::limits::Baseline;
 use crate::model::Trace;
 use crate::query::{Cancelled, Finding, KeyMap, Path};
@@ -162,16 +162,25 @@ impl Views {
         self.0.iter_mut().for_each(|view| view.filtered(filters));
     }
 
-    /// The order of each table that the user can sort.
-    pub fn orders(&self) -> Vec<(ViewId, SavedSort)> {
-        self.0.iter().filter_map(|view| Some((view.id(), view.order()?))).collect()
+    /// The user's choices in each view.
+    pub fn choices(&self) -> Vec<(ViewId, ViewChoices)> {
+        let of = |view: &dyn Pane| {
+            let search = view.searched().unwrap_or_default().to_owned();
+            let mut choices = ViewChoices { order: view.order(), search, ..ViewChoices::default() };
+            view.add_choices(&mut choices);
+            choices
+        };
+        self.0.iter().map(|view| (view.id(), of(&**view))).collect()
     }
 
-    /// Sorts the tables in these orders, and all others as at first.
-    pub fn set_orders(&mut self, orders: &[(ViewId, SavedSort)]) {
+    /// Restores the choices in each view; those in other views become as at first.
+    pub fn set_choices(&mut self, all: &[(ViewId, ViewChoices)]) {
+        let none = ViewChoices::default();
         for view in &mut self.0 {
-            let order = orders.iter().find(|(id, _)| *id == view.id());
-            view.set_order(order.map(|(_, order)| order));
+            let choices = all.iter().find(|(id, _)| *id == view.id()).map_or(&none, |(_, choices)| choices);
+            view.set_order(choices.order.as_ref());
+            view.search(choices.search.clone());
+            view.take_choices(choices);
         }
     }
 

@@ -40,13 +40,35 @@ pub fn shortened(painter: &Painter, words: &str, font: FontId, color: Color32, w
     painter.layout_job(job)
 }
 
-/// A value in one line: if it is too long, without what is in brackets at its end.
+/// A value in one line. If it is too long, its last parts are left out, and no number is cut or loses its unit.
 pub fn short_value(painter: &Painter, value: &str, font: FontId, color: Color32, width: f32) -> Arc<Galley> {
     let whole = shortened(painter, value, font.clone(), color, width);
-    match value.rsplit_once(" (") {
-        Some((short, _)) if whole.elided => shortened(painter, short, font, color, width),
-        _ => whole,
+    if !whole.elided {
+        return whole;
     }
+    let mut shorter = shorter_values(value).into_iter().map(|value| shortened(painter, &value, font.clone(), color, width));
+    shorter.find(|galley| !galley.elided).unwrap_or_else(|| shortened(painter, "\u{2026}", font, color, width))
+}
+
+/// Shorter forms of a value, the longest first: two numbers without the word before them, without what is in brackets at the
+/// end, without the parts after commas, then with dots in place of the last words.
+fn shorter_values(value: &str) -> Vec<String> {
+    let bare = value.strip_prefix("peak ").filter(|numbers| numbers.contains(", "));
+    let mut forms: Vec<String> = bare.into_iter().map(str::to_owned).collect();
+    let mut rest = value;
+    while let Some((short, _)) = rest.rsplit_once(" (").or_else(|| rest.rsplit_once(", ")) {
+        forms.push(short.to_owned());
+        rest = short;
+    }
+    let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit() || "+-\u{2212}".contains(c));
+    let mut words: Vec<&str> = rest.split(' ').collect();
+    while words.pop().is_some() && !words.is_empty() {
+        // A number without its unit would be another number.
+        if !words.last().is_some_and(|word| is_number(word)) {
+            forms.push(format!("{} \u{2026}", words.join(" ")));
+        }
+    }
+    forms
 }
 
 /// Paints a text at the left of a place, shortened if it is too long.
@@ -115,4 +137,51 @@ pub fn icon_button(ui: &mut Ui, is_possible: bool, icon: Icon, name: &str) -> Re
         response
     });
     button.inner
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_lose_whole_parts_and_no_number_its_unit() {
+        let dots = "\u{2026}";
+        for (value, shorter) in [
+            ("peak 400 MB, 50 MB known", &["400 MB, 50 MB known", "peak 400 MB", "peak \u{2026}"][..]),
+            (
+                "Known: 50 MB of 400 MB (12 %)",
+                &["Known: 50 MB of 400 MB", "Known: 50 MB of \u{2026}", "Known: 50 MB \u{2026}", "Known: \u{2026}"],
+            ),
+            ("+1.20 MB from pin 1 to 2", &["+1.20 MB from pin 1 to \u{2026}", "+1.20 MB from pin \u{2026}"]),
+            ("1,234", &[]),
+            ("", &[]),
+        ] {
+            let forms = shorter_values(value);
+            let is_shorter = |wanted: &&str| forms.iter().any(|form| form == wanted);
+            assert!(shorter.iter().all(is_shorter) && (shorter.is_empty() == forms.is_empty()), "{value}: {forms:?}");
+            assert!(!forms.iter().any(|form| form.ends_with(&format!("400 {dots}")) || form.ends_with(&format!("20 {dots}"))));
+        }
+    }
+
+    #[test]
+    fn the_longest_form_that_fits_is_shown() {
+        let ctx = eframe::egui::Context::default();
+        let mut output = ctx.run_ui(Default::default(), |ui| {
+            let font = FontId::proportional(12.5);
+            let width = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x + 0.5;
+            let value = "peak 400 MB, 50 MB known";
+            for (form, room) in [
+                (value, value),
+                ("400 MB, 50 MB known", "peak 400 MB, 50 MB know"),
+                ("peak 400 MB", "400 MB, 50 MB know"),
+                ("peak 400 MB", "peak 400 MB"),
+                ("peak \u{2026}", "peak 400 M"),
+                ("\u{2026}", "peak"),
+            ] {
+                let shown = short_value(ui.painter(), value, font.clone(), Color32::WHITE, width(room));
+                assert_eq!((shown.text(), shown.elided), (form, false), "in the room of {room}");
+            }
+        });
+        output.textures_delta.clear();
+    }
 }

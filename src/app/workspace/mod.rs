@@ -57,7 +57,7 @@ impl Workspace {
             }
             other => {
                 if let DocCommand::Resume(bookmark) = &other {
-                    views.set_orders(&bookmark.orders);
+                    views.set_choices(&bookmark.views);
                 }
                 document.carry_out(other);
                 if filters != *document.filters() {
@@ -69,7 +69,7 @@ impl Workspace {
 
     /// The place of the user, for an investigation.
     pub fn bookmark(&self) -> Bookmark {
-        Bookmark { orders: self.views.orders(), ..self.document.bookmark() }
+        Bookmark { views: self.views.choices(), ..self.document.bookmark() }
     }
 
     /// Changes the active view, which then has a new request.

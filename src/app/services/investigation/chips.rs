@@ -1,5 +1,5 @@
 //! Filters in an investigation file, by meaning: a process by its id, name and start, a heap by its handle and name, a
-//! place in a stack by the addresses that lead to it.
+//! place in a stack by the addresses that lead to it ([`super::paths`]).
 //!
 //! Cost of finding them again: a pass over the stack nodes for each filter with frames.
 
@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::paths::{SavedPath, layer};
 use crate::app::state::filters::{Chip, Predicate};
 use crate::format::plain;
-use crate::model::{HeapId, NodeId, ProcessId, Trace};
-use crate::query::{Bounds, ImpactingType, Key, LifetimeClass, Path, RowCondition, TypeKey};
-use crate::units::{Layer, Pid, Ticks, Tid};
+use crate::model::Trace;
+use crate::query::{Bounds, RowCondition, TypeKey};
+use crate::units::{Ticks, Tid};
 
 /// A filter.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -32,45 +33,6 @@ enum SavedPredicate {
     Owner(String),
     Tag(String),
     Rows { name: String, are: SavedCondition },
-}
-
-/// A path in the tree.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SavedPath {
-    keys: Vec<SavedKey>,
-    /// Return addresses of the innermost frame in the path and its callers, outermost first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    stack: Vec<String>,
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum SavedKey {
-    Process(SavedProcess),
-    Layer(String),
-    Heap {
-        process: SavedProcess,
-        layer: String,
-        handle: String,
-        name: Option<String>,
-    },
-    Impacting(String),
-    Class(String),
-    /// A frame by its depth in the path's stack.
-    Frame {
-        depth: u32,
-        inlined: Option<u16>,
-        inside: Option<u16>,
-    },
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) struct SavedProcess {
-    pid: u32,
-    name: String,
-    /// When it started, in ticks; missing if it ran before the trace.
-    start: Option<i64>,
 }
 
 /// A condition on single rows; times are ticks since the trace start.
@@ -124,102 +86,6 @@ impl SavedChip {
     }
 }
 
-impl SavedPath {
-    fn of(trace: &Trace, path: &Path) -> Option<Self> {
-        let innermost = path.iter().rev().find_map(|key| key.frame()).map_or(NodeId::ROOT, |(node, _)| node);
-        let chain: Vec<NodeId> = trace.stacks.path(innermost);
-        let stack = chain.iter().map(|&node| format!("{:#x}", trace.stacks.address(node))).collect();
-        let depth = |node: NodeId| match node {
-            NodeId::ROOT => Some(0),
-            node => chain.iter().position(|&other| other == node).map(|at| at as u32 + 1),
-        };
-        let key = |key: &Key| {
-            Some(match *key {
-                Key::Process(process) => SavedKey::Process(SavedProcess::of(trace, process)),
-                Key::Layer(layer) => SavedKey::Layer(layer.name().to_owned()),
-                Key::Heap(heap) => {
-                    let heap = trace.heap(heap);
-                    SavedKey::Heap {
-                        process: SavedProcess::of(trace, heap.process),
-                        layer: heap.layer.name().to_owned(),
-                        handle: format!("{:#x}", heap.handle),
-                        name: heap.name.as_ref().map(|name| name.to_string()),
-                    }
-                }
-                Key::Impacting(impacting) => SavedKey::Impacting(impacting.name().to_owned()),
-                Key::Class(class) => SavedKey::Class(class.name().to_owned()),
-                Key::Frame(node) => SavedKey::Frame { depth: depth(node)?, inlined: None, inside: None },
-                Key::Inlined(node, level) => SavedKey::Frame { depth: depth(node)?, inlined: Some(level), inside: None },
-                Key::Inside(node, level) => SavedKey::Frame { depth: depth(node)?, inlined: None, inside: Some(level) },
-                Key::Row(_) => return None,
-            })
-        };
-        Some(Self { keys: path.iter().map(key).collect::<Option<_>>()?, stack })
-    }
-
-    fn find(&self, trace: &Trace) -> Option<Path> {
-        let stack: Vec<u64> = self.stack.iter().map(|address| hex(address)).collect::<Option<_>>()?;
-        let nodes = nodes_of(trace, &stack);
-        let key = |key: &SavedKey| {
-            Some(match key {
-                SavedKey::Process(process) => Key::Process(process.find(trace)?),
-                SavedKey::Layer(name) => Key::Layer(layer(name)?),
-                SavedKey::Heap { process, layer: of, handle, name } => {
-                    let (process, layer, handle) = (process.find(trace)?, layer(of)?, hex(handle)?);
-                    let is_it = |heap: &crate::model::Heap| {
-                        (heap.process, heap.layer, heap.handle) == (process, layer, handle)
-                            && heap.name.as_deref() == name.as_deref()
-                    };
-                    Key::Heap(HeapId(u32::try_from(trace.heaps.iter().position(is_it)?).ok()?))
-                }
-                SavedKey::Impacting(name) => Key::Impacting(named(&ImpactingType::ALL, ImpactingType::name, name)?),
-                SavedKey::Class(name) => Key::Class(named(&LifetimeClass::ALL, LifetimeClass::name, name)?),
-                SavedKey::Frame { depth, inlined, inside } => {
-                    let node = *nodes.get(*depth as usize)?;
-                    match (inlined, inside) {
-                        (Some(_), _) | (_, Some(_)) if node == NodeId::ROOT => return None, // no frame to be inlined into
-                        (Some(level), _) => Key::Inlined(node, *level),
-                        (None, Some(level)) => Key::Inside(node, *level),
-                        (None, None) => Key::Frame(node),
-                    }
-                }
-            })
-        };
-        let path: Path = self.keys.iter().map(key).collect::<Option<_>>()?;
-        (!path.is_empty()).then_some(path)
-    }
-}
-
-/// The nodes along a stack, the root first, as far as the trace has them. Callers come before callees in its numbers, so
-/// one pass finds them.
-fn nodes_of(trace: &Trace, stack: &[u64]) -> Vec<NodeId> {
-    let mut nodes = vec![NodeId::ROOT];
-    for node in (1..trace.stacks.len() as u32).map(NodeId) {
-        let at = nodes.len() - 1;
-        let Some(&wanted) = stack.get(at) else { break };
-        if trace.stacks.parent(node) == nodes[at] && trace.stacks.address(node) == wanted {
-            nodes.push(node);
-        }
-    }
-    nodes
-}
-
-impl SavedProcess {
-    pub(super) fn of(trace: &Trace, id: ProcessId) -> Self {
-        let process = trace.process(id);
-        Self { pid: process.pid.0, name: process.name.clone(), start: process.start.map(|start| start.0) }
-    }
-
-    /// The process in a trace: the one of this id that started then, else the only one of this id and name.
-    pub(super) fn find(&self, trace: &Trace) -> Option<ProcessId> {
-        let all = || (0..).map(ProcessId).zip(&trace.processes).filter(|(_, process)| process.pid == Pid(self.pid));
-        let same = all().find(|(_, process)| process.start.map(|start| start.0) == self.start);
-        let mut named = all().filter(|(_, process)| process.name == self.name);
-        let only = || named.next().filter(|_| named.next().is_none());
-        same.or_else(only).map(|(id, _)| id)
-    }
-}
-
 impl SavedCondition {
     fn of(condition: &RowCondition) -> Option<Self> {
         let ticks = |bounds: &Bounds<Ticks>| SavedBounds::of(bounds.map(|ticks| ticks.0));
@@ -260,22 +126,13 @@ impl SavedBounds {
     }
 }
 
-pub(super) fn layer(name: &str) -> Option<Layer> {
-    named(&Layer::ALL, Layer::name, name)
-}
-
-fn named<T: Copy>(all: &[T], name_of: impl Fn(T) -> &'static str, name: &str) -> Option<T> {
-    all.iter().copied().find(|one| name_of(*one) == name)
-}
-
-pub(super) fn hex(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::load::{Capture, Input, Unwatched, load};
+    use crate::model::{HeapId, NodeId};
+    use crate::query::{ImpactingType, Key, LifetimeClass, Path};
+    use crate::units::Layer;
 
     fn demo() -> Trace {
         load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap()

@@ -5,6 +5,8 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use super::choices::{SOURCES, SavedCompare};
+use crate::app::state::ids::ViewId;
 use crate::format::plain;
 use crate::toml_file::{BadText, parse};
 
@@ -41,6 +43,21 @@ pub struct Saved {
     /// The orders of tables, by the keys of their tabs, each read apart.
     #[serde(skip_serializing_if = "toml::Table::is_empty")]
     pub sort: toml::Table,
+    /// Searches, by the keys of their tabs, each read apart.
+    #[serde(skip_serializing_if = "toml::Table::is_empty")]
+    pub search: toml::Table,
+    /// The kinds of lines of views, by the keys of their tabs, each read apart.
+    #[serde(skip_serializing_if = "toml::Table::is_empty")]
+    pub grouping: toml::Table,
+    /// The kinds of activity that are not drawn on the graph, each read apart.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<toml::Value>,
+    /// The sides of *Compare*.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compare: Option<SavedCompare>,
+    /// Lines of trees that the user opened or closed, each read apart.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub node: Vec<toml::Value>,
     /// The layout of the window, as the settings store it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<toml::Value>,
@@ -99,6 +116,10 @@ impl Saved {
         let mut unknown = Vec::new();
         if let Ok(known) = toml::Table::try_from(&saved) {
             collect_unknown(&all, &known, "", &mut unknown);
+        }
+        for (name, table) in [("sort", &saved.sort), ("search", &saved.search), ("grouping", &saved.grouping)] {
+            let is_tab = |key: &str| key == SOURCES || ViewId::ALL.iter().any(|view| view.key() == key);
+            unknown.extend(table.keys().filter(|key| !is_tab(key)).map(|key| format!("{name}.{key}")));
         }
         Ok((saved.clone(), ignored(saved.version, &unknown)))
     }

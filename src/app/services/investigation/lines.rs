@@ -1,11 +1,11 @@
 //! Lines of the graph in an investigation file: lanes that the user expanded, showed or hid, heaps that the user showed or
-//! hid, and where the trace to compare with is laid over them. Named by meaning, like filters ([`super::chips`]).
+//! hid, and where the trace to compare with is laid over them. Named by meaning, like filters ([`super::paths`]).
 //!
 //! Cost of finding them again: for each line a look at all processes and heaps.
 
 use serde::{Deserialize, Serialize};
 
-use super::chips::{SavedProcess, hex, layer};
+use super::paths::{SavedProcess, hex, layer};
 use crate::app::state::alignment::Alignment;
 use crate::app::state::answers::LayerOf;
 use crate::app::state::lanes::{LineChoices, Parts};

@@ -1,15 +1,21 @@
-//! Saved investigations: where the user was in a trace (view, selection, filters, marks, pins, notes, lines of the graph,
-//! orders of tables, layout, the trace to compare with), in a file `NAME.highwater` beside the trace. It is text ([`file`]), or a zip archive that also holds the
-//! selected interval of the trace ([`crate::export::cut`]), so that a colleague needs one file.
+//! Saved investigations: where the user was in a trace (view, selection, filters, marks, pins, notes, lines of the graph and
+//! kinds of activity, orders, searches and opened lines of tables, layout, the trace to compare with and its sides), in a file
+//! `NAME.highwater` beside the trace. It is text ([`file`]), or a zip archive that also holds the selected interval of the
+//! trace ([`crate::export::cut`]), so that a colleague needs one file.
 //!
 //! Reading, finding things again in a loaded trace, and writing are work for other threads. Their cost: the file; a pass
 //! over the stack nodes for each filter with frames; with the trace inside, that of a cut.
 
 mod chips;
+mod choices;
 mod file;
+mod finding;
 mod lines;
+mod nodes;
+mod paths;
 mod places;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -17,25 +23,26 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::app::base::background::Background;
-use crate::app::base::table::SavedSort;
 use crate::app::jobs::JobId;
 use crate::app::state::alignment::Alignment;
-use crate::app::state::filters::{Chip, Filters};
 use crate::app::state::history::HistoryStop;
-use crate::app::state::ids::{MOST_MARKS, Tab, ViewId};
-use crate::app::state::inputs::short_name;
+use crate::app::state::ids::{Tab, ViewId};
 use crate::app::state::lanes::LineChoices;
 use crate::app::state::layout::Shape;
-use crate::app::state::notes::{Note, Notes, with_note};
+use crate::app::state::notes::Note;
+use crate::app::state::overlay::Overlay;
 use crate::app::state::provider_choice::ProviderChoice;
+use crate::app::state::source_list::SourceChoice;
+use crate::app::state::view_choices::ViewChoices;
 use crate::archive::{text_in_bundle, write_bundle};
 use crate::export::cut::{self, cut};
 use crate::format::plain;
 use crate::load::{Capture, Input};
 use crate::model::Trace;
 use crate::toml_file::text_of;
-use crate::units::{Interval, Layer, Ticks};
+use crate::units::{Layer, Ticks};
 use chips::SavedChip;
+use choices::SavedCompare;
 use file::{LARGEST, Saved, SavedNote, SavedTrace, SavedView, VERSION};
 use lines::SavedOverlay;
 
@@ -45,9 +52,6 @@ const TRACE_NAME: &str = "trace.etl";
 
 /// The part of writing a file with its trace that is done when the trace is cut; then it is copied.
 const CUT: f32 = 0.9;
-
-/// Maximum number of filters in a file.
-const MOST_FILTERS: usize = 100;
 
 /// The place of the user in a trace.
 #[derive(Clone, Debug, Default)]
@@ -61,8 +65,12 @@ pub struct Bookmark {
     pub lines: LineChoices,
     /// Where the trace to compare with is laid over the graph; `None` if it is not drawn.
     pub alignment: Option<Alignment>,
-    /// The orders of tables.
-    pub orders: Vec<(ViewId, SavedSort)>,
+    /// The kinds of activity that are not drawn.
+    pub hidden: BTreeSet<Overlay>,
+    /// The search in the list of sources, and its closed lines.
+    pub sources: SourceChoice,
+    /// Orders, searches, opened lines and other choices in views.
+    pub views: Vec<(ViewId, ViewChoices)>,
 }
 
 /// An investigation to be written.
@@ -140,12 +148,17 @@ impl Snapshot {
     }
 
     fn saved(&self, folder: &Path) -> Result<Saved, String> {
-        let Bookmark { stop: HistoryStop { filters, notes, .. }, lines, alignment, orders, .. } = &self.bookmark;
+        let Bookmark { stop: HistoryStop { filters, notes, .. }, lines, alignment, hidden, sources, views, .. } = &self.bookmark;
         let seconds = |at: Ticks| self.trace.clock.seconds(at);
         let chips = filters.chips().iter().filter_map(|chip| SavedChip::of(&self.trace, chip));
         let value = |what: &dyn Fn() -> Result<toml::Value, toml::ser::Error>| what().map_err(|error| error.to_string());
         let note = |note: &Note| SavedNote { at_s: seconds(note.at), text: note.text.to_string() };
-        let order = |(view, order): &(ViewId, SavedSort)| Ok((view.key().to_owned(), value(&|| toml::Value::try_from(order))?));
+        let order = |(view, choices): &(ViewId, ViewChoices)| {
+            let order = choices.order.as_ref()?;
+            Some(value(&|| toml::Value::try_from(order)).map(|order| (view.key().to_owned(), order)))
+        };
+        let compared = views.iter().find(|(view, _)| *view == ViewId::Compare);
+        let compare = compared.map_or(Ok(None), |(_, choices)| SavedCompare::of(choices, seconds));
         let overlay = SavedOverlay::of(alignment.as_ref());
         let baseline = self.baseline.as_ref().map(|(trace, inputs)| SavedTrace::of(trace, inputs, folder)).transpose()?;
         Ok(Saved {
@@ -161,7 +174,12 @@ impl Snapshot {
                 .map(|line| value(&|| toml::Value::try_from(line)))
                 .collect::<Result<_, _>>()?,
             overlay: overlay.map(|overlay| value(&|| toml::Value::try_from(&overlay))).transpose()?,
-            sort: orders.iter().map(order).collect::<Result<_, String>>()?,
+            sort: views.iter().filter_map(order).collect::<Result<_, String>>()?,
+            search: choices::saved_searches(views, sources),
+            grouping: choices::saved_groupings(views),
+            hidden: hidden.iter().map(|what| toml::Value::String(what.key().to_owned())).collect(),
+            compare: compare.map_err(|error| error.to_string())?,
+            node: nodes::saved(&self.trace, views, sources.closed.iter()).map_err(|error| error.to_string())?,
             layout: self.layout.as_ref().map(|layout| value(&|| toml::Value::try_from(layout))).transpose()?,
         })
     }
@@ -243,85 +261,4 @@ impl Investigation {
     pub fn is_of(&self, trace: &Trace) -> bool {
         self.saved.trace.is_of(trace)
     }
-
-    /// Finds everything again in a loaded trace.
-    pub fn find(self, job: JobId, inputs: &[Input], trace: &Trace) -> Found {
-        let mut doubts: Vec<String> = self.ignored.iter().cloned().collect();
-        doubts.extend(self.saved.trace.difference(&short_name(inputs), trace, places::bytes_of(inputs)));
-        let (filters, lost) = self.filters(trace);
-        if lost > 0 {
-            let what = if lost == 1 { "A filter".to_owned() } else { format!("{lost} filters") };
-            doubts.push(format!("{what} of the investigation could not be found again in this trace."));
-        }
-        let layout = self.saved.layout.clone().map(toml::Value::try_into::<Shape>);
-        if matches!(layout, Some(Err(_))) {
-            doubts.push("The layout of the investigation is not known to this version.".to_owned());
-        }
-        let baseline = match self.baseline {
-            Some(Ok(inputs)) => Some(inputs),
-            Some(Err(why)) => {
-                doubts.push(format!("The trace to compare with was not opened: {why}."));
-                None
-            }
-            None => None,
-        };
-        let (lines, lost) = lines::found(&self.saved.line, trace);
-        if lost > 0 {
-            let what = if lost == 1 { "A line".to_owned() } else { format!("{lost} lines") };
-            doubts.push(format!("{what} of the graph in the investigation could not be found again in this trace."));
-        }
-        let alignment = lines::alignment(self.saved.overlay.as_ref(), trace).unwrap_or_else(|| {
-            doubts.push(
-                "This trace lacks the moment at which the compared trace was aligned; it is aligned at the start.".to_owned(),
-            );
-            Some(Alignment::default())
-        });
-        let bookmark = Bookmark { lines, alignment, ..bookmark(&self.saved, filters, trace) };
-        Found { job, bookmark, layout: layout.and_then(Result::ok), baseline, doubts }
-    }
-
-    /// The filters, and how many are not in the trace or of an unknown kind.
-    fn filters(&self, trace: &Trace) -> (Filters, usize) {
-        let find = |value: &toml::Value| value.clone().try_into::<SavedChip>().ok()?.find(trace);
-        let chips: Vec<Chip> = self.saved.filter.iter().take(MOST_FILTERS).filter_map(find).collect();
-        let lost = self.saved.filter.len() - chips.len();
-        let mut filters = Filters::default();
-        chips.into_iter().for_each(|chip| filters.add(chip));
-        (filters, lost)
-    }
-}
-
-/// The place in time, inside the trace.
-fn bookmark(saved: &Saved, filters: Filters, trace: &Trace) -> Bookmark {
-    let (span, view) = (trace.span, &saved.view);
-    let ticks = |seconds: f64| trace.clock.ticks(seconds).clamp(span.from, span.to);
-    let all = |times: &[f64], most: usize| {
-        let mut all: Vec<Ticks> = times.iter().take(most).map(|at| ticks(*at)).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
-    };
-    let (from, to) = (ticks(view.from_s), ticks(view.to_s));
-    let notes = saved.note.iter().fold(Notes::default(), |notes, note| with_note(&notes, ticks(note.at_s), &plain(&note.text)));
-    let stop = HistoryStop {
-        view: if from < to { Interval { from, to } } else { span },
-        selection: view.selected_s.map(|[from, to]| Interval::new(ticks(from), ticks(to))),
-        filters,
-        marks: all(&view.marks_s, MOST_MARKS).into(),
-        pins: all(&view.pins_s, 2).into(),
-        notes,
-    };
-    Bookmark {
-        stop,
-        cursor: view.cursor_s.map(ticks),
-        tab: view.tab.as_deref().and_then(|key| Tab::all().find(|tab| tab.key() == key)),
-        orders: orders(&saved.sort),
-        ..Bookmark::default()
-    }
-}
-
-/// The orders of tables; unknown tables are left out, and their views leave out unknown columns.
-fn orders(saved: &toml::Table) -> Vec<(ViewId, SavedSort)> {
-    let order = |view: ViewId| Some((view, saved.get(view.key())?.clone().try_into().ok()?));
-    ViewId::ALL.into_iter().filter_map(order).collect()
 }

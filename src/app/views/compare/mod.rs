@@ -3,6 +3,8 @@
 //!
 //! Cost: that of two reports, after the graph.
 
+mod cells;
+mod command;
 mod panel;
 mod sides;
 mod table;
@@ -20,8 +22,9 @@ use crate::app::widgets::columns::Wholes;
 use crate::query::{By, Cancelled, Compared, DiffSide, FlameWeights, Group, Mask, layer_label};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer};
+use cells::Order;
 use sides::Sides;
-use table::{Listed, Order};
+use table::Listed;
 
 /// Most groups that are listed.
 const MOST: usize = 10_000;
@@ -55,6 +58,24 @@ impl Grouping {
             Self::Tag => "By tag",
             Self::Thread => "By thread",
         }
+    }
+
+    /// The name in files, which never changes.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Heap => "heap",
+            Self::Stack => "stack",
+            Self::Type => "type",
+            Self::Function => "function",
+            Self::Module => "module",
+            Self::Tag => "tag",
+            Self::Thread => "thread",
+        }
+    }
+
+    /// The grouping with this name.
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|grouping| grouping.name() == name)
     }
 
     fn by(self) -> &'static [By] {

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::sides::Choice;
-use super::{Compare, Grouping, table};
+use super::cells::Order;
+use super::sides::{FOLLOWING, Sides, intervals, label, needs};
+use super::{Compare, Grouping, command, table};
 use crate::app::base::table::{SavedSort, TableSource};
 use crate::app::commands::{Command, DocCommand};
+use crate::app::document::Document;
 use crate::app::jobs::{LoadJob, drop_aside};
 use crate::app::services::comparison::{Comparison, Opened};
 use crate::app::state::inputs::short_name;
+use crate::app::state::view_choices::{SidesChoice, ViewChoices};
 use crate::app::views::questions::short_time;
 use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::centered::centered;
@@ -32,8 +35,7 @@ impl Pane for Compare {
         let document = context.document;
         let is_across = document.comparison.opened().is_some();
         if !is_across && self.sides.of(document).is_none() {
-            let needs = self.sides.choice(document).needs();
-            centered(ui, needs);
+            centered(ui, needs(self.sides.choice(document)));
             return;
         }
         let Some(difference) = self.difference.as_mut().filter(|difference| difference.is_across == is_across) else {
@@ -76,13 +78,27 @@ impl Pane for Compare {
         Some(Arc::clone(&difference.listed) as Arc<dyn TableSource>)
     }
 
+    fn command(&self, document: &Document) -> Option<Vec<String>> {
+        command::words(self, document)
+    }
+
     fn order(&self) -> Option<SavedSort> {
         self.order.saved()
     }
 
     fn set_order(&mut self, order: Option<&SavedSort>) {
-        self.order = table::Order::of(order);
+        self.order = Order::of(order);
         self.difference.iter_mut().for_each(|difference| self.order.sort(difference));
+    }
+
+    fn add_choices(&self, choices: &mut ViewChoices) {
+        choices.grouping = (self.grouping != Grouping::default()).then(|| self.grouping.name().to_owned());
+        (choices.sides, choices.is_swapped) = (self.sides.0, self.is_swapped);
+    }
+
+    fn take_choices(&mut self, choices: &ViewChoices) {
+        self.grouping = choices.grouping.as_deref().and_then(Grouping::named).unwrap_or_default();
+        (self.sides, self.is_swapped) = (Sides(choices.sides), choices.is_swapped);
     }
 
     /// Draws the choice of the grouping, or of the flame graph in place of the table.
@@ -124,12 +140,12 @@ impl Pane for Compare {
 fn within(view: &mut Compare, context: &mut ViewContext<'_>, ui: &mut Ui) {
     let document = context.document;
     let choice = view.sides.choice(document);
-    let shown = drop_down(ui, "compare sides", 230.0, choice.label());
+    let shown = drop_down(ui, "compare sides", 230.0, label(choice));
     shown.show_ui(ui, |ui| {
-        for following in Choice::FOLLOWING {
-            let is_there = following.sides(document).is_some();
-            let item = ui.add_enabled(is_there, egui::Button::selectable(choice == following, following.label()));
-            if item.on_disabled_hover_text(following.needs()).clicked() {
+        for following in FOLLOWING {
+            let is_there = intervals(following, document).is_some();
+            let item = ui.add_enabled(is_there, egui::Button::selectable(choice == following, label(following)));
+            if item.on_disabled_hover_text(needs(following)).clicked() {
                 view.sides.0 = Some(following);
                 context.ask();
             }
@@ -149,7 +165,7 @@ fn within(view: &mut Compare, context: &mut ViewContext<'_>, ui: &mut Ui) {
             let label = ui.add(egui::Button::new(RichText::new(text).strong()).frame(false));
             if label.on_hover_text("Select it on the graph").clicked() {
                 // A side that follows the selection would change with it, so both sides are fixed.
-                view.sides.0 = Some(Choice::Own(sides));
+                view.sides.0 = Some(SidesChoice::Own(sides));
                 context.commands.push(DocCommand::Select(Some(sides[side])));
             }
         }
@@ -162,7 +178,7 @@ fn within(view: &mut Compare, context: &mut ViewContext<'_>, ui: &mut Ui) {
     if let Some([a, b]) = sides
         && swap(ui, "Exchanges A and B: a change is B minus A")
     {
-        view.sides.0 = Some(Choice::Own([b, a]));
+        view.sides.0 = Some(SidesChoice::Own([b, a]));
         context.ask();
     }
 }

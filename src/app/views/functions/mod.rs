@@ -10,6 +10,7 @@
 
 mod answer;
 mod butterfly;
+mod choices;
 mod opened;
 mod panel;
 mod search;

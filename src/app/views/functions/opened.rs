@@ -49,6 +49,38 @@ impl Opened {
         }
     }
 
+    /// The nodes that the user opened or closed, with the paths to them. Nodes that are open above an open one are left out.
+    pub fn nodes(&self) -> Vec<(Way, bool)> {
+        // Parents come before their children.
+        let mut leads_to_open = vec![false; self.names.len()];
+        for (at, one) in self.names.iter().enumerate().rev() {
+            if let Some(above) = one.above.filter(|_| leads_to_open[at] || one.is_open == Some(true)) {
+                leads_to_open[above as usize] = true;
+            }
+        }
+        let node = |(at, one): (usize, &OpenedName)| {
+            let is_open = one.is_open?;
+            (!is_open || !leads_to_open[at]).then(|| (self.way(at), is_open))
+        };
+        self.names.iter().enumerate().filter_map(node).collect()
+    }
+
+    /// The nodes as [`Self::nodes`] gives them.
+    pub fn of(nodes: &[(&Way, bool)]) -> Self {
+        let mut opened = Self::default();
+        nodes.iter().filter(|(_, is_open)| *is_open).for_each(|(way, _)| opened.open_way(way));
+        nodes.iter().filter(|(_, is_open)| !is_open).for_each(|(way, _)| opened.set(way, false));
+        opened
+    }
+
+    fn way(&self, at: usize) -> Way {
+        let mut names: Vec<Arc<str>> = std::iter::successors(Some(&self.names[at]), |one| Some(&self.names[one.above? as usize]))
+            .map(|one| Arc::clone(&one.name))
+            .collect();
+        names.reverse();
+        names.into()
+    }
+
     fn below(&mut self, above: Option<u32>, name: &Arc<str>) -> u32 {
         let names = &mut self.names;
         *self.index.entry((above, Arc::clone(name))).or_insert_with(|| {
@@ -107,5 +139,33 @@ impl<'a> Finder<'a> {
             nodes.push(node);
         }
         toggled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way(names: &[&str]) -> Way {
+        names.iter().map(|name| Arc::from(*name)).collect()
+    }
+
+    #[test]
+    fn opened_nodes_come_back_from_the_deepest_of_them() {
+        let mut opened = Opened::default();
+        opened.open_way(&way(&["main", "run", "load"]));
+        opened.set(&way(&["main", "run", "draw"]), true);
+        opened.set(&way(&["main", "run", "draw", "text"]), false);
+        opened.set(&way(&["other"]), false);
+        let nodes = opened.nodes();
+        let told: Vec<(String, bool)> = nodes.iter().map(|(way, is_open)| (way.join(">"), *is_open)).collect();
+        let wanted = [("main>run>load", true), ("main>run>draw", true), ("main>run>draw>text", false), ("other", false)];
+        assert_eq!(told, wanted.map(|(way, is_open)| (way.to_owned(), is_open)));
+        let nodes: Vec<(&Way, bool)> = nodes.iter().map(|(way, is_open)| (way, *is_open)).collect();
+        assert_eq!(Opened::of(&nodes), opened);
+        // A closed node above an open one stays closed, and what is below it open.
+        opened.set(&way(&["main"]), false);
+        let nodes = opened.nodes();
+        assert_eq!(Opened::of(&nodes.iter().map(|(way, is_open)| (way, *is_open)).collect::<Vec<_>>()), opened);
     }
 }

@@ -6,7 +6,7 @@ use eframe::egui::{self, Key, Modifiers, Ui};
 
 use super::table::{self, Titled};
 use super::tools::above_table;
-use super::{CallTable, CallTrees, Grouping, tools, wings};
+use super::{CallTable, CallTrees, Grouping, choices, tools, wings};
 use crate::app::base::table::{SavedSort, TableSource};
 use crate::app::commands::keys::{Owner, STEPS};
 use crate::app::commands::{Command, Setting};
@@ -14,6 +14,7 @@ use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, drop_aside};
 use crate::app::state::filters::Predicate;
 use crate::app::state::ids::Place;
+use crate::app::state::view_choices::ViewChoices;
 use crate::app::views::histograms::AnyBucket;
 use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::centered::centered;
@@ -133,6 +134,15 @@ impl<const FREES: bool> Pane for CallTrees<FREES> {
     fn set_order(&mut self, order: Option<&SavedSort>) {
         let sort = columns::restored(order, |column| table::has(column, FREES));
         self.wish.sort = sort.unwrap_or(Self::default().wish.sort);
+    }
+
+    fn add_choices(&self, choices: &mut ViewChoices) {
+        choices::add(&self.wish, choices);
+    }
+
+    fn take_choices(&mut self, choices: &ViewChoices) {
+        self.group(choices::grouping(choices, FREES));
+        self.wish.opened = choices::opened(choices);
     }
 
     fn show_place(&mut self, place: &Place, _: &Document) -> bool {

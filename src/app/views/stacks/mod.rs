@@ -5,6 +5,7 @@
 //! from the previous publication of the trace; a [`KeyMap`] translates paths between publications.
 
 mod keys;
+mod lines;
 mod panel;
 mod place;
 mod selected;

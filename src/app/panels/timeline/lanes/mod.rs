@@ -1,0 +1,144 @@
+//! Lanes: one line each, with its own scale, and its name and value at the left. Only whole lanes are drawn; how many do
+//! not fit stands below the names, and the wheel over the names scrolls to them.
+//!
+//! Cost: the visible lanes.
+
+mod acting;
+mod drawing;
+mod scrolling;
+
+use eframe::egui::{Rect, Ui};
+
+use super::canvas::Canvas;
+use crate::app::commands::Commands;
+use crate::app::document::{Document, Split};
+use crate::app::state::graph::{Arrangement, LineOf};
+use crate::app::state::overlay::Overlay;
+use crate::units::Ticks;
+use drawing::Shown;
+use scrolling::{others, scroll, whole};
+
+/// Minimum height in points of a lane, and of the parts of an expanded one.
+const LANE: f32 = 38.0;
+const PART: f32 = 34.0;
+
+/// Height in points of a lane that stays at the bottom while the others are scrolled; the largest part
+/// of the height for such lanes; and the minimum height for having any.
+const LOW: f32 = 34.0;
+const LOW_PART: f32 = 0.4;
+const ROOM_FOR_LOW: f32 = 150.0;
+
+/// A lane before it is laid out.
+struct Wanted {
+    of: LineOf,
+    is_part: bool,
+    /// Whether it is expanded; `None` if it cannot be.
+    opened: Option<bool>,
+}
+
+/// All lanes of the graph.
+pub struct Lanes(Vec<Wanted>);
+
+/// A lane on the screen.
+pub struct Row {
+    pub of: LineOf,
+    /// From the left edge of its name to the right edge of the graph.
+    pub rect: Rect,
+}
+
+impl Lanes {
+    /// The lanes of a document; `None` if all lines share one scale.
+    pub fn of(document: &Document) -> Option<Self> {
+        if !has_lanes(document) {
+            return None;
+        }
+        let lines = document.answers.graph.iter().flat_map(|graph| &graph.lines).map(|line| &line.of);
+        let part = |of: LineOf| Wanted { of, is_part: true, opened: None };
+        // Above the lanes of the process, for comparison with them.
+        let mut lanes: Vec<Wanted> =
+            document.draws(Overlay::Memory).then(|| part(LineOf::Overlay(Overlay::Memory))).into_iter().collect();
+        match document.graph_split() {
+            Split::Sources => {
+                for lane in document.lanes() {
+                    let (process, layer) = lane.of;
+                    let opened = Some(lane.opened.is_some());
+                    lanes.push(Wanted { of: LineOf::Layer(process, layer), is_part: false, opened });
+                    lanes.extend(lane.heaps.iter().copied().map(LineOf::Heap).map(part));
+                    let is_its = |of: &&LineOf| matches!(of, LineOf::Part(p, l, _) if (*p, *l) == lane.of);
+                    lanes.extend(lines.clone().filter(is_its).cloned().map(part));
+                }
+            }
+            Split::Types | Split::Stack(_) => {
+                let is_type = |of: &&LineOf| matches!(of, LineOf::Type(_));
+                lanes.extend(lines.filter(is_type).map(|of| Wanted { of: of.clone(), is_part: false, opened: None }));
+            }
+        }
+        let others =
+            Overlay::ALL.into_iter().filter(|&what| !matches!(what, Overlay::Marks | Overlay::Memory) && document.draws(what));
+        lanes.extend(others.map(LineOf::Overlay).map(part));
+        let counters = document.counters.lines().iter().map(|line| LineOf::Counter(line.id));
+        lanes.extend(counters.map(part));
+        Some(Self(lanes))
+    }
+
+    /// Width in points of the names at the left: enough for a layer beside its scale, if there is room.
+    pub fn heading(ui: &Ui) -> f32 {
+        let width = ui.available_width();
+        (width * 0.2).clamp(176.0, 214.0).min(width * 0.4)
+    }
+
+    /// Draws the lanes; returns their places.
+    pub fn show(self, canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut Ui, commands: &mut Commands) -> Vec<Row> {
+        let area = Rect::from_x_y_ranges(outer.left()..=canvas.frame().right(), canvas.lines().y_range());
+        let (low, lanes) = self.parted(area.height());
+        let low_area = Rect::from_x_y_ranges(area.x_range(), area.bottom() - LOW * low.len() as f32..=area.bottom());
+        let area = Rect::from_x_y_ranges(area.x_range(), area.top()..=low_area.top());
+        let heights: Vec<f32> = lanes.iter().map(Wanted::height).collect();
+        let hidden = heights.iter().sum::<f32>() - area.height();
+        let below = Rect::from_x_y_ranges(outer.left()..=canvas.frame().left(), canvas.frame().bottom()..=outer.bottom());
+        let scrolled = scroll(ui, area, canvas.frame().left(), hidden);
+        let shown = whole(&heights, area.height(), scrolled);
+        others(ui, below, (heights.len() - shown.len(), area.height(), hidden));
+        let stretch = area.height() / heights[shown.clone()].iter().sum::<f32>().max(1.0);
+        let mut top = area.top();
+        let mut rows = Vec::new();
+        let lanes = lanes.into_iter().skip(shown.start).take(shown.len());
+        let placed = lanes.map(|lane| (lane.height() * stretch, area, lane));
+        let placed = placed.chain(low.into_iter().map(|lane| (LOW, low_area, lane)));
+        let mut last = area;
+        for (height, area, lane) in placed {
+            if std::mem::replace(&mut last, area) != area {
+                top = area.top();
+            }
+            let rect = Rect::from_x_y_ranges(area.x_range(), top..=top + height);
+            top += height;
+            if rect.intersects(area) && rect.bottom() > area.top() + 1.0 && rect.top() < area.bottom() - 1.0 {
+                Shown { canvas, lane: &lane, rect, clip: area, cursor }.show(ui, commands);
+                rows.push(Row { of: lane.of, rect: rect.intersect(area) });
+            }
+        }
+        rows
+    }
+
+    /// Splits off the lanes that stay at the bottom, as far as they fit into this height. They are the
+    /// ones that do not show sizes, for comparison with all others.
+    fn parted(self, height: f32) -> (Vec<Wanted>, Vec<Wanted>) {
+        let mut room = if height < ROOM_FOR_LOW { 0.0 } else { height * LOW_PART };
+        self.0.into_iter().partition(|lane| {
+            let is_low = matches!(lane.of, LineOf::Overlay(what) if what != Overlay::Memory) && room >= LOW;
+            room -= if is_low { LOW } else { 0.0 };
+            is_low
+        })
+    }
+}
+
+impl Wanted {
+    fn height(&self) -> f32 {
+        if self.is_part { PART } else { LANE }
+    }
+}
+
+/// Whether each line has its own scale.
+fn has_lanes(document: &Document) -> bool {
+    document.arrangement() == Arrangement::Lanes && !matches!(document.graph_split(), Split::Stack(_))
+}

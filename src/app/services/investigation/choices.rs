@@ -1,0 +1,178 @@
+//! The user's choices in views in an investigation file: orders of tables, searches, groupings, the sides of *Compare*, and
+//! kinds of activity that are not drawn. Each is read apart; unknown ones are left out.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::nodes::FoundNodes;
+use crate::app::state::ids::ViewId;
+use crate::app::state::overlay::Overlay;
+use crate::app::state::source_list::SourceChoice;
+use crate::app::state::view_choices::{SidesChoice, ViewChoices};
+use crate::format::is_plain;
+use crate::units::{Interval, Ticks};
+
+/// Maximum length of a search text in characters.
+const LONGEST_SEARCH: usize = 1000;
+
+/// Maximum number of hidden kinds of activity in a file.
+const MOST_HIDDEN: usize = 100;
+
+/// The key of the list of sources, which is no tab.
+pub const SOURCES: &str = "Sources";
+
+/// The sides of *Compare*.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SavedCompare {
+    /// Whether the user swapped the two traces.
+    pub swapped: bool,
+    /// The parts of one trace that are compared, if the user chose them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sides: Option<toml::Value>,
+}
+
+/// The parts of one trace that are compared.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SavedSides {
+    Selection,
+    Halves,
+    Marks,
+    /// A and B, in seconds since the trace start.
+    Own([[f64; 2]; 2]),
+}
+
+impl SavedCompare {
+    /// The choices of *Compare* as they are saved; `None` if all is as at first.
+    pub fn of(choices: &ViewChoices, seconds: impl Fn(Ticks) -> f64) -> Result<Option<Self>, toml::ser::Error> {
+        let sides = choices.sides.map(|sides| match sides {
+            SidesChoice::Selection => SavedSides::Selection,
+            SidesChoice::Halves => SavedSides::Halves,
+            SidesChoice::Marks => SavedSides::Marks,
+            SidesChoice::Own(sides) => SavedSides::Own(sides.map(|Interval { from, to }| [seconds(from), seconds(to)])),
+        });
+        let sides = sides.map(toml::Value::try_from).transpose()?;
+        let saved = Self { swapped: choices.is_swapped, sides };
+        Ok((saved != Self::default()).then_some(saved))
+    }
+
+    /// The sides; `None` if they are as at first or of an unknown kind.
+    fn sides(&self, ticks: impl Fn(f64) -> Ticks) -> Option<SidesChoice> {
+        Some(match self.sides.clone()?.try_into().ok()? {
+            SavedSides::Selection => SidesChoice::Selection,
+            SavedSides::Halves => SidesChoice::Halves,
+            SavedSides::Marks => SidesChoice::Marks,
+            SavedSides::Own(sides) => SidesChoice::Own(sides.map(|[from, to]| Interval::new(ticks(from), ticks(to)))),
+        })
+    }
+}
+
+/// The searches as they are saved, by the keys of their tabs.
+pub fn saved_searches(views: &[(ViewId, ViewChoices)], sources: &SourceChoice) -> toml::Table {
+    let of_views = views.iter().map(|(view, choices)| (view.key(), choices.search.as_str()));
+    let all = of_views.chain([(SOURCES, sources.search.as_str())]).filter(|(_, text)| !text.is_empty());
+    all.map(|(key, text)| (key.to_owned(), toml::Value::String(text.chars().take(LONGEST_SEARCH).collect()))).collect()
+}
+
+/// The search under a key, without control characters and not too long.
+pub fn search(saved: &toml::Table, key: &str) -> String {
+    let text = saved.get(key).and_then(toml::Value::as_str).unwrap_or_default();
+    text.chars().filter(|&c| is_plain(c)).take(LONGEST_SEARCH).collect()
+}
+
+/// The groupings as they are saved, by the keys of their tabs.
+pub fn saved_groupings(views: &[(ViewId, ViewChoices)]) -> toml::Table {
+    let of =
+        |(view, choices): &(ViewId, ViewChoices)| Some((view.key().to_owned(), toml::Value::String(choices.grouping.clone()?)));
+    views.iter().filter_map(of).collect()
+}
+
+/// The choices in views as a file has them; those that it lacks are empty.
+pub fn found(
+    (sort, search_texts, groupings): (&toml::Table, &toml::Table, &toml::Table),
+    compare: Option<&SavedCompare>,
+    nodes: &FoundNodes,
+    ticks: impl Fn(f64) -> Ticks,
+) -> Vec<(ViewId, ViewChoices)> {
+    let of = |view: ViewId| {
+        let key = view.key();
+        let compare = compare.filter(|_| view == ViewId::Compare);
+        let choices = ViewChoices {
+            order: sort.get(key).and_then(|order| order.clone().try_into().ok()),
+            search: search(search_texts, key),
+            grouping: groupings.get(key).and_then(toml::Value::as_str).map(str::to_owned),
+            nodes: nodes.nodes.iter().filter(|(of, _)| *of == view).map(|(_, node)| node.clone()).collect(),
+            sides: compare.and_then(|compare| compare.sides(&ticks)),
+            is_swapped: compare.is_some_and(|compare| compare.swapped),
+        };
+        (view, choices)
+    };
+    ViewId::ALL.into_iter().map(of).filter(|(_, choices)| *choices != ViewChoices::default()).collect()
+}
+
+/// The kinds of activity that are not drawn, and how many of the names are unknown.
+pub fn hidden(saved: &[toml::Value]) -> (BTreeSet<Overlay>, usize) {
+    let known = |name: &toml::Value| Overlay::of_key(name.as_str()?);
+    let all: Vec<Option<Overlay>> = saved.iter().take(MOST_HIDDEN).map(known).collect();
+    let unknown = saved.len() - all.iter().flatten().count();
+    (all.into_iter().flatten().collect(), unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::base::table::SavedSort;
+
+    #[test]
+    fn choices_come_back_as_they_were() {
+        let own = [Interval { from: Ticks(1), to: Ticks(5) }, Interval { from: Ticks(7), to: Ticks(9) }];
+        for sides in
+            [None, Some(SidesChoice::Selection), Some(SidesChoice::Halves), Some(SidesChoice::Marks), Some(SidesChoice::Own(own))]
+        {
+            for is_swapped in [false, true] {
+                let compare = ViewChoices { sides, is_swapped, search: "a \"b\"".to_owned(), ..ViewChoices::default() };
+                let order = Some(SavedSort { by: "size".to_owned(), descending: true });
+                let stacks = ViewChoices { order, grouping: Some("stack".to_owned()), ..ViewChoices::default() };
+                let views = vec![(ViewId::Stacks, stacks), (ViewId::Compare, compare.clone())];
+                let saved = SavedCompare::of(&compare, |at| at.0 as f64).unwrap();
+                assert_eq!(saved.is_none(), sides.is_none() && !is_swapped);
+                let text = saved.map(|saved| toml::to_string(&saved).unwrap());
+                let read: Option<SavedCompare> = text.map(|text| toml::from_str(&text).unwrap());
+                let sources = SourceChoice { search: "heap".to_owned(), ..SourceChoice::default() };
+                let searches = saved_searches(&views, &sources);
+                assert_eq!(search(&searches, SOURCES), "heap");
+                let sort: toml::Table = toml::from_str("Stacks = { by = \"size\", descending = true }\nTypes = 7").unwrap();
+                let tables = (&sort, &searches, &saved_groupings(&views));
+                let found = found(tables, read.as_ref(), &FoundNodes::default(), |at| Ticks(at as i64));
+                assert_eq!(found, views);
+            }
+        }
+    }
+
+    #[test]
+    fn hostile_choices_are_left_out() {
+        let ticks = |at: f64| Ticks(at as i64).max(Ticks(0)).min(Ticks(100));
+        let table = |text: &str| toml::from_str::<toml::Table>(text).unwrap();
+        for sides in ["\"later\"", "7", "{ own = [[1.0, 2.0]] }", "{ own = 7 }", "{ own = [[\"a\", 2.0], [1.0, 2.0]] }"] {
+            let compare: SavedCompare = toml::from_str(&format!("swapped = true\nsides = {sides}")).unwrap();
+            assert_eq!(compare.sides(ticks), None, "{sides}");
+        }
+        let odd: SavedCompare = toml::from_str("sides = { own = [[inf, nan], [50.0, -inf]] }").unwrap();
+        let Some(SidesChoice::Own(sides)) = odd.sides(ticks) else { panic!("sides") };
+        assert!(sides.iter().all(|side| side.from <= side.to), "{sides:?}");
+        let long = format!("Stacks = \"{}\"\nTypes = \"a\\u001bb\"\nFlame = 7\nNone = \"x\"", "\u{1f4dd}".repeat(5000));
+        let searches = table(&long);
+        assert_eq!(search(&searches, "Stacks").chars().count(), LONGEST_SEARCH);
+        assert_eq!(search(&searches, "Types"), "ab");
+        assert_eq!((search(&searches, "Flame").as_str(), search(&searches, "Compare").as_str()), ("", ""));
+        let mixed = table("x = [\"frames\", 7, \"later\", \"gpu_local\", \"frames\"]");
+        let (kinds, unknown) = hidden(mixed["x"].as_array().unwrap());
+        assert_eq!((kinds.len(), unknown), (2, 2));
+        assert_eq!(hidden(&vec![toml::Value::Integer(1); 5000]).1, 5000);
+        for what in Overlay::ALL {
+            assert_eq!(Overlay::of_key(what.key()), Some(what));
+        }
+    }
+}
