@@ -146,7 +146,16 @@ fn describe_leaks(found: &[Finding]) -> String {
 fn at_exit(index: &Index, loaded: &Loaded, mask: &Mask, names: &Names) -> Result<Option<String>, Failure> {
     let (interval, never) = (loaded.interval, Cancel::default());
     let totals = Arc::new(totals(index, interval, &never).map_err(stopped)?);
-    let asked = MeasuredRequest { interval, by: &[], mask, fold: Fold::Nothing, growth: false, at_exit: true, pages: false, totals: &totals };
+    let asked = MeasuredRequest {
+        interval,
+        by: &[],
+        mask,
+        fold: Fold::Nothing,
+        growth: false,
+        at_exit: true,
+        pages: false,
+        totals: &totals,
+    };
     let measured = Measured::of(index, asked, names, &never).map_err(stopped)?;
     let layers = measured.groups.iter().zip(&measured.at_exit).filter_map(|(group, left)| {
         let left = left.filter(|left| left.count > 0)?;

@@ -10,7 +10,6 @@ mod making;
 mod self_test;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
@@ -271,6 +270,8 @@ fn clean_up() -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use clap::Parser;
 
     use super::*;

@@ -108,7 +108,9 @@ fn answer(mut stream: TcpStream, replies: &Mutex<HashMap<String, Reply>>, log: &
         }
     };
     match reply {
-        Some(Reply::Login(wanted)) if login != wanted => stream.write_all(&page("401 Unauthorized", "text/html", b"who are you?")),
+        Some(Reply::Login(wanted)) if login != wanted => {
+            stream.write_all(&page("401 Unauthorized", "text/html", b"who are you?"))
+        }
         None | Some(Reply::Login(_)) => stream.write_all(&page("404 Not Found", "text/html", b"<html>nothing here</html>")),
         Some(Reply::File(bytes)) => stream.write_all(&whole(&bytes, from)),
         Some(Reply::Cut(bytes, length)) => {

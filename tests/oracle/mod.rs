@@ -6,8 +6,8 @@
 
 pub mod answer;
 pub mod copies;
-pub mod question;
 mod pages;
+pub mod question;
 mod replay;
 pub mod scenario;
 pub mod strategy;

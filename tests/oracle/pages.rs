@@ -49,9 +49,8 @@ impl Replay {
                     None => pinned.push((of_group, page.rows.clone(), numbers)),
                 }
             }
-            let holds = |&&(of, from, to): &&(usize, u64, u64)| {
-                of == *life && blocks.iter().any(|row| (from..to).contains(&row.address))
-            };
+            let holds =
+                |&&(of, from, to): &&(usize, u64, u64)| of == *life && blocks.iter().any(|row| (from..to).contains(&row.address));
             let held: Vec<_> = reserved.iter().filter(holds).collect();
             let committed = |&(_, from, to): &(usize, u64, u64)| {
                 let rows = self.rows.iter().filter(alive).filter(|row| row.life == *life && row.layer() == Layer::Commit);

@@ -104,7 +104,9 @@ const NAMED: [&[&str]; 4] = [
 #[test]
 fn names_come_from_the_folder_that_wpr_writes_beside_a_trace() {
     let Some(case) = Case::new() else { return };
-    let named = |stacks: &[Vec<String>]| stacks.iter().flatten().any(|frame| frame.starts_with("softokn3.dll!") && !frame.contains("+0x"));
+    let named = |stacks: &[Vec<String>]| {
+        stacks.iter().flatten().any(|frame| frame.starts_with("softokn3.dll!") && !frame.contains("+0x"))
+    };
     assert!(!named(&case.stacks(&[], "")));
     // As in a symbol store: NAME/IDENTITY/NAME.
     let bytes = std::fs::read(case.corpus.join("softokn3.pdb")).unwrap();

@@ -63,11 +63,7 @@ pub struct Search {
 
 impl Search {
     /// The sources for a trace with these volumes and folders of PDBs beside it.
-    pub fn of(
-        (volumes, folders): (&[(String, String)], &[PathBuf]),
-        settings: &SymbolSettings,
-        given: &Given,
-    ) -> Self {
+    pub fn of((volumes, folders): (&[(String, String)], &[PathBuf]), settings: &SymbolSettings, given: &Given) -> Self {
         let store = given.cache.as_ref().map(|folder| folder.join("symbols")).or_else(Sources::default_store);
         let parse = |text: &str| SymbolPath::parse(text, store.as_deref());
         let mut usual = parse(&settings.path);

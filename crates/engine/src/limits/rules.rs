@@ -181,7 +181,8 @@ fn rule(text: &str, written: Spanned<WrittenRule>, number: usize) -> Result<Rule
         let is_whole = filter.sites.is_all() && by.iter().all(|key| [By::Process, By::Heap].contains(key));
         if !is_whole {
             let name = limit.measure.name();
-            let what = format!("{name} is of whole heaps: leave out type, frame and not_frame, and group by process or heap only");
+            let what =
+                format!("{name} is of whole heaps: leave out type, frame and not_frame, and group by process or heap only");
             return Err(BadText::at(text, &span, what));
         }
     }

@@ -10,8 +10,8 @@ use super::mapped::{MappedModule, ModuleMap};
 use super::pid_lives::PidLives;
 use super::silent_allocators::{SilentAllocator, silent_allocators};
 use super::{
-    Activity, Counter, Cut, Heap, HeapId, Loss, Machine, Module, NodeId, Outline, Process, ProcessId, Reservation, RowId, Rows, Scope, Site,
-    SiteId, Stacks,
+    Activity, Counter, Cut, Heap, HeapId, Loss, Machine, Module, NodeId, Outline, Process, ProcessId, Reservation, RowId, Rows,
+    Scope, Site, SiteId, Stacks,
 };
 use crate::events::{EventCounts, FileCopies};
 use crate::problem::Problem;

@@ -10,9 +10,7 @@ use super::growth::slopes;
 use super::pages::{HeapPages, PAGE, PagesWanted, PinnedPages, pages_of};
 use super::report::list_of_sites;
 use super::top_contributors::{Measure, TopContributor};
-use super::{
-    Bucket, By, Cancel, Cancelled, Fold, Group, Index, Mask, NO_STACK_KEY, ReportFilter, ReportRequest, Totals,
-};
+use super::{Bucket, By, Cancel, Cancelled, Fold, Group, Index, Mask, NO_STACK_KEY, ReportFilter, ReportRequest, Totals};
 use crate::names::Names;
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks};

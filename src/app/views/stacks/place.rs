@@ -53,6 +53,8 @@ fn class_of(kind: FindingKind, is_fall: bool) -> LifetimeClass {
         FindingKind::Step if is_fall => LifetimeClass::Aofi,
         FindingKind::Growth | FindingKind::Step => LifetimeClass::Aifo,
         FindingKind::Spikes | FindingKind::Churn => LifetimeClass::Aifi,
-        FindingKind::Peak | FindingKind::AtExit | FindingKind::UnexplainedCommit | FindingKind::Fragmentation => LifetimeClass::Aofo,
+        FindingKind::Peak | FindingKind::AtExit | FindingKind::UnexplainedCommit | FindingKind::Fragmentation => {
+            LifetimeClass::Aofo
+        }
     }
 }

@@ -15,8 +15,8 @@
 use super::limit::{Alive, BLOCKS_A_ROW, EVERY, FREED_AT, Limit, SUMS_A_ROW};
 use super::{Builder, Origin};
 use crate::events::{Event, Memory, Record};
-use crate::model::{Cut, Reservation};
 use crate::model::scope::{CutReason, Scope, WhenFull};
+use crate::model::{Cut, Reservation};
 use crate::units::Ticks;
 
 /// Bytes of a live block in the tables of the matching: 12.8 a place, 70 % full.
