@@ -353,7 +353,7 @@ pub(super) fn index(trace: &Arc<Trace>, rows: &RowChoice) -> Result<Index, Cance
 }
 
 impl Loaded {
-    /// The same trace and rows with another interval.
+    /// This trace and these rows, with another interval.
     pub(super) fn over(&self, interval: Interval) -> Self {
         let Self { trace, rows, told, rules, .. } = self;
         Self { trace: Arc::clone(trace), interval, rows: rows.clone(), told: told.clone(), rules: Arc::clone(rules) }

@@ -161,7 +161,7 @@ fn describe(args: &PagesArgs, at_s: f64, found: &PagesAnswer) -> String {
     text
 }
 
-/// What the heaps have together.
+/// The sums of all heaps as a sentence.
 fn sentence(heaps: &[HeapPages]) -> String {
     let sum = |of: fn(&HeapPages) -> u64| heaps.iter().map(of).fold(0, u64::saturating_add);
     let (touched, sparse) = (sum(|heap| heap.touched_pages), sum(|heap| heap.sparse_pages));

@@ -41,7 +41,7 @@ impl Seconds {
 }
 
 impl Seconds {
-    /// The same length as a duration; `None` if it is negative or too long for one.
+    /// This length as a duration; `None` if it is negative or too long for one.
     pub fn duration(self) -> Option<Duration> {
         let nanos = u128::try_from(self.nanos).ok()?;
         let seconds = u64::try_from(nanos / NANOS_PER_SECOND as u128).ok()?;

@@ -167,7 +167,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// What tells where names may be: volumes with their drive letters, and folders of PDBs beside the files.
+    /// Facts that lead to symbols: volumes with their drive letters, and folders of PDBs beside the files.
     pub fn places_of_names(&self) -> (&[(String, String)], &[PathBuf]) {
         (&self.volumes, &self.symbol_folders)
     }

@@ -15,7 +15,7 @@ pub(in crate::query) struct Scan<'a> {
     pub(in crate::query) moments: &'a [Ticks],
     /// The group of each site; `None` for sites that are not asked about.
     pub(in crate::query) of_site: &'a [Option<u32>],
-    /// What tells blocks of one site apart, if anything does.
+    /// Keys by which blocks of one site differ, if any are asked for.
     pub(in crate::query) row_keys: Option<RowKeys<'a>>,
 }
 
@@ -32,7 +32,7 @@ pub(in crate::query) struct FoundHeap {
     pub(in crate::query) unreserved_blocks: u64,
 }
 
-/// What a scan found.
+/// The result of a scan.
 pub(in crate::query) struct Found {
     pub(in crate::query) heaps: Vec<FoundHeap>,
     /// Groups of blocks: the group of their sites, and what else tells them apart.
@@ -50,7 +50,7 @@ struct Tables {
     number: Vec<u32>,
 }
 
-/// What a worker found.
+/// The finds of one worker.
 #[derive(Default)]
 struct Alive {
     /// Blocks, bytes, and blocks that no reservation holds, of each heap.
@@ -140,7 +140,7 @@ impl Alive {
         self.touched.add(&block, group);
     }
 
-    /// What all workers found together.
+    /// The finds of all workers as one.
     fn joined(parts: Vec<Self>) -> Self {
         let mut parts = parts.into_iter();
         // There is at least one part.
