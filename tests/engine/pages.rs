@@ -13,36 +13,36 @@ use crate::oracle::{Replay, strategy};
 
 /// Addresses and sizes of small captures, spread over some pages: blocks end at, begin at and cover bounds of pages.
 fn spread(mut ops: Vec<Op>) -> Vec<Op> {
-    let address = |address: &mut u64| {
-        *address = match *address {
-            0x100 => 0xfb0,
-            0x200 => 0x2000,
-            0x300 => 0x4e70,
-            other => other,
-        }
+    let spread_address = |address: u64| match address {
+        0x100 => 0xfb0,
+        0x200 => 0x2000,
+        0x300 => 0x4e70,
+        other => other,
     };
-    let size = |size: &mut u64| {
-        *size = match *size {
-            100 => 409,
-            0xffff_ffff => 0x2190,
-            0x2_0000_0000 => 0x3e70,
-            other => other,
-        }
+    let spread_size = |size: u64| match size {
+        100 => 409,
+        0xffff_ffff => 0x2190,
+        0x2_0000_0000 => 0x3e70,
+        other => other,
     };
     for op in &mut ops {
-        match &mut op.act {
-            Act::Alloc { address: at, size: of, .. } => (address(at), size(of)).0,
-            Act::Free { address: at, .. } => address(at),
-            Act::Realloc { old, new, size: of, .. } => (address(old), address(new), size(of)).0,
-            Act::Homeless { address: at, size: of, .. } => (address(at), of.iter_mut().for_each(size)).0,
-            Act::Move { old, new, size: of, summary_size, meanwhile, .. } => {
-                (address(old), address(new), size(of), size(summary_size));
-                for Meanwhile { address: at, size: of, .. } in meanwhile {
-                    (address(at), of.iter_mut().for_each(size));
+        let (addresses, sizes): (Vec<&mut u64>, Vec<&mut u64>) = match &mut op.act {
+            Act::Alloc { address, size, .. } => (vec![address], vec![size]),
+            Act::Free { address, .. } => (vec![address], vec![]),
+            Act::Realloc { old, new, size, .. } => (vec![old, new], vec![size]),
+            Act::Homeless { address, size, .. } => (vec![address], size.iter_mut().collect()),
+            Act::Move { old, new, size, summary_size, meanwhile, .. } => {
+                let mut all = (vec![old, new], vec![size, summary_size]);
+                for Meanwhile { address, size, .. } in meanwhile {
+                    all.0.push(address);
+                    all.1.extend(size);
                 }
+                all
             }
-            _ => {}
-        }
+            _ => continue,
+        };
+        addresses.into_iter().for_each(|address| *address = spread_address(*address));
+        sizes.into_iter().for_each(|size| *size = spread_size(*size));
     }
     ops
 }

@@ -15,6 +15,9 @@ struct Page<'a> {
     rows: Vec<&'a Row>,
 }
 
+/// A heap: its process's life, its layer and its name.
+type HeapPlace = (usize, Layer, Option<String>);
+
 impl Replay {
     /// Pages of heaps and who pins them at a moment, when these ranges were set aside (life, first byte, end).
     pub fn pages(
@@ -25,7 +28,7 @@ impl Replay {
         filter: &ReportFilter,
     ) -> (Vec<HeapPages>, Vec<Group<PinnedPages>>) {
         let alive = |row: &&Row| row.is_outstanding(at);
-        let mut heaps: Vec<((usize, Layer, Option<String>), Vec<&Row>)> = Vec::new();
+        let mut heaps: Vec<(HeapPlace, Vec<&Row>)> = Vec::new();
         for row in self.rows.iter().filter(alive).filter(|row| row.layer() != Layer::Commit && self.fits(row, filter)) {
             let place = (row.life, row.layer(), self.heap_name(row));
             match heaps.iter_mut().find(|(other, _)| *other == place) {
