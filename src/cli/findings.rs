@@ -15,8 +15,8 @@ use crate::format::{self, plain};
 use crate::limits::{Accepted, Baseline};
 use crate::model::{Quality, Trace};
 use crate::query::{
-    Cancel, Decides, Finding, FindingKind, Fold, FrameAddress, Index, Mask, Measured, MeasuredRequest, SourceLine, findings,
-    totals,
+    Bucket, Cancel, Decides, Finding, FindingKind, Fold, FrameAddress, Index, Mask, Measured, MeasuredRequest, SourceLine,
+    findings, totals,
 };
 use crate::symbols::Names;
 
@@ -101,7 +101,8 @@ fn answer(args: &FindingsArgs, loaded: &Loaded) -> Result<(), Failure> {
         found.retain(|finding| !known.holds_back(&Accepted::finding(trace, finding)));
     }
     let held = before - found.len();
-    let leaks = describe_leaks(&found);
+    let left = if args.programs.is_asked() { None } else { at_exit(&index, loaded, &mask, &names)? };
+    let at_exit = left.as_deref().map_or_else(String::new, |left| describe_left(left, &found));
     found.truncate(args.top.unwrap_or(usize::MAX));
     report_problems(&trace.problems);
     if let Some(form) = args.programs.form() {
@@ -111,7 +112,6 @@ fn answer(args: &FindingsArgs, loaded: &Loaded) -> Result<(), Failure> {
         let answer = Answer { schema, findings: entries, accepted, unused, quality, doubts };
         return loaded.told.for_programs(form, &answer, &["findings"]);
     }
-    let at_exit = at_exit(&index, loaded, &mask, &names)?.map_or_else(String::new, |total| format!("{total}\n{leaks}\n"));
     let held = known.map_or_else(String::new, |known| held_back(held, &known));
     loaded.told.text(&(at_exit + &describe(&found) + &held + &describe_doubts(&found, &doubts) + &describe_silent(trace, &names)))
 }
@@ -129,21 +129,49 @@ fn held_back(count: usize, known: &Baseline) -> String {
 /// Places with leaks that are listed first.
 const LEAKS: usize = 4;
 
-/// The places that left most bytes behind at the exit of their process, a line each.
-fn describe_leaks(found: &[Finding]) -> String {
-    let leaks = || found.iter().filter(|finding| finding.kind == FindingKind::AtExit);
-    let line = |finding: &Finding| {
-        let size = format!("{} in {}", format::bytes(finding.bytes), text::plural(finding.count, "block"));
+/// Memory that ended processes did not free, and the places that left most: first those that grew until then, which are
+/// leaks more surely than what was allocated once. Layers are never added together.
+fn describe_left(left: &[(&'static str, Bucket)], found: &[Finding]) -> String {
+    let size = |bytes: u64, count: u64| format!("{} in {}", format::bytes(bytes), text::plural(count, "block"));
+    if left.is_empty() {
+        return "Everything was freed at exit.\n\n".to_owned();
+    }
+    let layers: Vec<String> = left.iter().map(|(layer, sum)| format!("{} ({layer})", size(sum.size, sum.count))).collect();
+    let mut leaks: Vec<(&Finding, Option<f64>)> = found
+        .iter()
+        .filter(|finding| finding.kind == FindingKind::AtExit)
+        .map(|finding| (finding, growth_of(finding, found)))
+        .collect();
+    leaks.sort_by_key(|(_, growth)| growth.is_none()); // stable: the largest first
+    let line = |(finding, growth): &(&Finding, Option<f64>)| {
         let place = finding.frames_with_source().next().map_or_else(|| "(no stack recorded)".to_owned(), |frame| plain(&frame));
-        format!("    {size}: {place}\n")
+        let growth = growth.map_or_else(String::new, |rate| format!(", growing by {}/s", format::bytes(rate.max(0.0) as u64)));
+        format!("    {}{growth}: {place}\n", size(finding.bytes, finding.count))
     };
-    let more = text::more(leaks().count().saturating_sub(LEAKS), " below");
-    let more = if more.is_empty() { more } else { format!("    {more}") };
-    leaks().take(LEAKS).map(line).collect::<String>() + &more
+    let listed = &leaks[..leaks.len().min(LEAKS)];
+    let mut text = format!("Not freed at exit: {}.\n", layers.join(", "));
+    text.extend(listed.iter().map(line));
+    if let [(_, sum)] = left {
+        let of_listed = |of: fn(&Finding) -> u64| listed.iter().map(|(finding, _)| of(finding)).sum::<u64>();
+        let (bytes, count) = (of_listed(|finding| finding.bytes), of_listed(|finding| finding.count));
+        let rest = (sum.size.saturating_sub(bytes), sum.count.saturating_sub(count));
+        if !listed.is_empty() && rest.1 > 0 {
+            text += &format!("    {}: other places\n", size(rest.0, rest.1));
+        }
+    }
+    text + "\n"
 }
 
-/// Memory that ended processes did not free, in one line; `None` if no process ended. Layers are never added together.
-fn at_exit(index: &Index, loaded: &Loaded, mask: &Mask, names: &Names) -> Result<Option<String>, Failure> {
+/// The growth that another finding states for the place of this one, in bytes per second.
+fn growth_of(leak: &Finding, found: &[Finding]) -> Option<f64> {
+    let is_it = |other: &&Finding| {
+        other.kind == FindingKind::Growth && (other.process, other.heap, other.node) == (leak.process, leak.heap, leak.node)
+    };
+    found.iter().find(is_it)?.rate_bytes_per_s
+}
+
+/// Memory that ended processes did not free, by layer; `None` if no process ended.
+fn at_exit(index: &Index, loaded: &Loaded, mask: &Mask, names: &Names) -> Result<Option<Vec<(&'static str, Bucket)>>, Failure> {
     let (interval, never) = (loaded.interval, Cancel::default());
     let totals = Arc::new(totals(index, interval, &never).map_err(stopped)?);
     let asked = MeasuredRequest {
@@ -157,18 +185,11 @@ fn at_exit(index: &Index, loaded: &Loaded, mask: &Mask, names: &Names) -> Result
         totals: &totals,
     };
     let measured = Measured::of(index, asked, names, &never).map_err(stopped)?;
-    let layers = measured.groups.iter().zip(&measured.at_exit).filter_map(|(group, left)| {
-        let left = left.filter(|left| left.count > 0)?;
-        let blocks = text::plural(left.count, "block");
-        Some(format!("{} in {blocks} ({})", format::bytes(left.size), group.layer))
-    });
-    let layers: Vec<String> = layers.collect();
-    let has_ended = measured.at_exit.iter().any(Option::is_some);
-    Ok(match (layers.as_slice(), has_ended) {
-        ([], false) => None,
-        ([], true) => Some("Everything was freed at exit.".to_owned()),
-        (layers, _) => Some(format!("Not freed at exit: {}.", layers.join(", "))),
-    })
+    if measured.at_exit.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let left = measured.groups.iter().zip(&measured.at_exit).map(|(group, left)| (group.layer, left.unwrap_or_default()));
+    Ok(Some(left.filter(|(_, left)| left.count > 0).collect()))
 }
 
 fn entry<'a>(trace: &Trace, finding: &'a Finding) -> Entry<'a> {
