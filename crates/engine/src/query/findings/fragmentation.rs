@@ -7,16 +7,20 @@ use super::claim::Claim;
 use super::kind::FindingKind;
 use super::question::Question;
 use super::source::{Source, Sources};
+use crate::model::SiteId;
 use crate::names::FrameKind;
-use crate::query::Cancelled;
 use crate::query::callers::CallerFinder;
 use crate::query::pages::{FoundHeap, PAGE, PinnedPages, Scan};
+use crate::query::{Cancelled, LifetimeClass};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Ticks};
 
 /// Least nearly empty pages, as a share of those touched, and the least bytes that are not in use on them.
 const LEAST_SHARE: f64 = 0.02;
 const LEAST_BYTES: u64 = 256 << 10;
+
+/// Largest number of live blocks of which pages are looked at: if each lies on a page of its own, a table of 256 MB.
+const MOST_BLOCKS: u64 = 1 << 23;
 
 /// The blocks of one function in one source.
 struct FunctionGroup {
@@ -30,7 +34,12 @@ pub(super) fn find(question: &Question<'_>, sources: &Sources) -> Result<Vec<Cla
     let mut moments = vec![question.interval.to; trace.processes.len()];
     sources.list.iter().for_each(|source| moments[source.process.0 as usize] = source.life.to);
     let (groups, of_site) = groups(question, sources)?;
-    if groups.is_empty() {
+    let alive = |site: usize| {
+        let sums = question.totals.of(SiteId(site as u32));
+        sums.get(LifetimeClass::Aifo).count + sums.get(LifetimeClass::Aofo).count
+    };
+    let alive: u64 = (0..of_site.len()).filter(|&site| of_site[site].is_some()).map(alive).sum();
+    if groups.is_empty() || alive > MOST_BLOCKS {
         return Ok(Vec::new());
     }
     let scan = Scan { index: question.index, moments: &moments, of_site: &of_site, row_keys: None };
