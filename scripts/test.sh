@@ -45,7 +45,7 @@ step "Dependencies" scripts/deny.sh
 step "Without the window" cargo check --locked --quiet --no-default-features --lib --bins
 # What would be published builds from its own files and its own dependencies alone.
 step "The crate that others use" cargo publish --dry-run --quiet --locked --allow-dirty --package highwater-etl
-step "Tests" cargo test --locked --workspace --features "$release_features"
+step "Tests" cargo test --locked --workspace --no-fail-fast --features "$release_features"
 [ -n "${1:-}" ] || step "The header and crate for own allocators" scripts/tracker.sh --no-wine
 step "Written traces, read by another program" scripts/check-writer.sh
 step "Exports, opened by other programs" scripts/check-exports.sh
