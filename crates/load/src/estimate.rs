@@ -29,6 +29,8 @@ const DEATH: f64 = 4.0;
 const FREED_AT: f64 = 4.0;
 const BLOCK: f64 = 18.0;
 const RANGE: f64 = 96.0;
+/// A range that was reserved and released; that takes two events.
+const RESERVATION: f64 = 40.0;
 const NODE: f64 = 55.0;
 const STACK: f64 = 80.0;
 const SITE: f64 = 72.0;
@@ -62,8 +64,8 @@ pub struct Part {
 impl Part {
     /// Memory in bytes, with or without stacks.
     fn bytes(&self, stacks: bool) -> f64 {
-        let block = if self.layer == Layer::Commit { RANGE } else { BLOCK };
-        let rows = self.rows * ROW + self.frees * DEATH + self.live * block;
+        let (block, event) = if self.layer == Layer::Commit { (RANGE, RESERVATION / 2.0) } else { (BLOCK, 0.0) };
+        let rows = self.rows * ROW + self.frees * DEATH + self.live * block + self.events * event;
         if stacks { rows + self.freed_bytes + self.stack_bytes + self.site_bytes } else { rows }
     }
 }

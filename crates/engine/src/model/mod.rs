@@ -41,7 +41,7 @@ pub use activity::{
     Activity, Chunked, GpuSeries, IntervalOrigin, ManagedCode, Mark, MarkProvider, Marks, Method, OtherWindows, PresentLane,
     Sample, Samples,
 };
-pub use allocations::Reservation;
+pub use allocations::{Reservation, Reservations};
 pub use block_batches::SliceBlocks;
 pub use builder::{BLOCKS_A_ROW, Builder, InputState, SUMS_A_ROW};
 pub(crate) use counters::reported_number;

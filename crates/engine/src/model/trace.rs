@@ -10,7 +10,7 @@ use super::mapped::{MappedModule, ModuleMap};
 use super::pid_lives::PidLives;
 use super::silent_allocators::{SilentAllocator, silent_allocators};
 use super::{
-    Activity, Counter, Cut, Heap, HeapId, Loss, Machine, Module, NodeId, Outline, Process, ProcessId, Reservation, RowId, Rows,
+    Activity, Counter, Cut, Heap, HeapId, Loss, Machine, Module, NodeId, Outline, Process, ProcessId, Reservations, RowId, Rows,
     Scope, Site, SiteId, Stacks,
 };
 use crate::events::{EventCounts, FileCopies};
@@ -150,8 +150,8 @@ pub struct Trace {
     pub quality: Quality,
     /// Frees of blocks that were not alive, by time; not all if there are very many.
     pub unmatched: Vec<UnmatchedFree>,
-    /// Address ranges that were reserved, in the order in which they were.
-    pub reservations: Vec<Reservation>,
+    /// Address ranges that were reserved at some time.
+    pub reservations: Reservations,
     /// Events by kind.
     pub counts: EventCounts,
     /// Copies in each file, in the order of the files.

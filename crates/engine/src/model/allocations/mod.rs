@@ -36,7 +36,7 @@ use matching::Matcher;
 use owners::BlockOwners;
 use pages::PageTable;
 pub(super) use pages::TouchedRange;
-pub use reservations::Reservation;
+pub use reservations::{Reservation, Reservations};
 pub(super) use shard_hash::{SHARDS, ShardHash};
 use shared::SharedBlocks;
 pub(super) use steps::{BatchStep, BlockChange, Numbering, RankedBlock, SliceSteps};

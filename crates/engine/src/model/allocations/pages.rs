@@ -1,10 +1,10 @@
 //! Committed pages of each process: which row owns which range now, and which
-//! ranges are known to be reserved ([`Reservations`]).
+//! ranges are known to be reserved ([`ReservationTable`]).
 //!
 //! Cost: a search for each event, and a step for each range that it adds or removes; ranges that are
 //! already as the event wants them cost nothing, however many there are.
 
-use super::reservations::{Reservation, Reservations};
+use super::reservations::{ReservationTable, Reservations};
 use crate::model::ranges::RangeMap;
 use crate::model::{ProcessId, RowId};
 use crate::tables::KeyedMap;
@@ -60,7 +60,7 @@ impl Pages {
 pub(in crate::model) struct PageTable {
     processes: KeyedMap<ProcessId, Pages>,
     /// Reserved or committed at some time and not released since, and what was so before.
-    reservations: Reservations,
+    reservations: ReservationTable,
     /// Rows that ended because their range was reserved again.
     pub(in crate::model) superseded: u64,
 }
@@ -109,9 +109,14 @@ impl PageTable {
         self.reservations.end_of(process, base)
     }
 
-    /// All reservations, those of the past included.
-    pub(in crate::model) fn reservations(&self) -> &[Reservation] {
-        self.reservations.all()
+    /// Number of reservations that ended.
+    pub(in crate::model) fn ended_reservations(&self) -> usize {
+        self.reservations.ended()
+    }
+
+    /// All reservations, those of the past included, for a publication.
+    pub(in crate::model) fn reservations(&self) -> Reservations {
+        self.reservations.published()
     }
 
     /// Drops reservations that ended before a moment.

@@ -4,10 +4,10 @@
 //! Ranges of one process never overlap: one that overlaps others is joined with them, and becomes a new range at that
 //! moment; a release of a part leaves new ranges, too.
 //!
-//! Cost: a search for each event, and a step for each range that it changes; 40 bytes a range.
+//! Cost: a search for each event, and a step for each range that it changes; 40 bytes for each range that ended.
 
-use crate::model::ProcessId;
 use crate::model::ranges::RangeMap;
+use crate::model::{Chunked, ProcessId};
 use crate::tables::KeyedMap;
 use crate::units::Ticks;
 
@@ -33,22 +33,42 @@ impl Reservation {
     }
 }
 
-/// The reserved ranges of all processes.
-#[derive(Debug, Default)]
-pub(super) struct Reservations {
-    /// All ranges, in the order in which they were reserved.
-    all: Vec<Reservation>,
-    /// Positions in `all` of those that are reserved now.
-    now: KeyedMap<ProcessId, RangeMap<u32>>,
+/// The address ranges that were reserved at some time. Publications share those that ended.
+#[derive(Clone, Debug, Default)]
+pub struct Reservations {
+    /// Those that ended, in the order in which they did.
+    ended: Chunked<Reservation>,
+    /// Those that are still reserved.
+    now: Vec<Reservation>,
 }
 
 impl Reservations {
+    /// The ranges that are reserved at a moment.
+    pub fn at(&self, at: Ticks) -> impl Iterator<Item = &Reservation> {
+        self.ended.iter().chain(&self.now).filter(move |range| range.is_at(at))
+    }
+
+    /// All ranges.
+    pub fn iter(&self) -> impl Iterator<Item = &Reservation> {
+        self.ended.iter().chain(&self.now)
+    }
+}
+
+/// The reserved ranges of all processes, while a trace is built.
+#[derive(Debug, Default)]
+pub(super) struct ReservationTable {
+    ended: Chunked<Reservation>,
+    /// Those that are reserved now, each with its time.
+    now: KeyedMap<ProcessId, RangeMap<Ticks>>,
+}
+
+impl ReservationTable {
     /// Notes that `[from, to)` is reserved from a moment on.
     pub(super) fn reserve(&mut self, process: ProcessId, (mut from, mut to): (u64, u64), at: Ticks) {
         if from >= to {
             return;
         }
-        let Self { all, now } = self;
+        let Self { ended, now } = self;
         let ranges = now.entry(process).or_default();
         let touched = ranges.overlapping(from, to);
         if let [(start, end, _)] = touched[..]
@@ -57,24 +77,24 @@ impl Reservations {
         {
             return;
         }
-        for (start, end, place) in touched {
+        for (start, end, since) in touched {
             ranges.remove(start);
-            all[place as usize].until = at;
+            end_range(ended, Reservation { process, from: start, to: end, since, until: at });
             (from, to) = (from.min(start), to.max(end));
         }
-        add(all, ranges, Reservation { process, from, to, since: at, until: Ticks::NEVER });
+        ranges.insert(from, to, at);
     }
 
     /// Notes that `[from, to)` is released, and returns whether anything of it was reserved.
     pub(super) fn release(&mut self, process: ProcessId, (from, to): (u64, u64), at: Ticks) -> bool {
-        let Self { all, now } = self;
+        let Self { ended, now } = self;
         let Some(ranges) = now.get_mut(&process) else { return false };
         let touched = ranges.overlapping(from, to);
-        for &(start, end, place) in &touched {
+        for &(start, end, since) in &touched {
             ranges.remove(start);
-            all[place as usize].until = at;
+            end_range(ended, Reservation { process, from: start, to: end, since, until: at });
             for (from, to) in [(start, from), (to, end)].into_iter().filter(|(from, to)| from < to) {
-                add(all, ranges, Reservation { process, from, to, since: at, until: Ticks::NEVER });
+                ranges.insert(from, to, at);
             }
         }
         !touched.is_empty()
@@ -82,8 +102,10 @@ impl Reservations {
 
     /// Notes that a process is over.
     pub(super) fn exit(&mut self, process: ProcessId, at: Ticks) {
-        let ranges = self.now.remove(&process);
-        ranges.iter().flat_map(RangeMap::values).for_each(|place| self.all[place as usize].until = at);
+        let Some(ranges) = self.now.remove(&process) else { return };
+        for (from, to, since) in ranges.overlapping(0, u64::MAX) {
+            end_range(&mut self.ended, Reservation { process, from, to, since, until: at });
+        }
     }
 
     /// Whether anything of `[from, to)` is reserved.
@@ -96,25 +118,35 @@ impl Reservations {
         self.now.get(&process)?.starting_at(base).map(|(end, _)| end)
     }
 
-    /// All ranges, those of the past included.
-    pub(super) fn all(&self) -> &[Reservation] {
-        &self.all
+    /// Number of ranges that ended.
+    pub(super) fn ended(&self) -> usize {
+        self.ended.len()
+    }
+
+    /// All ranges, for a publication. Cost: a step for each that is reserved now.
+    pub(super) fn published(&self) -> Reservations {
+        let of_process = |(&process, ranges): (&ProcessId, &RangeMap<Ticks>)| {
+            let range = move |(from, to, since)| Reservation { process, from, to, since, until: Ticks::NEVER };
+            ranges.overlapping(0, u64::MAX).into_iter().map(range)
+        };
+        let mut now: Vec<Reservation> = self.now.iter().flat_map(of_process).collect();
+        now.sort_unstable_by_key(|range| (range.process.0, range.from));
+        Reservations { ended: self.ended.clone(), now }
     }
 
     /// Drops ranges that ended before a moment.
     pub(super) fn forget(&mut self, until: Ticks) {
-        self.all.retain(|range| range.until >= until);
-        self.now.clear();
-        for (place, range) in self.all.iter().enumerate().filter(|(_, range)| range.until == Ticks::NEVER) {
-            self.now.entry(range.process).or_default().insert(range.from, range.to, place as u32);
-        }
+        let mut kept = Chunked::default();
+        self.ended.iter().filter(|range| range.until >= until).for_each(|range| kept.push(*range));
+        self.ended = kept;
     }
 }
 
-/// Adds a range that overlaps none. So many that their positions exceed 32 bits would fit into no memory.
-fn add(all: &mut Vec<Reservation>, ranges: &mut RangeMap<u32>, range: Reservation) {
-    ranges.insert(range.from, range.to, all.len() as u32);
-    all.push(range);
+/// Keeps a range that ended, unless it was reserved at no moment.
+fn end_range(ended: &mut Chunked<Reservation>, range: Reservation) {
+    if range.since < range.until {
+        ended.push(range);
+    }
 }
 
 #[cfg(test)]
@@ -125,16 +157,15 @@ mod tests {
 
     const PROCESS: ProcessId = ProcessId(3);
 
-    fn at(reservations: &Reservations, t: i64) -> Vec<(u64, u64)> {
-        let mut ranges: Vec<(u64, u64)> =
-            reservations.all().iter().filter(|range| range.is_at(Ticks(t))).map(|range| (range.from, range.to)).collect();
+    fn at(table: &ReservationTable, t: i64) -> Vec<(u64, u64)> {
+        let mut ranges: Vec<(u64, u64)> = table.published().at(Ticks(t)).map(|range| (range.from, range.to)).collect();
         ranges.sort_unstable();
         ranges
     }
 
     #[test]
     fn the_past_is_kept_and_parts_become_ranges() {
-        let mut ranges = Reservations::default();
+        let mut ranges = ReservationTable::default();
         ranges.reserve(PROCESS, (10, 50), Ticks(1));
         ranges.reserve(PROCESS, (20, 30), Ticks(2));
         assert!(ranges.release(PROCESS, (20, 30), Ticks(3)));
@@ -156,7 +187,7 @@ mod tests {
             steps in prop::collection::vec((any::<bool>(), 0u64..24, 0u64..12), 1..40),
             forgotten in 0i64..40,
         ) {
-            let mut ranges = Reservations::default();
+            let mut ranges = ReservationTable::default();
             let mut bits = vec![[false; 40]];
             for (i, &(reserves, from, len)) in steps.iter().enumerate() {
                 let (to, now) = (from + len, Ticks(i as i64));

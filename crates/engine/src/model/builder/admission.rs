@@ -29,7 +29,7 @@ const HEAP: u64 = 448;
 const PROCESS: u64 = 256;
 /// Bytes of a committed range in the tables of pages, approximately.
 const RANGE: u64 = 96;
-/// Bytes of a reserved range, in the list of all that there were.
+/// Bytes of a reserved range that ended.
 const RESERVATION: u64 = size_of::<Reservation>() as u64;
 
 /// Stacks of events before the cut may take an eighth more, or at least this.
@@ -200,7 +200,7 @@ impl Builder {
             + self.allocations.matcher.slots_bytes()
             + blocks * BLOCK
             + (ranges + begun as u64) * RANGE
-            + self.allocations.pages.reservations().len() as u64 * RESERVATION
+            + self.allocations.pages.ended_reservations() as u64 * RESERVATION
             + self.attach.bytes()
             + self.world.heaps().len() as u64 * HEAP
             + self.world.processes.list.len() as u64 * PROCESS

@@ -81,7 +81,7 @@ impl Builder {
             rows,
             unmatched,
             symbol_folders: input.symbol_folders,
-            reservations: self.allocations.pages.reservations().to_vec(),
+            reservations: self.allocations.pages.reservations(),
             thread_names: self.world.thread_names(),
             volumes: self.world.volumes().to_vec(),
             counters,
