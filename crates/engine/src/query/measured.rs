@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::alive::{alive_at, exits};
 use super::growth::slopes;
-use super::pages::{HeapPages, PAGE, PagesWanted, PinnedPages, pages_of};
+use super::pages::{HeapPages, PagesWanted, PinnedPages, pages_of, unused_bytes};
 use super::report::list_of_sites;
 use super::top_contributors::{Measure, TopContributor};
 use super::{Bucket, By, Cancel, Cancelled, Fold, Group, Index, Mask, NO_STACK_KEY, ReportFilter, ReportRequest, Totals};
@@ -125,7 +125,7 @@ impl Measured {
         // The first of a group pins most.
         for pinned in found.pinning.iter().filter(|pinned| pinned.responsible.as_deref() != Some(NO_STACK_KEY)) {
             let PinnedPages { pages, live_bytes } = pinned.numbers;
-            let amount = if measure == Measure::Touched { pages } else { (pages * PAGE).saturating_sub(live_bytes) };
+            let amount = if measure == Measure::Touched { pages } else { unused_bytes(pages, live_bytes) };
             let function = pinned.responsible.clone().unwrap_or_default();
             let contributor = TopContributor { function, source: pinned.source.clone(), amount: amount as f64 };
             most.entry(HeapKey::of_group(pinned)).or_insert(contributor);

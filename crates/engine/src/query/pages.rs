@@ -59,8 +59,13 @@ pub struct HeapPages {
 impl HeapPages {
     /// Bytes of the touched pages in which no live block lies.
     pub fn waste(&self) -> u64 {
-        self.touched_pages.saturating_mul(PAGE).saturating_sub(self.live_bytes)
+        unused_bytes(self.touched_pages, self.live_bytes)
     }
+}
+
+/// Bytes of some pages in which no live block lies.
+pub(super) fn unused_bytes(pages: u64, live_bytes: u64) -> u64 {
+    pages.saturating_mul(PAGE).saturating_sub(live_bytes)
 }
 
 /// The answer.
@@ -145,10 +150,9 @@ impl HeapPages {
     fn compare(&self, other: &Self) -> std::cmp::Ordering {
         let numbers = |heap: &Self| Reverse((heap.touched_pages, heap.live_bytes));
         let start = |heap: &Self| heap.process_start_s.unwrap_or(f64::NEG_INFINITY);
-        let process = |heap: &Self| (heap.process.clone(), heap.pid);
         numbers(self)
             .cmp(&numbers(other))
-            .then_with(|| process(self).cmp(&process(other)))
+            .then_with(|| (&self.process, self.pid).cmp(&(&other.process, other.pid)))
             .then_with(|| start(self).total_cmp(&start(other)))
             .then_with(|| (self.layer, &self.heap).cmp(&(other.layer, &other.heap)))
     }

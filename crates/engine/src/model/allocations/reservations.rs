@@ -43,11 +43,6 @@ pub struct Reservations {
 }
 
 impl Reservations {
-    /// The ranges that are reserved at a moment.
-    pub fn at(&self, at: Ticks) -> impl Iterator<Item = &Reservation> {
-        self.ended.iter().chain(&self.now).filter(move |range| range.is_at(at))
-    }
-
     /// All ranges.
     pub fn iter(&self) -> impl Iterator<Item = &Reservation> {
         self.ended.iter().chain(&self.now)
@@ -158,7 +153,9 @@ mod tests {
     const PROCESS: ProcessId = ProcessId(3);
 
     fn at(table: &ReservationTable, t: i64) -> Vec<(u64, u64)> {
-        let mut ranges: Vec<(u64, u64)> = table.published().at(Ticks(t)).map(|range| (range.from, range.to)).collect();
+        let published = table.published();
+        let mut ranges: Vec<(u64, u64)> =
+            published.iter().filter(|range| range.is_at(Ticks(t))).map(|range| (range.from, range.to)).collect();
         ranges.sort_unstable();
         ranges
     }

@@ -10,7 +10,7 @@ use super::source::{Source, Sources};
 use crate::model::SiteId;
 use crate::names::FrameKind;
 use crate::query::callers::CallerFinder;
-use crate::query::pages::{FoundHeap, PAGE, PinnedPages, Scan};
+use crate::query::pages::{FoundHeap, PinnedPages, Scan, unused_bytes};
 use crate::query::{Cancelled, LifetimeClass};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Ticks};
@@ -86,7 +86,7 @@ fn claim(
     most: Option<(&FunctionGroup, &PinnedPages)>,
 ) -> Option<Claim> {
     let pages = heap.pages;
-    let bytes = (pages.sparse * PAGE).saturating_sub(pages.sparse_bytes);
+    let bytes = unused_bytes(pages.sparse, pages.sparse_bytes);
     if bytes < LEAST_BYTES || (pages.sparse as f64) < LEAST_SHARE * pages.touched as f64 {
         return None;
     }
