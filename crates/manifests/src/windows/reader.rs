@@ -19,8 +19,8 @@ use crate::callback::CallbackState;
 /// Time without an event after which Windows is no longer waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Most tries to open a file; see [`open`].
-const TRIES: usize = 8;
+/// Most refused tries to open a file; see [`open`].
+const MOST_REFUSED: u32 = 10;
 
 /// Reads a file; returns the number of events. `on_event` may panic: then no more events are given to it, and that is an
 /// error.
@@ -69,13 +69,15 @@ fn run(
 }
 
 /// Opens a file. `ferrisetw` remembers the address of each callback until it is closed, and that of a failed open for
-/// ever: a new callback at such an address is refused. Then others are made while the refused addresses stay in use.
+/// ever: a new callback at such an address is refused. Before the next try, blocks of the same size take such addresses:
+/// twice as many each time, since there may be many of them.
 fn open(
     path: &Path,
     on_event: impl FnMut(&EventRecord, &SchemaLocator) + Send + Sync + 'static,
 ) -> Result<FileTrace, TraceError> {
     let on_event = Arc::new(std::sync::RwLock::new(on_event));
     let mut in_use: Vec<Box<usize>> = Vec::new();
+    let mut refused = 0;
     loop {
         let shared = Arc::clone(&on_event);
         let this = move |record: &EventRecord, locator: &SchemaLocator| {
@@ -84,9 +86,9 @@ fn open(
             }
         };
         match FileTrace::new(path.to_owned(), this).start() {
-            Err(TraceError::EtwNativeError(EvntraceNativeError::AlreadyExist)) if in_use.len() < TRIES => {
-                // Of the size of the address that was refused, so that it is likely to be there.
-                in_use.push(Box::new(in_use.len()));
+            Err(TraceError::EtwNativeError(EvntraceNativeError::AlreadyExist)) if refused < MOST_REFUSED => {
+                in_use.extend((0..1 << refused).map(Box::new));
+                refused += 1;
             }
             Err(error) => return Err(error),
             Ok((trace, _)) => return Ok(trace),
