@@ -32,6 +32,7 @@ use super::record::RecordArgs;
 use super::report::ReportArgs;
 use super::symbols::lookup_args::LookupArgs;
 use super::symbols::{check, fetch};
+use super::what_if::WhatIfArgs;
 use crate::load::Input;
 use crate::nearest::nearest;
 
@@ -160,6 +161,9 @@ pub(super) enum Command {
     Findings(FindingsArgs),
     /// Show pages that live blocks touch at a moment, and who keeps nearly empty ones in use
     Pages(PagesArgs),
+    /// Compare the pages that other allocators, pools or arenas would touch
+    #[command(name = "whatif")]
+    WhatIf(WhatIfArgs),
     /// Compare two traces, or two parts of one
     Diff(DiffArgs),
     /// Check a trace against limits; exits with 3 if one is exceeded
@@ -202,6 +206,7 @@ impl Command {
             Self::Processors(args) => args.asked.files.inputs(),
             Self::Findings(args) => args.asked.files.inputs(),
             Self::Pages(args) => args.files.inputs(),
+            Self::WhatIf(args) => args.files.inputs(),
             Self::Diff(args) => args.inputs(),
             Self::Check(args) => args.asked.files.inputs(),
             Self::Export(args) => args.asked.files.inputs(),

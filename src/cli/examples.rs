@@ -52,6 +52,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("highwater findings", &[("highwater findings game.etl", "leaks, steps, spikes and peaks, with functions and lines")]),
     ("highwater pages", &[("highwater pages game.etl --at 30", "memory in nearly empty pages, and who keeps them")]),
     (
+        "highwater whatif",
+        &[
+            ("highwater whatif game.etl --layer heap", "the same requests in other allocators"),
+            ("highwater whatif game.etl --pool-by responsible --arena-by frame", "and in pools and arenas"),
+        ],
+    ),
+    (
         "highwater diff",
         &[
             ("highwater diff before.etl after.etl --by responsible", "what a change did, by function"),

@@ -49,6 +49,7 @@ mod symbols;
 mod terminal;
 mod text;
 mod unmatched;
+mod what_if;
 mod wildcards;
 mod words;
 
@@ -148,6 +149,7 @@ fn answer(command: &Command) -> Result<(), Failure> {
         Command::Processors(args) => activity::processors::run(args),
         Command::Findings(args) => findings::run(args),
         Command::Pages(args) => pages::run(args),
+        Command::WhatIf(args) => what_if::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Check(args) => check::run(args),
         #[cfg(feature = "parquet")]

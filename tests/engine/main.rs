@@ -40,3 +40,4 @@ mod rules;
 mod samples;
 mod stack_rules;
 mod tree;
+mod what_if;

@@ -11,5 +11,6 @@ pub mod question;
 mod replay;
 pub mod scenario;
 pub mod strategy;
+pub mod what_if;
 
 pub use replay::{FREQUENCY, Place, Replay, Row, Step};

@@ -62,6 +62,7 @@ fn a_filter_that_names_nothing_is_refused_with_the_nearest_names_in_every_comman
         &["functions", file],
         &["findings", file],
         &["pages", file],
+        &["whatif", file],
         &["frames", file],
         &["scopes", file],
         &["marks", file],

@@ -10,13 +10,14 @@ use crate::common::trace::small;
 use crate::common::{Run, highwater, json as answer};
 
 /// Questions, each with the lists of its answer: `outer.inner` for lists in lists.
-const QUESTIONS: [(&[&str], &[&str]); 14] = [
+const QUESTIONS: [(&[&str], &[&str]); 15] = [
     (&["report", "demo:", "--by", "process,stack"], &["groups", "marks", "frames", "gpu_memory", "counters"]),
     (&["report", "demo:", "--unmatched"], &["groups"]),
     (&["functions", "demo:", "--of", "InnerLoopOperation"], &["functions"]),
     (&["findings", "demo:"], &["findings"]),
     (&["marks", "demo:"], &["marks"]),
     (&["pages", "demo:"], &["heaps", "pinning"]),
+    (&["whatif", "demo:"], &["models"]),
     (&["scopes", "demo:"], &["layers.scopes"]),
     (&["frames", "demo:"], &["layers.frames"]),
     (&["processors", "demo:"], &["processes"]),
@@ -112,7 +113,7 @@ fn every_answer_about_a_capture_says_how_far_to_trust_it() {
     let path = folder.path().join("lossy.etl");
     let path = path.to_str().unwrap();
     highwater_dev::command::synth(["heap", "--events", "20000", "--lost-buffers", "3", "-o", path]).unwrap();
-    for command in ["functions", "findings", "pages", "marks", "scopes", "frames", "processors"] {
+    for command in ["functions", "findings", "pages", "whatif", "marks", "scopes", "frames", "processors"] {
         let told = answer([command, path, "--json"]);
         let doubts = told["doubts"].as_array().unwrap();
         assert!(doubts.iter().any(|doubt| doubt.as_str().unwrap().contains("buffers were lost")), "{command}: {doubts:?}");

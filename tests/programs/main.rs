@@ -48,3 +48,4 @@ mod symbols;
 mod terminal;
 mod trackers;
 mod unmatched;
+mod what_if;

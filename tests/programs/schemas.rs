@@ -21,6 +21,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("functions", "highwater functions game.etl --layer tracker --of PhysicsHeap::Allocate --top 1 --json"),
     ("findings", "highwater findings game.etl --top 2 --json"),
     ("pages", "highwater pages game.etl --at 28 --process MemoryTestApp.exe --json"),
+    ("whatif", "highwater whatif game.etl --layer tracker --pool-by responsible --json"),
     ("diff", "highwater diff before.etl after.etl --by process --top 1 --json"),
     ("check", "highwater check game.etl --rules example.toml --json  # exit code 3"),
     ("marks", "highwater marks game.etl --json"),
@@ -174,6 +175,7 @@ fn each_answer_is_as_its_schema_says_and_has_no_other_key() {
         ]);
         checker.run(&["pages", trace]);
         checker.run(&["pages", trace, "--by", ALL_KEYS]);
+        checker.run(&["whatif", trace, "--pool-by", "responsible", "--arena-by", "frame"]);
         checker.run(&["processors", trace, "--by", "function"]);
         checker.run(&["processors", trace, "--by", "stack"]);
         checker.run(&["diff", "demo:", trace, "--by", ALL_KEYS, "--top", "20"]);
@@ -189,6 +191,7 @@ fn each_answer_is_as_its_schema_says_and_has_no_other_key() {
     checker.run(&["check", "demo:", &generated, "--rules", &no_rules, "--each"]);
     checker.run(&["report", "demo:", &generated, "--unmatched", "--each"]);
     checker.run(&["pages", "demo:", &generated, "--each"]);
+    checker.run(&["whatif", "demo:", &generated, "--each"]);
     checker.run(&["pages", "demo:", "--at", "28"]);
     checker.run(&["functions", "demo:", "--of", "InnerLoopOperation"]);
     checker.run(&["symbols", "lookup", "demo:", "--pid", "4660", "0x7ff63a4015e6", "10"]);

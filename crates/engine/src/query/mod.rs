@@ -76,6 +76,7 @@ mod tree;
 mod types;
 mod unmatched;
 mod unnamed;
+mod what_if;
 
 pub use activity::{
     ActivityEntries, ChainEntry, ChainFrames, FrameBar, FrameCounts, FrameEntry, FrameLine, FrameRequest, FrameSums, FrameTimes,
@@ -148,3 +149,4 @@ pub use tree::{
 pub use types::{TypeGroup, TypeKey, Types};
 pub use unmatched::{UNMATCHED_KEYS, UnmatchedGroup, UnmatchedRequest, unmatched, unmatched_sites};
 pub use unnamed::{Decides, Unnamed, UnnamedModule};
+pub use what_if::{ArenaKey, Model, ModelNumbers, WhatIfRequest, what_if};

@@ -20,6 +20,7 @@ use crate::names::Names;
 use crate::units::{Interval, Layer, Ticks};
 pub(super) use scan::{FoundHeap, Scan};
 pub use touched::PinnedPages;
+pub(super) use touched::{Block, TouchedPages};
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;

@@ -14,7 +14,7 @@ const SEVERAL: u32 = u32::MAX;
 
 /// A live block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Block {
+pub(in crate::query) struct Block {
     /// Number of its heap.
     pub(super) heap: u32,
     /// First byte.
@@ -25,7 +25,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    pub(super) fn new(heap: u32, address: u64, size: u64) -> Self {
+    pub(in crate::query) fn new(heap: u32, address: u64, size: u64) -> Self {
         let last = address.saturating_add(size.saturating_sub(1));
         Self { heap, first: address, last, is_empty: size == 0 }
     }
@@ -72,7 +72,7 @@ pub struct PinnedPages {
 
 /// The touched pages of all heaps, by number of the heap.
 #[derive(Default, Debug)]
-pub(super) struct TouchedPages {
+pub(in crate::query) struct TouchedPages {
     /// Pages in which a block begins or ends.
     edges: KeyedMap<(u32, u64), PageSum>,
     /// Pages that a block covers whole: heap, first page, and the page behind the last.
@@ -81,7 +81,7 @@ pub(super) struct TouchedPages {
 
 impl TouchedPages {
     #[inline]
-    pub(super) fn add(&mut self, block: &Block, group: u32) {
+    pub(in crate::query) fn add(&mut self, block: &Block, group: u32) {
         let (from, to) = (block.first / PAGE, block.last / PAGE);
         // At most a page, since both ends are in it.
         let bytes = |first: u64, last: u64| if block.is_empty { 0 } else { (last - first) as u32 + 1 };
@@ -109,7 +109,7 @@ impl TouchedPages {
     }
 
     /// Numbers of pages of each heap, and the sparse pages that each group pins.
-    pub(super) fn counts(self, heaps: usize, groups: usize) -> (Vec<PageCounts>, Vec<PinnedPages>) {
+    pub(in crate::query) fn counts(self, heaps: usize, groups: usize) -> (Vec<PageCounts>, Vec<PinnedPages>) {
         let mut edges: Vec<((u32, u64), PageSum)> = self.edges.into_iter().collect();
         edges.par_sort_unstable_by_key(|(place, _)| *place);
         let inner = joined(self.inner);

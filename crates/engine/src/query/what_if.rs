@@ -1,0 +1,413 @@
+//! Touched pages if another allocator had served the recorded requests: the models are defined in docs/what-if.md.
+//!
+//! Each model has one allocator for each process and layer, gets the recorded requests in their order ([`replay`]), and says
+//! at the first moment at which it touches most pages how many those are and how well they are used.
+//!
+//! Cost: for each model two passes over births and deaths on one worker; the models run side by side, in large traces one
+//! after the other. Memory: a place for each block that is alive, and the model's own tables.
+
+mod allocator;
+mod arenas;
+mod gaps;
+mod policy;
+mod recorded;
+mod replay;
+mod slabs;
+
+use std::cmp::Reverse;
+
+use rayon::prelude::*;
+
+use super::grouping::{RowKey, RowKeys};
+use super::pages::{Block, PinnedPages, TouchedPages, unused_bytes};
+use super::report::{AskedReport, describe};
+use super::{By, Cancel, Cancelled, Fold, Group, Index, Mask, PAGE, ReportFilter, ReportRequest, main_frames};
+use crate::model::{ProcessId, Row, RowId, SiteId, Trace};
+use crate::names::Names;
+use crate::tables::KeyedMap;
+use crate::units::{Interval, Layer, Ticks};
+use allocator::{Allocator, Place};
+use policy::{Policy, Sized};
+use recorded::{OnePool, Recorded};
+use replay::{Peak, Requests};
+
+/// A question about other allocators.
+#[derive(Clone, Debug, Default)]
+pub struct WhatIfRequest {
+    /// Conditions on process, layer and heap.
+    pub filter: ReportFilter,
+    /// Key of the pools, if that model is asked for: one of [`WhatIfRequest::KEYS`].
+    pub pool_by: Option<By>,
+    /// Key of the arenas, if that model is asked for.
+    pub arena_by: Option<ArenaKey>,
+}
+
+impl WhatIfRequest {
+    /// The keys that are known when a block is allocated.
+    pub const KEYS: [By; 10] = [
+        By::Heap,
+        By::Type,
+        By::Thread,
+        By::Size,
+        By::Function,
+        By::Module,
+        By::Tag,
+        By::Responsible,
+        By::ResponsibleModule,
+        By::Owner,
+    ];
+}
+
+/// The key of arenas.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ArenaKey {
+    /// The frame of the process in which a block is allocated. What comes before the first frame is one arena, and so is what
+    /// comes after the last.
+    Frame,
+    /// One of [`WhatIfRequest::KEYS`].
+    Key(By),
+}
+
+/// An allocator.
+#[derive(Clone, Debug)]
+pub enum Model {
+    /// As recorded.
+    Recorded,
+    /// The NT heap with its low-fragmentation heap, approximately.
+    NtHeap,
+    /// The segment heap, approximately.
+    SegmentHeap,
+    /// Slabs with mimalloc's size classes.
+    Mimalloc,
+    /// Slabs with jemalloc's size classes.
+    Jemalloc,
+    /// A pool for each group.
+    Pools,
+    /// A pool for this group; all other blocks as recorded.
+    PoolFor(Box<Group<PinnedPages>>),
+    /// An arena for each group.
+    Arenas,
+}
+
+/// Pages of a model at the moment at which it touches most.
+#[derive(Clone, Debug)]
+pub struct ModelNumbers {
+    /// The allocator.
+    pub model: Model,
+    /// The layer whose blocks it serves.
+    pub layer: Layer,
+    /// The first moment at which so many pages are touched.
+    pub at: Ticks,
+    /// Bytes of the touched pages.
+    pub peak_touched_bytes: u64,
+    /// Those in which no live block lies.
+    pub waste: u64,
+    /// Number of sparse pages whose live blocks have the same responsible caller.
+    pub pinned: u64,
+}
+
+/// Groups that get a pool of their own in [`Model::PoolFor`]: the first that pin pages, and the first that have bytes.
+const CANDIDATES: usize = 5;
+
+/// Rows up to which models run side by side. Each keeps a place for each live block.
+const SIDE_BY_SIDE: usize = 16 << 20;
+
+/// Returns the models, first all of the heaps, then all of the trackers: as recorded, then the allocators, pools, arenas, and
+/// pools for one group, those with the lowest peak first and only those with a lower peak than recorded. Layers without blocks
+/// have none.
+pub fn what_if(index: &Index, names: &Names, request: &WhatIfRequest, cancel: &Cancel) -> Result<Vec<ModelNumbers>, Cancelled> {
+    let trace = index.trace();
+    let mask = request.filter.mask(trace);
+    let grouper = Grouper { index, names, mask: &mask, cancel };
+    let owners = grouper.group(By::Responsible, |_, keys| Ok(keys.of_site.to_vec()))?;
+    let no_arenas = Keys { of_site: &[], row_keys: None };
+    let with_pools = |arenas: Option<Groups<'_>>| {
+        let asked = Asked { trace, mask: &mask, owners: &owners, arenas, cancel };
+        match request.pool_by {
+            Some(key) => grouper.group(key, |describe, keys| asked.all_layers(Some((keys, describe)))),
+            None => asked.all_layers(None),
+        }
+    };
+    match request.arena_by {
+        None => with_pools(None),
+        Some(ArenaKey::Frame) => with_pools(Some(Groups { keys: no_arenas, frames: Some(&frames(trace)) })),
+        Some(ArenaKey::Key(key)) => grouper.group(key, |_, keys| with_pools(Some(Groups { keys, frames: None }))),
+    }
+}
+
+/// Times at which the frames of each process begin and end, in order.
+fn frames(trace: &Trace) -> Vec<Vec<Ticks>> {
+    let times = |process| {
+        let lane = main_frames(trace, Some(ProcessId(process)))?;
+        Some(trace.activity.presents[lane].times.iter().copied().collect())
+    };
+    (0..trace.processes.len() as u32).map(|process| times(process).unwrap_or_default()).collect()
+}
+
+/// Groups sites by a key.
+struct Grouper<'a> {
+    index: &'a Index,
+    names: &'a Names,
+    mask: &'a Mask,
+    cancel: &'a Cancel,
+}
+
+/// Describes a group by one of its rows and the numbers to go with it.
+type Describe<'a> = &'a (dyn Fn(SiteId, RowKey, PinnedPages) -> Group<PinnedPages> + Sync);
+
+impl Grouper<'_> {
+    fn group<T>(&self, by: By, then: impl FnOnce(Describe<'_>, Keys<'_>) -> Result<T, Cancelled>) -> Result<T, Cancelled> {
+        let &Self { index, names, mask, cancel } = self;
+        let interval = Interval { from: Ticks::BEFORE_TRACE, to: Ticks::NEVER };
+        let filter = ReportFilter::default();
+        let request = ReportRequest { interval, by: vec![by], filter, top: None, fold: Fold::Nothing, sources: false };
+        let asked = AskedReport { index, request: &request, mask, totals: None, names, cancel };
+        asked.site_groups(|named, sites, _| {
+            let row_keys = RowKeys::new(named.by, sites.freed.as_ref(), &index.trace().clock);
+            let describe = |site, row, numbers| describe(named, site, row, numbers);
+            then(&describe, Keys { of_site: &sites.of_site, row_keys: row_keys.as_ref() })
+        })
+    }
+}
+
+/// The groups of rows by a key: of their site, and the keys by which rows of one site differ.
+#[derive(Clone, Copy)]
+struct Keys<'a> {
+    of_site: &'a [Option<u32>],
+    row_keys: Option<&'a RowKeys<'a>>,
+}
+
+impl Keys<'_> {
+    fn of(&self, row: &Row) -> (u32, RowKey) {
+        let group = self.of_site[row.site.0 as usize].unwrap_or(u32::MAX);
+        let key = |keys: &RowKeys<'_>| keys.key(|| row.thread, || row.freed_at, row.size, (row.birth, row.death));
+        (group, self.row_keys.map_or_else(RowKey::default, key))
+    }
+}
+
+/// The groups of rows: by a key, or by frames.
+#[derive(Clone, Copy)]
+struct Groups<'a> {
+    keys: Keys<'a>,
+    /// Times between frames, by process.
+    frames: Option<&'a [Vec<Ticks>]>,
+}
+
+/// Numbers of groups, as they are met.
+#[derive(Default)]
+struct Numbers {
+    numbers: KeyedMap<(u32, RowKey), u32>,
+    /// The first row of each.
+    first: Vec<RowId>,
+}
+
+impl Numbers {
+    fn of(&mut self, keys: Keys<'_>, id: RowId, row: &Row) -> u32 {
+        *self.numbers.entry(keys.of(row)).or_insert_with(|| {
+            self.first.push(id);
+            self.first.len() as u32 - 1
+        })
+    }
+}
+
+/// A question with all that it needs.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    trace: &'a Trace,
+    mask: &'a Mask,
+    /// The responsible caller of each site, as a number.
+    owners: &'a [Option<u32>],
+    arenas: Option<Groups<'a>>,
+    cancel: &'a Cancel,
+}
+
+/// The groups with pools of their own, and a way to describe them.
+type PoolGroups<'a> = (Keys<'a>, Describe<'a>);
+
+impl Asked<'_> {
+    fn all_layers(&self, pools: Option<PoolGroups<'_>>) -> Result<Vec<ModelNumbers>, Cancelled> {
+        let layers = [Layer::Heap, Layer::Tracker].map(|layer| self.layer(layer, pools));
+        layers.into_iter().try_fold(Vec::new(), |mut all, models| {
+            all.extend(models?);
+            Ok(all)
+        })
+    }
+
+    fn layer(&self, layer: Layer, pools: Option<PoolGroups<'_>>) -> Result<Vec<ModelNumbers>, Cancelled> {
+        let trace = self.trace;
+        let is_asked = |(i, site)| trace.layer_of(site) == layer && self.mask.classes(SiteId(i)) != 0;
+        let is_asked: Vec<bool> = (0..).zip(&trace.sites).map(is_asked).collect();
+        let run = Run { asked: self, layer, requests: Requests { trace, is_asked: &is_asked } };
+        let recorded = run.numbers(Model::Recorded, None)?;
+        let Some(recorded) = recorded else { return Ok(Vec::new()) };
+        let mut models = vec![Model::NtHeap, Model::SegmentHeap, Model::Mimalloc, Model::Jemalloc];
+        models.extend(pools.map(|_| Model::Pools));
+        models.extend(self.arenas.map(|_| Model::Arenas));
+        let keys = pools.map(|(keys, _)| keys);
+        let mut all = vec![recorded];
+        all.extend(run.side_by_side(models.len(), |i| run.numbers(models[i].clone(), keys))?);
+        let peak = all[0].peak_touched_bytes;
+        if let Some((keys, describe)) = pools {
+            let candidates = run.candidates(keys, describe)?;
+            let mut single = run.side_by_side(candidates.len(), |i| {
+                let (first, group) = &candidates[i];
+                run.one_pool(keys, *first, group)
+            })?;
+            single.retain(|model| model.peak_touched_bytes < peak);
+            single.sort_by_key(|model| model.peak_touched_bytes);
+            all.extend(single);
+        }
+        Ok(all)
+    }
+}
+
+/// The requests of one layer.
+struct Run<'a> {
+    asked: &'a Asked<'a>,
+    layer: Layer,
+    requests: Requests<'a>,
+}
+
+/// Gives the number of its pool or arena to each row.
+type GroupOf<'a> = Box<dyn FnMut(RowId, &Row) -> u32 + 'a>;
+
+impl Run<'_> {
+    /// The answers of several models, those that have one.
+    fn side_by_side(
+        &self,
+        count: usize,
+        answer: impl Fn(usize) -> Result<Option<ModelNumbers>, Cancelled> + Send + Sync,
+    ) -> Result<Vec<ModelNumbers>, Cancelled> {
+        let all: Result<Vec<_>, Cancelled> = if self.asked.trace.rows.len() > SIDE_BY_SIDE {
+            (0..count).map(answer).collect()
+        } else {
+            (0..count).into_par_iter().map(answer).collect()
+        };
+        Ok(all?.into_iter().flatten().collect())
+    }
+
+    /// The numbers of a model; `None` if no block was ever alive.
+    fn numbers(&self, model: Model, pools: Option<Keys<'_>>) -> Result<Option<ModelNumbers>, Cancelled> {
+        let sized = |policy| move || Box::new(Sized::new(policy)) as Box<dyn Allocator>;
+        let new: Box<dyn Fn() -> Box<dyn Allocator>> = match model {
+            Model::Recorded | Model::PoolFor(_) => Box::new(|| Box::<Recorded>::default()),
+            Model::NtHeap => Box::new(sized(Policy::NtHeap)),
+            Model::SegmentHeap => Box::new(sized(Policy::SegmentHeap)),
+            Model::Mimalloc => Box::new(sized(Policy::Mimalloc)),
+            Model::Jemalloc => Box::new(sized(Policy::Jemalloc)),
+            Model::Pools => Box::new(sized(Policy::Pools)),
+            Model::Arenas => Box::new(|| Box::<arenas::Arenas>::default()),
+        };
+        let groups = match model {
+            Model::Pools => pools.map(|keys| Groups { keys, frames: None }),
+            Model::Arenas => self.asked.arenas,
+            _ => None,
+        };
+        self.at_peak(model, &*new, &|| self.group_of(groups))
+    }
+
+    /// The numbers of a pool for the group of a row, and all other blocks as recorded.
+    fn one_pool(&self, keys: Keys<'_>, first: RowId, group: &Group<PinnedPages>) -> Result<Option<ModelNumbers>, Cancelled> {
+        let key = keys.of(&self.asked.trace.rows.get(first));
+        let new = || Box::new(OnePool::new(1)) as Box<dyn Allocator>;
+        let is_its = || Box::new(|_, row: &Row| u32::from(keys.of(row) == key)) as GroupOf<'_>;
+        self.at_peak(Model::PoolFor(Box::new(group.clone())), &new, &is_its)
+    }
+
+    fn group_of<'a>(&self, groups: Option<Groups<'a>>) -> GroupOf<'a>
+    where
+        Self: 'a,
+    {
+        let Some(Groups { keys, frames }) = groups else { return Box::new(|_, _| 0) };
+        let Some(frames) = frames else {
+            let mut numbers = Numbers::default();
+            return Box::new(move |id, row| numbers.of(keys, id, row));
+        };
+        let heap_process: Vec<u32> = self.asked.trace.sites.iter().map(|site| self.asked.trace.process_of(site).0).collect();
+        Box::new(move |_, row| {
+            let times = &frames[heap_process[row.site.0 as usize] as usize];
+            times.partition_point(|time| *time <= row.birth) as u32
+        })
+    }
+
+    fn at_peak<'b>(
+        &self,
+        model: Model,
+        new: &dyn Fn() -> Box<dyn Allocator>,
+        group_of: &dyn Fn() -> GroupOf<'b>,
+    ) -> Result<Option<ModelNumbers>, Cancelled> {
+        let Asked { owners, cancel, .. } = self.asked;
+        let Some(peak) = self.requests.replay(&mut *new(), group_of(), Ticks::NEVER, cancel)?.peak else { return Ok(None) };
+        let at_peak = self.requests.replay(&mut *new(), group_of(), peak.tick, cancel)?;
+        let owner = |_, row: &Row| owners[row.site.0 as usize].unwrap_or(u32::MAX);
+        let groups = owners.iter().flatten().max().map_or(0, |last| *last as usize + 1);
+        let pinned = self.pinned(&at_peak.live, owner, groups);
+        Ok(Some(self.of_peak(model, peak, pinned.iter().map(|pinned| pinned.pages).sum())))
+    }
+
+    fn of_peak(&self, model: Model, peak: Peak, pinned: u64) -> ModelNumbers {
+        let pages = u64::try_from(peak.pages).unwrap_or(u64::MAX);
+        let live = u64::try_from(peak.live_bytes).unwrap_or(u64::MAX);
+        ModelNumbers {
+            model,
+            layer: self.layer,
+            // What happened at a tick is outstanding from the next one on.
+            at: Ticks(peak.tick.0.saturating_add(1)),
+            peak_touched_bytes: pages.saturating_mul(PAGE),
+            waste: unused_bytes(pages, live),
+            pinned,
+        }
+    }
+
+    /// The sparse pages of each group among `groups`, whose live blocks are all of that group.
+    fn pinned(&self, live: &[(RowId, Place)], mut group_of: impl FnMut(RowId, &Row) -> u32, groups: usize) -> Vec<PinnedPages> {
+        let mut spaces: Vec<u64> = live.iter().map(|(_, place)| place.space).collect();
+        spaces.sort_unstable();
+        spaces.dedup();
+        let mut touched = TouchedPages::default();
+        for (id, place) in live {
+            let row = self.asked.trace.rows.get(*id);
+            let space = spaces.partition_point(|space| *space < place.space) as u32;
+            touched.add(&Block::new(space, place.first, row.size), group_of(*id, &row));
+        }
+        touched.counts(spaces.len(), groups).1
+    }
+
+    /// Groups for which a pool is tried, each with its first row: those that pin most pages at the recorded peak, and those
+    /// with most bytes then.
+    fn candidates(&self, keys: Keys<'_>, describe: Describe<'_>) -> Result<Vec<(RowId, Group<PinnedPages>)>, Cancelled> {
+        let cancel = self.asked.cancel;
+        let replay = |last| self.requests.replay(&mut Recorded::default(), |_, _| 0, last, cancel);
+        let Some(peak) = replay(Ticks::NEVER)?.peak else { return Ok(Vec::new()) };
+        let mut live = replay(peak.tick)?.live;
+        live.sort_unstable_by_key(|(id, _)| *id);
+        let (mut numbers, mut bytes) = (Numbers::default(), Vec::<u128>::new());
+        let groups: Vec<u32> = live
+            .iter()
+            .map(|(id, _)| {
+                let row = self.asked.trace.rows.get(*id);
+                let group = numbers.of(keys, *id, &row);
+                bytes.resize(numbers.first.len(), 0);
+                bytes[group as usize] += u128::from(row.size);
+                group
+            })
+            .collect();
+        let mut of_row = groups.iter().copied();
+        let pinned = self.pinned(&live, |_, _| of_row.next().unwrap_or(0), bytes.len());
+        let mut by_pages: Vec<usize> = (0..bytes.len()).filter(|group| pinned[*group].pages > 0).collect();
+        by_pages.sort_by_key(|group| Reverse(pinned[*group].pages));
+        let mut by_bytes: Vec<usize> = (0..bytes.len()).collect();
+        by_bytes.sort_by_key(|group| Reverse(bytes[*group]));
+        by_pages.truncate(CANDIDATES);
+        by_bytes.truncate(CANDIDATES);
+        let mut chosen = [by_pages, by_bytes].concat();
+        chosen.sort_unstable();
+        chosen.dedup();
+        let described = |group: usize| {
+            let first = numbers.first[group];
+            let row = self.asked.trace.rows.get(first);
+            (first, describe(row.site, keys.of(&row).1, pinned[group]))
+        };
+        Ok(chosen.into_iter().map(described).collect())
+    }
+}
