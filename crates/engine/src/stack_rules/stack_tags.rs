@@ -98,7 +98,7 @@ fn tag(element: &BytesStart<'_>, reader: &Reader<&[u8]>, around: &OpenTag) -> Re
     };
     let priority = match attribute(element, reader, "Priority")? {
         None => around.priority,
-        Some(text) => text.parse().map_err(|_| format!("the priority {text} is no number"))?,
+        Some(text) => text.parse().map_err(|_| format!("the priority {text} is not a number"))?,
     };
     let says = |wanted: &str, value: &str| {
         Ok::<_, String>(attribute(element, reader, wanted)?.is_some_and(|text| text.eq_ignore_ascii_case(value)))
