@@ -75,7 +75,7 @@ impl Told {
             n => format!(" There is no room for {n} more tabs."),
         };
         let count = self.parts.len();
-        format!("These files are of {count} captures, each in a tab of its own: {}{more}.{left_out}", reasons.join("; "))
+        format!("These files belong to {count} recordings, each in its own tab: {}{more}.{left_out}", reasons.join("; "))
     }
 }
 
