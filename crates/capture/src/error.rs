@@ -127,7 +127,7 @@ mod tests {
         assert!(says(5).starts_with("the heap session could not be started: recording needs administrator rights; start"));
         assert!(says(5).ends_with("(Windows error 5)"));
         let two = CaptureError::HeapsLeftOut { pids: vec![30, 40], why: says(87) }.to_string();
-        assert!(two.starts_with("heaps of processes 30, 40 are not recorded: Windows took two processes and no more (the heap"));
+        assert!(two.starts_with("heaps of processes 30, 40 are not recorded: Windows accepted only two processes (the heap"));
         assert_eq!(says(1234), "the heap session could not be started: Windows error 1234");
     }
 }
