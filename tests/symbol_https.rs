@@ -181,5 +181,5 @@ fn a_server_that_vouches_for_itself_may_point_to_a_share() {
     let text = "PATH://somebody/share/Game.pdb";
     let server = Server::start(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}", text.len()));
     let said = ask_trusted(&server);
-    assert!(!said.contains("whoever opens that share"), "{said}");
+    assert!(!said.contains("would reveal your account"), "{said}");
 }

@@ -146,6 +146,11 @@ pub(super) enum Command {
     /// Show sessions, losses, event counts and problems of the files
     Info(InfoArgs),
     /// Report memory for an interval, grouped by process, heap, stack, responsible caller and more
+    ///
+    /// Impacting is what the interval changed (end minus start), Outstanding what is alive at its end, Peak the most alive
+    /// at once. Size and Count are about all allocations alive at some moment of it. The layers are commit (pages from
+    /// VirtualAlloc), heap (Windows NT heaps) and tracker (other allocators that report their blocks); they contain each
+    /// other and are never added.
     Report(ReportArgs),
     /// List functions with what they allocated, alone (self) and with their callees (total)
     Functions(FunctionsArgs),

@@ -193,13 +193,12 @@ fn doubts(args: &BisectArgs, answer: &Answer) -> Vec<String> {
     }
     for process in &answer.too_few {
         doubts.push(format!(
-            "{process}: too few captures to tell a shift from chance once in {:.0}; more builds, or more captures of each, are needed",
+            "{process}: too few captures to find shifts with one false alarm in {:.0}; add builds, or captures of each build",
             1.0 / args.rate
         ));
     }
     if answer.is_machine_unknown {
-        doubts
-            .push("captures without the name of a machine count as those of one; export --tag machine=NAME names it".to_owned());
+        doubts.push("captures without a machine name count as one machine; export --tag machine=NAME names it".to_owned());
     }
     if answer.not_compared > 0 {
         doubts.push(format!("{} with fewer bytes left out", plural(answer.not_compared as u64, "caller")));
@@ -238,11 +237,11 @@ fn describe(args: &BisectArgs, answer: &Answer, left_out: usize) -> String {
         table.line(cells.into(), notes(shift));
     }
     let drifts = answer.shifts.iter().any(|shift| shift.kind == Kind::Drift);
-    let drifts = if drifts { "⇢: a little with each build, no step.\n" } else { "" };
+    let drifts = if drifts { "⇢: a gradual change over these builds, not a step.\n" } else { "" };
     let rate = format!("{}%", args.rate * 100.0);
     let shuffles = format::count(shuffles(args.rate) as u64);
     format!(
-        "{}{}{drifts}{of}. If nothing shifted, this list would not be empty once in {:.0} times ({rate}, {shuffles} shuffles).\n",
+        "{}{}{drifts}{of}. If nothing had shifted, a list like this would still appear once in {:.0} times ({rate}, {shuffles} shuffles).\n",
         table.text(),
         text::more(left_out, "; a larger --top shows them"),
         1.0 / args.rate

@@ -17,7 +17,7 @@ pub(super) struct Choices {
     #[arg(long, value_name = "NAME|PID")]
     pub(super) process: Option<String>,
 
-    /// Only this layer of memory
+    /// Only this layer: commit (VirtualAlloc), heap (Windows NT heaps) or tracker (custom allocators)
     #[arg(long, value_parser = one_of(&Layer::ALL, Layer::name), ignore_case = true)]
     pub(super) layer: Option<Layer>,
 

@@ -59,9 +59,7 @@ impl Each {
     /// Refuses `--each` for a command with a single output.
     pub(super) fn refuse(self) -> Result<(), Failure> {
         match self.each {
-            true => {
-                Err(Failure::BadArguments("--each is for answers that are printed; name the files of one capture".to_owned()))
-            }
+            true => Err(Failure::BadArguments("--each works only for printed answers; name the files of one capture".to_owned())),
             false => Ok(()),
         }
     }

@@ -52,7 +52,7 @@ impl Failure {
 /// The heading of a list of the captures that the files belong to.
 pub(super) fn several(captures: &[String]) -> String {
     format!(
-        "these files are of {} captures, and one is read at a time; name those of one, or give --each where it answers",
+        "these files belong to {} captures, and this reads one at a time; name the files of one, or give --each if the command has it",
         captures.len()
     )
 }

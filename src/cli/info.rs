@@ -223,7 +223,7 @@ fn describe_file(file: &FileInfo) -> String {
     };
     let session = if file.logger.is_empty() { String::new() } else { format!("{}, ", file.logger) };
     let lost = match (file.events_lost, file.buffers_lost) {
-        (0, 0) if file.is_short => "nothing that the file tells of, but a part of it is missing".to_owned(),
+        (0, 0) if file.is_short => "nothing according to the file, but a part of it is missing".to_owned(),
         (0, 0) => "nothing".to_owned(),
         (events, buffers) => format!(
             "{}, {}: totals after the first loss are bounds",

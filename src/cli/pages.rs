@@ -32,7 +32,7 @@ pub(super) struct PagesArgs {
     #[arg(long, value_name = "NAME|PID")]
     process: Option<String>,
 
-    /// Only this layer of memory
+    /// Only this layer: heap (Windows NT heaps) or tracker (custom allocators)
     #[arg(long, value_parser = one_of(&BLOCKS, Layer::name), ignore_case = true)]
     layer: Option<Layer>,
 
@@ -153,7 +153,7 @@ fn describe(args: &PagesArgs, at_s: f64, found: &PagesAnswer) -> String {
     text += &text::more(found.heaps.len() - shown.len(), &format!(" heaps; --top {} shows them", found.heaps.len()));
     text += &sentence(&found.heaps);
     if !found.pinning.is_empty() {
-        text += "\nSparse pages with blocks of one group only, which could be given back without these blocks:\n";
+        text += "\nSparse pages that one group alone keeps in use (without its blocks, the heap could give them back):\n";
         text += &pinning_table(&args.by, &found.pinning).text();
         let rest = format!(" groups; --top {} shows them", found.pinning_count);
         text += &text::more(found.pinning_count - found.pinning.len(), &rest);

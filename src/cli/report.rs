@@ -141,7 +141,7 @@ fn table(by: &[By], groups: &[Group], frames: &FrameCounts) -> Table {
     let numbers = ["Impacting", "Outstanding", "Peak", "Size", "Count", "Allocated", "Freed"];
     let per_frame = |group: &Group| frames.per_frame(group.pid, group.process_start_s, &group.numbers);
     let has_frames = groups.iter().any(|group| per_frame(group).is_some());
-    let numbers = numbers.into_iter().chain(has_frames.then_some("Allocated a frame"));
+    let numbers = numbers.into_iter().chain(has_frames.then_some("Allocated/frame"));
     let columns = key_columns(by).map(|name| (name, Align::Left)).chain(numbers.map(|name| (name, Align::Right)));
     let mut table = Table::new(columns);
     for (group, mut cells) in groups.iter().zip(key_cells(by, groups)) {

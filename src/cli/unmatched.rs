@@ -27,10 +27,10 @@ const SHOWN: usize = 40;
 pub(super) fn check(args: &ReportArgs) -> Result<(), String> {
     if let Some(key) = args.groups.by.iter().find(|key| !UNMATCHED_KEYS.contains(key)) {
         let keys: Vec<&str> = UNMATCHED_KEYS.into_iter().map(key_word).collect();
-        return Err(format!("--by {}: no free tells that; with --unmatched there are {}", key_word(*key), keys.join(", ")));
+        return Err(format!("--by {} does not apply to --unmatched, which takes {}", key_word(*key), keys.join(", ")));
     }
     match args.asked.choices.about_blocks() {
-        Some(option) => Err(format!("{option} is about blocks, of which --unmatched knows none; leave it out")),
+        Some(option) => Err(format!("{option} does not apply to --unmatched, whose blocks are not known; leave it out")),
         None => Ok(()),
     }
 }
@@ -62,7 +62,7 @@ pub(super) fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> 
 /// The doubt about frees of which the trace keeps only the number.
 fn not_kept(trace: &Trace) -> Option<String> {
     let rest = trace.quality.unmatched_frees.saturating_sub(trace.unmatched.len() as u64);
-    (rest > 0).then(|| format!("Of {} only the number is known: there are too many", text::plural(rest, "further free")))
+    (rest > 0).then(|| format!("{} not listed: there are too many", text::plural(rest, "further free")))
 }
 
 fn describe(args: &ReportArgs, loaded: &Loaded, groups: &[UnmatchedGroup], doubts: &[String]) -> String {

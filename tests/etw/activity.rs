@@ -307,7 +307,7 @@ fn without_the_right_to_sample_all_else_is_recorded() {
     scene.etw.with(|etw| etw.refuses_samples = true);
     let mut running = scene.start(&Request { samples: true, ..request() }).unwrap();
     let told = running.poll().warning.unwrap();
-    assert!(told.contains("processor samples are not recorded") && told.contains("1314"), "{told}");
+    assert!(told.contains("CPU samples are not recorded") && told.contains("1314"), "{told}");
     assert_eq!(scene.etw.with(|etw| words(&etw.of(KERNEL).masks)[0]), 0x4007);
     assert_eq!(scene.etw.running().len(), 3);
 }

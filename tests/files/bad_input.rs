@@ -268,7 +268,11 @@ fn a_file_that_is_cut_while_it_loads_ends_in_a_reported_problem() {
         let told: Vec<_> = trace.problems.iter().filter(|p| p.kind == ProblemKind::TruncatedBuffer).collect();
         assert_eq!(told.len(), 1, "{:?}", trace.problems);
         assert_eq!(told[0].file, path.to_str().unwrap());
-        assert!(told[0].detail.contains("more behind it") || told[0].detail.contains("the one behind it"), "{}", told[0].detail);
+        assert!(
+            told[0].detail.contains("; so are the next ") || told[0].detail.contains("; so is the next one"),
+            "{}",
+            told[0].detail
+        );
         ask_all(&trace);
     }
 }

@@ -317,7 +317,7 @@ fn a_report_on_one_process_loads_that_process_if_all_would_not_fit() {
             err.contains("needs about") && err.contains("the limit is 6 MB") && err.contains("so only app1.exe (6256) is loaded"),
             "{err}"
         );
-        assert!(err.contains("all numbers speak of that part"), "{err}");
+        assert!(err.contains("all numbers are about that part"), "{err}");
         assert_eq!(part["quality"]["problems"], 1);
         let frees = |answer: &Value| answer["quality"]["unmatched_frees"].as_u64().unwrap();
         assert!(frees(&part) > 0 && frees(&part) < frees(&whole), "quality speaks of what was read");

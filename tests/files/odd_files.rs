@@ -286,7 +286,7 @@ fn buffers_that_do_not_expand_are_one_problem_for_each_run() {
     let told: Vec<_> = totals.problems.list().iter().map(|problem| (problem.kind, problem.offset)).collect();
     let expected = [buffers[0], buffers[3]].map(|buffer| (ProblemKind::DamagedCompression, buffer.offset));
     assert_eq!(told, expected);
-    assert!(totals.problems.list()[0].detail.ends_with("so it is with the one behind it"));
+    assert!(totals.problems.list()[0].detail.ends_with("so is the next one"));
     let capture = Capture { files: vec![file], problems: Problems::default() };
     let trace = load(&capture, &mut Unwatched).unwrap();
     assert_eq!(trace.quality.problems, totals.problems.total());

@@ -95,7 +95,7 @@ fn a_report_has_frames_means_and_processors() {
     let text = highwater(asked).out;
     let without = highwater(["report", game.word()]).out;
     assert!(!without.contains("mark") && !without.contains("frame") && !without.contains("processor"), "{without}");
-    for told in ["4 marks", "20 frames", "Allocated a frame", "50 CPU samples"] {
+    for told in ["4 marks", "20 frames", "Allocated/frame", "50 CPU samples"] {
         assert!(text.contains(told), "{told}: {text}");
     }
 }

@@ -204,8 +204,8 @@ fn pages_silence_and_errors_are_reasons() {
     let login = "<!DOCTYPE html><title>Please log in</title>".to_owned();
     let bad = [
         (Reply::Page("200 OK", login), "perhaps it wants a login"),
-        (Reply::File(b"plain text that goes on for longer than a head".to_vec()), "something else than a PDB"),
-        (Reply::File(Vec::new()), "something else than a PDB"),
+        (Reply::File(b"plain text that goes on for longer than a head".to_vec()), "it did not send a PDB"),
+        (Reply::File(Vec::new()), "it did not send a PDB"),
         (Reply::File(b"MSCF but no cabinet at all, only its first four bytes".to_vec()), "cannot be expanded"),
         (Reply::File(b"Microsoft MSFZ Container, and so on and so on".to_vec()), "MSFZ"),
         (Reply::Page("403 Forbidden", String::new()), "403"),

@@ -262,7 +262,7 @@ fn a_recording_is_measured_before_it_starts_and_nothing_of_that_is_kept() {
     wait_for(&mut case.window, "game.exe");
     assert!(case.has("at 10,000 blocks a second"), "examples, as long as nothing was measured");
     case.click("Estimate");
-    assert!(case.has("Recording a second to measure"));
+    assert!(case.has("Recording one second to estimate"));
     wait_for(&mut case.window, "A minute of this recording");
     assert!(case.has("heap allocations") && case.has("for call stacks") && !case.has("10,000 blocks"));
     assert!(case.has("3 events were lost in that second"));
@@ -292,7 +292,7 @@ fn programs_are_found_by_name_and_others_can_be_started() {
     case.click("Record\u{2026}");
     wait_for(&mut case.window, "game.exe");
     assert!(case.has("up to 2 GB of memory, or 1/8 of the machine's memory"), "what buffers take");
-    for word in ["Frames", "Processor samples"] {
+    for word in ["Frames", "CPU samples"] {
         case.click(word);
     }
     case.type_into("Providers of marks", "Multi-Main");
@@ -300,8 +300,8 @@ fn programs_are_found_by_name_and_others_can_be_started() {
     assert!(case.has("explorer.exe") && !case.has("game.exe"));
     case.click("Start a program");
     assert!(case.has("there is no program to start"));
-    case.click("Next start by name");
-    case.type_into("Image name", "game.exe");
+    case.click("Wait for a program");
+    case.type_into("File name", "game.exe");
     case.click("Start recording");
     wait_for(&mut case.window, "Recording game.exe");
     let asked = case.machine.asked.lock().unwrap().clone();
@@ -326,11 +326,11 @@ fn a_recording_that_ends_by_itself_says_why() {
     case.click("or when\u{2026}");
     case.click("Program's private bytes");
     case.window.step();
-    case.type_into("End at Program's private bytes", "12");
+    case.type_into("Stop at Program's private bytes", "12");
     assert!(case.has("private wants a size, for example private>8G"), "8G12 is none");
     case.click("Start recording");
     assert!(case.machine.asked.lock().unwrap().is_empty(), "it cannot be started so");
-    case.erase("End at Program's private bytes", 2);
+    case.erase("Stop at Program's private bytes", 2);
     case.click("or when\u{2026}");
     case.click("Program's growth");
     case.window.step();
@@ -338,7 +338,7 @@ fn a_recording_that_ends_by_itself_says_why() {
     wait_for(&mut case.window, "Recording game.exe");
     let asked = case.machine.asked.lock().unwrap().clone();
     assert_eq!(asked[0].stop_when, ["private>8G", "growth>10M/s"].map(|condition| condition.parse().unwrap()));
-    wait_for(&mut case.window, "recorder 84 MB, 1.2 % of a core");
+    wait_for(&mut case.window, "recorder 84 MB, 1.2 % of a CPU");
     *case.machine.ends.lock().unwrap() = Some("process 4660 has 8.10 GB private (private>8G)".to_owned());
     wait_for(&mut case.window, "It stopped by itself: process 4660 has 8.10 GB private (private>8G)");
     assert!(case.has("Recorded"));
@@ -346,6 +346,6 @@ fn a_recording_that_ends_by_itself_says_why() {
     // The next recording has the same conditions.
     case.click("Close bar");
     press(&mut case.window, egui::Modifiers::COMMAND, egui::Key::R);
-    wait_for(&mut case.window, "End at Program's private bytes");
-    assert!(case.has("End at Program's growth"));
+    wait_for(&mut case.window, "Stop at Program's private bytes");
+    assert!(case.has("Stop at Program's growth"));
 }

@@ -30,7 +30,7 @@ fn the_palette_gives_commands_by_some_letters() {
 
     palette(&mut window, "theme");
     press(&mut window, Modifiers::NONE, Key::ArrowDown);
-    assert_eq!(listed(&window)[..3], ["Theme: As the system", "Theme: Light", "Theme: Dark"]);
+    assert_eq!(listed(&window)[..3], ["Theme: System", "Theme: Light", "Theme: Dark"]);
     press(&mut window, Modifiers::NONE, Key::Enter);
     press(&mut window, Modifiers::COMMAND, Key::P);
     let light = window.get_by_label("Command Theme: Light");
@@ -79,7 +79,7 @@ fn what_is_impossible_says_why_and_stays() {
     assert!(has(&window, "Command"), "nothing to give");
     window.get_by_label("Command").type_text(" qqq");
     settle(&mut window);
-    assert!(listed(&window).is_empty() && has(&window, "No command has these letters"));
+    assert!(listed(&window).is_empty() && has(&window, "No command matches"));
     press(&mut window, Modifiers::NONE, Key::Escape);
     assert!(!has(&window, "Command"));
 }
@@ -187,7 +187,7 @@ fn what_is_empty_says_what_to_do() {
     press(&mut window, Modifiers::COMMAND, Key::F);
     window.get_by_label("Search").type_text("no such name");
     settle(&mut window);
-    assert!(has(&window, "No type in this interval has that in its name."));
+    assert!(has(&window, "No type in this interval matches the search."));
     window.get_by_label("Clear the search").click();
     settle(&mut window);
     assert!(!has(&window, "Clear the search") && has_containing(&window, "Sample"));

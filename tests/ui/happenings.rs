@@ -9,7 +9,7 @@ use highwater::query::{Cancel, Index, Mask, ScopeRequest, scope_sums};
 use highwater::units::Layer;
 
 const FRAMES: &str = "Lane Frames of MemoryTestApp.exe";
-const PROCESSORS: &str = "Lane Processors of MemoryTestApp.exe";
+const PROCESSORS: &str = "Lane CPU of MemoryTestApp.exe";
 
 /// Where a second of the demo is in a lane.
 fn in_lane(window: &Window, lane: &str, seconds: f32) -> Pos2 {
@@ -189,7 +189,7 @@ fn a_lane_of_processors_says_the_share_of_the_program() {
     assert!(value_of(&window, PROCESSORS).starts_with("average "), "{}", value_of(&window, PROCESSORS));
     menu(&mut window, PROCESSORS, "Hide this lane");
     assert!(!has(&window, PROCESSORS));
-    give(&mut window, "lane of processors");
+    give(&mut window, "lane of cpu use");
     assert!(has(&window, PROCESSORS));
 }
 
@@ -217,7 +217,7 @@ fn the_worst_frame_stands_first_and_a_double_click_shows_it_alone() {
 fn a_trace_without_them_has_no_lanes_and_says_where_they_come_from() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = window_of(generated(&folder, &heap_options()));
-    assert!(["Lane Frames", "Lane Processors", "Lane GPU"].into_iter().all(|lane| !has_containing(&window, lane)));
+    assert!(["Lane Frames", "Lane CPU", "Lane GPU"].into_iter().all(|lane| !has_containing(&window, lane)));
     assert!(!has(&window, "Marks of the trace"));
     give(&mut window, "tabs: frames");
     assert!(has_containing(&window, "The trace has no frames."));

@@ -198,7 +198,7 @@ fn what_is_no_investigation_is_a_clear_error_and_a_later_one_is_read() {
         dropped_in(&file)
     };
     for (text, what) in [
-        (&b"\x00\x01\x02"[..], "it is no investigation that can be read"),
+        (&b"\x00\x01\x02"[..], "it is not a readable investigation"),
         (b"PK\x03\x04 and nothing else", "could not be opened"),
         (b"version = 1\n[trace]\nfiles = [\"//evil/share/a.etl\"]\n", "is on another machine"),
         (b"version = 1\n[trace]\nfiles = [\"none.etl\"]\n", "is not there"),

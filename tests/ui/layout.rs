@@ -99,7 +99,7 @@ fn tabs_about_what_the_trace_does_not_have_are_hidden_until_they_are_asked_for()
     highwater_dev::synth::generate(&options, std::fs::File::create(&path).unwrap()).unwrap();
     let mut window = crate::driver::window_of(vec![highwater::load::Input::File(path)]);
     assert!(has(&window, "Functions") && has(&window, "Compare"));
-    for tab in ["Frames", "Marks", "Processors", "Freed before"] {
+    for tab in ["Frames", "Marks", "CPU", "Freed before"] {
         assert!(!has(&window, tab), "{tab}");
         give(&mut window, &format!("tabs: {tab}"));
         assert!(has(&window, tab), "{tab} is asked for");
@@ -241,7 +241,7 @@ fn tools_beside_a_table_are_in_reach_in_a_small_window() {
     for (layout, tabs) in [
         ("spike", ["Flame", "Types", "Histograms"]),
         ("leak", ["Generations", "Allocations", "Freed by"]),
-        ("flame graphs", ["Processors", "Processors", "Processors"]),
+        ("flame graphs", ["CPU", "CPU", "CPU"]),
     ] {
         give(&mut window, &format!("layout {layout}"));
         for tab in tabs {

@@ -114,7 +114,7 @@ fn a_clean_up_that_is_refused_says_why_and_can_be_tried_again() {
     let (_folder, mut window) = open(Machine { left: left(), refuses: true, ..Machine::default() });
     wait_for(&mut window, "An earlier recording left");
     click(&mut window, "Clean up");
-    wait_for(&mut window, "answered with no");
+    wait_for(&mut window, "administrator rights were declined");
     assert!(has(&window, "Clean up"));
 }
 
@@ -135,7 +135,7 @@ fn a_recorder_that_was_ended_from_outside_is_told_and_what_it_recorded_is_there(
     click(&mut window, "Record\u{2026}");
     wait_for(&mut window, "game.exe");
     click(&mut window, "Start recording");
-    wait_for(&mut window, "The recorder was stopped from outside; its sessions may still run");
+    wait_for(&mut window, "The recorder was killed; its ETW sessions may still be running");
     wait_for(&mut window, "Recorded");
     let files: Vec<_> = std::fs::read_dir(folder.path().join("recordings")).unwrap().map(|e| e.unwrap().path()).collect();
     assert!(files.iter().any(|file| file.extension().is_some_and(|ext| ext == "etl")), "{files:?}");

@@ -33,7 +33,7 @@ fn selected(window: &Window) -> String {
 fn a_trace_that_needs_too_much_memory_is_offered_in_parts() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = too_large(&folder);
-    assert!(has_containing(&window, "This trace needs about ") && has_containing(&window, "4 MB may be used"));
+    assert!(has_containing(&window, "This trace needs about ") && has_containing(&window, "the limit is 4 MB"));
     let processes = ["app0.exe (6000)", "app1.exe (6256)", "app2.exe (6512)"];
     for name in processes.into_iter().chain(["Other processes", "Windows NT heaps", "Custom trackers", "Call stacks"]) {
         assert_eq!(ticked(&window, name), Some(true), "{name}");
@@ -50,7 +50,7 @@ fn a_trace_that_needs_too_much_memory_is_offered_in_parts() {
     assert!(bare != one, "{one}, {bare}");
     tick(&mut window, "Call stacks");
     click(&mut window, "Load selection");
-    assert!(!has_containing(&window, "may be used"), "the dialog is gone");
+    assert!(!has_containing(&window, "the limit is "), "the dialog is gone");
     assert!(has(&window, "Source app1.exe (6256)"));
     assert!(!has(&window, "Source app0.exe (6000)") && !has(&window, "Source app2.exe (6512)"));
     assert!(has_containing(&window, "Only a part was loaded"), "the status says so");
@@ -81,7 +81,7 @@ fn the_offer_can_be_declined() {
             click(&mut window, "Cancel");
         }
         assert!(has(&window, "Demo trace"), "the start page is back");
-        assert!(!has_containing(&window, "may be used"));
+        assert!(!has_containing(&window, "the limit is "));
         click(&mut window, "Demo trace");
         assert!(has(&window, "Source MemoryTestApp.exe (4660)"), "what is small opens at once");
     }
@@ -116,7 +116,7 @@ fn the_limit_of_memory_is_a_setting_and_an_option_overrules_it() {
         settings.memory_limit_mb = Some(4);
         settings
     };
-    let asks = |options: Options| has_containing(&window_set(options, settings()), "4 MB may be used");
+    let asks = |options: Options| has_containing(&window_set(options, settings()), "the limit is 4 MB");
     assert!(asks(Options { inputs: inputs.clone(), ..Options::default() }));
     assert!(!asks(Options { inputs, memory_limit: Some(1 << 30), ..Options::default() }));
 

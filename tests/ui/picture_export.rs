@@ -59,7 +59,7 @@ fn the_graph_and_the_view_in_sight_become_files_that_show_them() {
     assert!(colors.len() > 100, "it is not empty");
 
     let table = folder.path().join("table.svg");
-    export(&mut window, "tab in sight: export picture as svg", &table);
+    export(&mut window, "visible tab: export picture as svg", &table);
     let svg = std::fs::read_to_string(&table).unwrap();
     assert!(svg.contains(">Impacting Size</text>") && svg.contains(">+3.00 MB</text>"), "the table as it reads");
     assert!(!svg.contains(">10 s</text>"), "the graph is no part of it");

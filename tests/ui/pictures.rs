@@ -170,7 +170,7 @@ fn hide(window: &Window, image: &mut RgbaImage, scale: f32) {
     let column = window.query_all_by_label("Time").map(|node| node.rect());
     let column = column.map(|rect| egui::Rect::from_min_size(rect.left_bottom(), egui::vec2(rect.width(), 500.0)));
     let status = window.ctx.content_rect().bottom() - 26.0;
-    let lines = ["Bytes for them", "Bytes while loading"].into_iter().flat_map(|label| right_of(label, 200.0, 18.0));
+    let lines = ["Bytes for allocations", "Bytes while loading"].into_iter().flat_map(|label| right_of(label, 200.0, 18.0));
     for rect in column.chain(lines) {
         let edge = |value: f32, most: u32| ((value * scale).max(0.0) as u32).min(most);
         let (width, height) = image.dimensions();

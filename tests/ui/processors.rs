@@ -26,17 +26,17 @@ fn the_processes_that_ran_are_listed_and_one_is_drawn() {
     // The list has room for all its columns.
     window.set_size(egui::vec2(1900.0, 1000.0));
     settle(&mut window);
-    give(&mut window, "tabs: processors");
+    give(&mut window, "tabs: cpu");
     let all = expected(0.0, 1e3);
     assert!(all > 1_000);
     let count = highwater::format::count(all);
     assert!(labels(&window).contains(&count), "{count} in {:?}", labels(&window));
-    assert!(has_containing(&window, &format!("{count} samples in this interval, 10.000 ms apart on each processor.")));
+    assert!(has_containing(&window, &format!("{count} CPU samples in this interval, one every 10.000 ms per CPU.")));
     let graph = window.get_by_label("Flame graph of MemoryTestApp.exe").rect();
     // Everything, ntdll, KERNEL32, __scrt_common_main_seh, Main.
     window.hover_at(egui::pos2(graph.left() + 40.0, graph.top() + 18.0 * 3.0 + 9.0));
     settle(&mut window);
-    assert!(has_containing(&window, "MemoryTestApp.exe!") && has_containing(&window, "of a processor"), "{:?}", labels(&window));
+    assert!(has_containing(&window, "MemoryTestApp.exe!") && has_containing(&window, "of a CPU"), "{:?}", labels(&window));
     assert!(has_containing(&window, "In the function itself: "), "{:?}", labels(&window));
 }
 
@@ -61,7 +61,7 @@ fn side_by_side_both_flame_graphs_follow_one_interval() {
     // What was selected is a pixel or so from what was meant.
     let (least, most) = (expected(10.3, 19.7), expected(9.7, 20.3));
     let told = labels(&window).into_iter().find_map(|label| {
-        let (count, _) = label.split_once(" samples in this interval")?;
+        let (count, _) = label.split_once(" CPU samples in this interval")?;
         count.replace(',', "").parse::<u64>().ok()
     });
     assert!(told.is_some_and(|told| (least..=most).contains(&told)), "{told:?}, not {least} to {most}");
@@ -74,7 +74,7 @@ fn a_trace_without_samples_says_how_to_record_some() {
     let path = folder.path().join("plain.etl");
     std::fs::write(&path, crate::common::trace::small(false)).unwrap();
     let mut window = window_set(Options { inputs: vec![Input::File(path)], ..Options::default() }, Settings::default());
-    give(&mut window, "tabs: processors");
+    give(&mut window, "tabs: cpu");
     assert!(has_containing(&window, "-stackwalk Profile"), "{:?}", labels(&window));
     assert!(window.query_by_label_contains("Flame graph of").is_none());
 }

@@ -75,7 +75,7 @@ fn enter_in_a_search_that_finds_nothing_does_nothing() {
     settle(&mut window);
     window.key_press(egui::Key::Enter);
     settle(&mut window);
-    assert!(!is_filtered(&window) && has(&window, "Nothing in this interval has that in its name."));
+    assert!(!is_filtered(&window) && has(&window, "Nothing in this interval matches the search."));
     // What is searched later is not what Enter was pressed for.
     window.get_by_label("Search").focus();
     window.step();

@@ -142,7 +142,7 @@ fn two_captures() -> (TempDir, [PathBuf; 3]) {
     (folder, files)
 }
 
-const TWO_CAPTURES: &str = "These files are of 2 captures, each in a tab of its own: later.etl was recorded in another boot";
+const TWO_CAPTURES: &str = "These files belong to 2 recordings, each in its own tab: later.etl was recorded in another boot";
 
 fn assert_two_tabs(window: &Window) {
     assert!(is_in_front(window, "one.etl + two.etl") && !is_in_front(window, "later.etl"), "files of one capture are one trace");

@@ -88,7 +88,7 @@ pub(crate) fn each_row(lake: &Path, table: &str, capture: &str, columns: &[&str]
         let schema = file.metadata().file_metadata().schema();
         for column in columns {
             if !schema.get_fields().iter().any(|field| field.name() == *column) {
-                let why = format!("no column {column}: another version of highwater wrote it; export --replace writes it anew");
+                let why = format!("no column {column}: another version of highwater wrote it; export --replace writes it again");
                 return Err(BisectError::Damaged(path, why));
             }
         }

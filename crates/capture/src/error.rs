@@ -35,7 +35,7 @@ pub enum CaptureError {
     HeapsTraced(String),
     /// Windows traces the heaps of only some of the processes.
     #[error(
-        "heaps of {} are not recorded: Windows took two processes and no more ({why})",
+        "heaps of {} are not recorded: Windows accepted only two processes ({why})",
         processes(.pids)
     )]
     HeapsLeftOut {
@@ -100,14 +100,14 @@ fn meaning(code: u32) -> String {
             "recording needs administrator rights; start it from a terminal that was opened with \"Run as administrator\""
         }
         ERROR_NOT_ENOUGH_MEMORY | ERROR_OUTOFMEMORY => "there is not enough memory; close programs, or record less",
-        ERROR_INVALID_PARAMETER => "this Windows does not know what was asked for",
+        ERROR_INVALID_PARAMETER => "this version of Windows does not support what was requested",
         ERROR_DISK_FULL => "the disk is full; make room, or record in a ring",
         ERROR_BAD_PATHNAME => "the path of the file is not valid",
-        ERROR_ALREADY_EXISTS => "there is such a session already; `logman query -ets` lists them",
+        ERROR_ALREADY_EXISTS => "a session of this name exists already; `logman query -ets` lists them",
         ERROR_ELEVATION_REQUIRED => {
             "this program asks for administrator rights itself; start it yourself and record it by its name"
         }
-        ERROR_CANCELLED => "the question for administrator rights was answered with no",
+        ERROR_CANCELLED => "administrator rights were declined",
         ERROR_PRIVILEGE_NOT_HELD => "this account lacks the right to profile the system",
         ERROR_INVALID_WINDOW_HANDLE => "there is no desktop to start it on; start it yourself and record it by its name",
         ERROR_NO_SYSTEM_RESOURCES => "there are too many ETW sessions; see `logman query -ets` and stop one",
@@ -127,7 +127,7 @@ mod tests {
         assert!(says(5).starts_with("the heap session could not be started: recording needs administrator rights; start"));
         assert!(says(5).ends_with("(Windows error 5)"));
         let two = CaptureError::HeapsLeftOut { pids: vec![30, 40], why: says(87) }.to_string();
-        assert!(two.starts_with("heaps of processes 30, 40 are not recorded: Windows took two processes and no more (the heap"));
+        assert!(two.starts_with("heaps of processes 30, 40 are not recorded: Windows accepted only two processes (the heap"));
         assert_eq!(says(1234), "the heap session could not be started: Windows error 1234");
     }
 }

@@ -74,10 +74,10 @@ impl Cost {
     }
 }
 
-/// Formats the cost: `recorder 84 MB, 1.2 % of a core`.
+/// Formats the cost: `recorder 84 MB, 1.2 % of a CPU`.
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "recorder {}, {:.1} % of a core", format::rough_bytes(self.private_bytes), self.core_percent)
+        write!(f, "recorder {}, {:.1} % of a CPU", format::rough_bytes(self.private_bytes), self.core_percent)
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn the_cost_is_a_share_of_one_core() {
         let cost = Cost::of(84 << 20, Duration::from_millis(12), Duration::from_secs(1));
-        assert_eq!(cost.to_string(), "recorder 84 MB, 1.2 % of a core");
+        assert_eq!(cost.to_string(), "recorder 84 MB, 1.2 % of a CPU");
         assert!(!cost.is_high());
         assert!(Cost::of(0, Duration::from_millis(102), Duration::from_secs(2)).is_high());
         assert_eq!(Cost::of(1, Duration::from_secs(1), Duration::ZERO).core_percent, 0.0);

@@ -143,7 +143,7 @@ impl FromStr for StopWhen {
         let (name, rest) = text.split_at(at);
         let name = name.trim();
         let measure = Measure::ALL.into_iter().find(|measure| measure.name().eq_ignore_ascii_case(name));
-        let measure = measure.ok_or_else(|| format!("\u{201c}{name}\u{201d} cannot be watched; wanted is {names}"))?;
+        let measure = measure.ok_or_else(|| format!("\u{201c}{name}\u{201d} cannot be watched; use {names}"))?;
         match rest.strip_prefix(measure.sign()) {
             Some(value) => measure.than(value),
             None => Err(format!("{} is compared with {}, as in {0}{1}{}", measure.name(), measure.sign(), measure.example())),

@@ -108,8 +108,8 @@ impl Unfinished {
         });
         let damaged = || {
             CaptureError::BadRequest(format!(
-                "{}: a trace was begun of this recording, and {PART} or {STATE} is not what it was then; what is left \
-                 are its other files",
+                "{}: a trace of this recording was begun, and {PART} or {STATE} has changed since; only its other files are \
+                 left",
                 folder.display()
             ))
         };

@@ -89,7 +89,7 @@ impl Kind {
             Self::Trackers => "tracker blocks",
             Self::Activity => "frames, GPU memory and .NET",
             Self::Marks => "marks",
-            Self::Samples => "processor samples",
+            Self::Samples => "CPU samples",
             Self::Other => "everything else",
         }
     }
@@ -220,7 +220,7 @@ impl Volume {
         if self.is_much() {
             let savings = self.savings(request);
             let each = savings.iter().map(|Saving { without, left }| all(&format!("Without {without}"), *left));
-            lines.push("That is much: Windows may lose events, and the trace will be large.".to_owned());
+            lines.push("That is a lot: Windows may lose events, and the trace will be large.".to_owned());
             lines.extend(each);
         }
         lines
@@ -234,7 +234,7 @@ impl Volume {
         let of_allocations = stacks(&[Kind::HeapAllocations, Kind::PageAllocations, Kind::Trackers]);
         let parts = [
             (request.free_stacks, "the call stacks of frees", of_frees),
-            (request.samples, "processor samples", all(Kind::Samples)),
+            (request.samples, "CPU samples", all(Kind::Samples)),
             (!request.marks.is_empty(), "marks", all(Kind::Marks)),
             (request.stacks, "any call stacks", Amount::sum([of_frees, of_allocations])),
         ];

@@ -82,7 +82,7 @@ fn too_deep(text: &str) -> Option<(Range<usize>, String)> {
 /// Reads the text of a regular file of at most `most` bytes, in UTF-8, or in UTF-16 with a byte order mark, as older
 /// PowerShells write the output of a command.
 pub fn text_of(path: &Path, most: u64) -> io::Result<String> {
-    decoded(&bytes_of(path, most)?).map_err(|line| io::Error::other(format!("line {line} is no text in UTF-8")))
+    decoded(&bytes_of(path, most)?).map_err(|line| io::Error::other(format!("line {line} is not UTF-8 text")))
 }
 
 /// Reads a text like [`text_of`], with replacement characters for invalid bytes.

@@ -22,7 +22,7 @@ pub enum OpenError {
     #[error("{0}: no permission to read this file; copy it or ask for access")]
     Denied(String),
     /// Another program has it open and does not share it.
-    #[error("{0}: another program is using this file and shares it with nobody; close it there, or copy the file")]
+    #[error("{0}: another program has this file open exclusively; close it there, or copy the file")]
     Locked(String),
     /// The system does not accept the path.
     #[error("{0}: the path is too long or no valid name; move the file to a shorter one")]

@@ -162,8 +162,8 @@ impl<K: Copy + Ord> Problems<K> {
             let mut problem = stretch.first.clone();
             match stretch.parts - 1 {
                 0 => {}
-                1 => problem.detail += "; so it is with the one behind it",
-                n => problem.detail += &format!("; so it is with {n} more behind it"),
+                1 => problem.detail += "; so is the next one",
+                n => problem.detail += &format!("; so are the next {n}"),
             }
             problem
         });
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_run_is_one_problem_in_whatever_order_its_parts_come() {
         let run = [10, 20, 30, 40].map(|at| (TruncatedBuffer, "a", at));
-        let told = vec![(TruncatedBuffer, "a".to_owned(), 10, "from 10; so it is with 3 more behind it".to_owned())];
+        let told = vec![(TruncatedBuffer, "a".to_owned(), 10, "from 10; so are the next 3".to_owned())];
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [0, 2, 1, 3], [3, 0, 2, 1], [1, 3, 0, 2]] {
             assert_eq!(stretches(&order.map(|i| run[i])), told, "{order:?}");
         }

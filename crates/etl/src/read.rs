@@ -153,7 +153,7 @@ impl TraceFile {
             let claim = info.claimed_end();
             let detail = if claim > capacity as u64 {
                 let (bytes, claim) = (text::bytes(info.size.into()), text::bytes(claim));
-                format!("this buffer of {bytes} claims to hold {claim}, which none does that was recorded; it was left out")
+                format!("this buffer of {bytes} claims to hold {claim}, which no recorded buffer does; it was left out")
             } else {
                 "the buffer header does not say how much data it holds".to_owned()
             };

@@ -18,10 +18,10 @@ pub enum ExportError {
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// A format with one value per stack would add up layers, which contain each other.
-    #[error("{} memory would be added up, and one lies in the other; choose one of them with --layer", layer_names(.0))]
+    #[error("{} memory would be added up, although one contains the other; choose one of them with --layer", layer_names(.0))]
     SeveralLayers(Vec<Layer>),
     /// No stack has a number of this kind.
-    #[error("no stack has a number for --value {0}; another one may have: allocated, peak or count")]
+    #[error("no stack has a value for --value {0}; try allocated, peak or count")]
     NoValue(&'static str),
     /// The work was cancelled.
     #[error("stopped")]

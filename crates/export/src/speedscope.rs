@@ -73,7 +73,7 @@ struct Sum<'a>(&'a RefCell<Vec<u64>>);
 /// Writes a speedscope file.
 pub fn speedscope(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
     let layer = match exported.only_layer(value)? {
-        _ if value == Value::Samples => "processors",
+        _ if value == Value::Samples => "CPU",
         layer => layer.map_or("memory", |layer| layer.name()),
     };
     let gathered = Gathered::default();

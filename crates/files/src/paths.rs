@@ -108,7 +108,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 }
 
 fn regular(path: &Path) -> io::Result<()> {
-    let other = || io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file");
+    let other = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
     // On Windows, querying metadata opens the path, and the standard library reports a device as a file.
     if cfg!(windows) && is_device(&path.to_string_lossy()) {
         return Err(other());

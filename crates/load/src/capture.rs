@@ -146,7 +146,7 @@ impl Capture {
         let streams: usize = self.files.iter().chain([&file]).map(|file| file.streams).sum();
         if streams > MAX_STREAMS {
             let name = &file.name;
-            let reason = format!("{name}: with it there would be the buffers of over {MAX_STREAMS} processors to put into order");
+            let reason = format!("{name}: with it, buffers of over {MAX_STREAMS} CPUs would have to be put in order");
             return Err(OpenError::Refused(format!("{reason}; open fewer files together")));
         }
         Ok(file)

@@ -127,8 +127,8 @@ pub fn describe_scope(scope: &Scope, name: impl Fn(Pid) -> String) -> String {
 pub(super) fn describe_forgotten(at: Ticks, budget: u64, clock: Clock) -> String {
     let (at, budget) = (clock.seconds(at), format::rough_bytes(budget));
     format!(
-        "the {budget} that may be used were full: closed allocations before {at:.6} s were dropped; numbers from then on \
-         are exact, those before are lower bounds"
+        "the memory limit of {budget} was reached: blocks freed before {at:.6} s were dropped; numbers from then on are \
+         exact, those before are lower bounds"
     )
 }
 
@@ -137,7 +137,7 @@ pub(super) fn describe_cut(cut: Cut, budget: u64, clock: Clock) -> String {
     let at = clock.seconds(cut.at);
     let (full, more) = match cut.reason {
         CutReason::Memory => {
-            (format!("the {} that may be used were full", format::rough_bytes(budget)), ", or allow more memory")
+            (format!("the memory limit of {} was reached", format::rough_bytes(budget)), ", or allow more memory")
         }
         CutReason::Numbers => ("2^32 allocations or frees were counted, the most there can be,".to_owned(), ""),
     };

@@ -51,7 +51,7 @@ impl About<'_> {
         }
         if self.tells_scope && !plan.scope.is_all() {
             let what = describe_scope(&plan.scope, |pid| builder.process_name(pid));
-            problems.add(ProblemKind::LimitReached, name, 0, format!("only {what} was loaded; all numbers speak of that part"));
+            problems.add(ProblemKind::LimitReached, name, 0, format!("only {what} was loaded; all numbers are about that part"));
         }
         problems.append(totals.problems.clone());
         for left_out in builder.counters_left_out().into_iter().chain(builder.activity_left_out(complete)) {

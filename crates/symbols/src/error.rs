@@ -10,7 +10,7 @@ pub enum PdbError {
     #[error("it cannot be read: {0}")]
     Io(String),
     /// It is not a PDB.
-    #[error("it is no program database")]
+    #[error("it is not a PDB")]
     NoPdb,
     /// It is of a kind that is not supported.
     #[error("it is {0}")]
@@ -24,7 +24,7 @@ pub enum PdbError {
         found: PdbKey,
     },
     /// An image was wanted, and the file is something else.
-    #[error("it is no image")]
+    #[error("it is not an image (.exe, .dll)")]
     NoImage,
     /// An image was wanted, and the file is that of another build.
     #[error("found, but an image of another build")]

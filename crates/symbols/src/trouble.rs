@@ -15,8 +15,8 @@ pub enum Trouble {
     OddName(String),
     /// The name of its PDB is empty: MinGW's linker writes an identity but no name.
     #[error(
-        "it has no PDB: it was built with MinGW or the like, which keeps names as DWARF in the image; that image is not to be found \
-         on this machine, or its names were stripped"
+        "it has no PDB: it was built with MinGW or the like, which keeps names as DWARF in the image; that image is not on this \
+         machine, or its names were stripped"
     )]
     NoPdbName,
     /// The trace does not name the PDB, and neither does the image.
@@ -27,8 +27,8 @@ pub enum Trouble {
     OtherImage,
     /// There is no image that would name it.
     #[error(
-        "the trace does not name its PDB, and the image that would is not to be found (builds with MinGW have no PDB, but DWARF in \
-         the image)"
+        "the trace does not name its PDB, and its image was not found on this machine (builds with MinGW have no PDB, but DWARF \
+         in the image)"
     )]
     NoImage,
     /// A file was found but is of no use.
@@ -99,7 +99,7 @@ pub enum PlaceTrouble {
         seconds: u64,
     },
     /// The file was not complete after the maximum time.
-    #[error("it was not whole after {0} minutes; the next time it goes on from there")]
+    #[error("the download was not complete after {0} minutes; the next one continues it")]
     TooLong(u64),
     /// This system does not trust its certificate.
     #[error("its certificate is not trusted ({0})")]
@@ -131,13 +131,13 @@ pub enum PlaceTrouble {
         bytes: u64,
     },
     /// It sent another part of the file than was asked for.
-    #[error("it sent another part than was asked for")]
+    #[error("it sent a different part than requested")]
     OtherPart,
     /// It sent a web page.
     #[error("it sent a web page instead of the file; perhaps it wants a login")]
     WebPage,
     /// It sent something else than a PDB.
-    #[error("it sent something else than a PDB")]
+    #[error("it did not send a PDB")]
     NoPdb,
     /// It sends more than a file may have.
     #[error("it sends more than {0} MB")]
@@ -166,7 +166,7 @@ pub enum PlaceTrouble {
     #[error("it points to {0}, which is not on this machine")]
     PointsElsewhere(String),
     /// It points to a share on a host that the user did not name.
-    #[error("it points to {path}; whoever opens that share tells {host} who asks, and {host} is not on the symbol path")]
+    #[error("it points to {path}; opening that share would reveal your account to {host}, which is not on the symbol path")]
     PointsToShare {
         /// The path that it points to.
         path: String,

@@ -75,7 +75,7 @@ impl Told {
             n => format!(" There is no room for {n} more tabs."),
         };
         let count = self.parts.len();
-        format!("These files are of {count} captures, each in a tab of its own: {}{more}.{left_out}", reasons.join("; "))
+        format!("These files belong to {count} recordings, each in its own tab: {}{more}.{left_out}", reasons.join("; "))
     }
 }
 
@@ -95,7 +95,7 @@ mod tests {
         let part = |name: &str, why: Option<&str>| Part { inputs: vec![Input::File(name.into())], why: why.map(str::to_owned) };
         let mut told =
             Told { parts: vec![part("/x/a.etl", None), part("/x/b.etl", Some("has another clock than a.etl"))], left_out: 0 };
-        let two = "These files are of 2 captures, each in a tab of its own: b.etl has another clock than a.etl.";
+        let two = "These files belong to 2 recordings, each in its own tab: b.etl has another clock than a.etl.";
         assert_eq!(told.sentence(), two);
         told.left_out = 2;
         assert_eq!(told.sentence(), format!("{two} There is no room for 2 more tabs."));

@@ -185,7 +185,7 @@ fn share(context: &PanelContext<'_>) -> Vec<Entry> {
             .when(is_settled, "The trace is still growing")
     };
     let hint = "View, selection, filters, marks, notes and layout, in a small file beside the trace";
-    let with_trace = "The same with the selected interval of the trace, or else what the graph shows: one file for a colleague";
+    let with_trace = "The investigation and the selected (else the visible) part of the trace, in one file for a colleague";
     vec![
         save("Save investigation\u{2026}", false, hint).keys(keys::SAVE),
         save("Save investigation with trace\u{2026}", true, with_trace),
@@ -271,7 +271,7 @@ fn way(context: &PanelContext<'_>) -> Vec<Entry> {
             .keys(keys::ZOOM)
             .hint("Make the selected interval the view")
             .when(is(|d| d.selection().is_some()), "No interval is selected"),
-        entry("Whole trace", DocCommand::ZoomOut).keys(keys::WHOLE).hint("Show all of it"),
+        entry("Whole trace", DocCommand::ZoomOut).keys(keys::WHOLE).hint("Show the whole trace"),
     ]
 }
 
@@ -291,8 +291,8 @@ fn chosen(context: &PanelContext<'_>) -> Vec<Entry> {
             .when(is(|d| d.selection().is_some()), "No interval is selected"),
         entry("Mark this moment", DocCommand::Mark(None))
             .keys(keys::MARK)
-            .hint("Mark the moment under the pointer, or the present one while recording")
-            .when(is(|d| !d.is_settled()), "Point at the graph, and press the key"),
+            .hint("Mark the moment under the pointer, or the current moment while recording")
+            .when(is(|d| !d.is_settled()), "Point at the graph and press the key"),
         Entry::new("Write a note", Command::EditNote(None))
             .keys(keys::NOTE)
             .hint("A note on the time axis, at the cursor or the start of the selection")
@@ -416,10 +416,10 @@ fn pictures(context: &PanelContext<'_>) -> Vec<Entry> {
             (_, Some(subject)) => Ok(Command::TakePicture(PictureRequest { subject, format })),
         };
         let words = format!("{of}: {}", format.label()).into();
-        Entry { words, hint: "Save it to a file as it is drawn", keys: &[], also: "", switch: Switch::None, command }
+        Entry { words, hint: "Save the picture to a file, as it is drawn", keys: &[], also: "", switch: Switch::None, command }
     };
     let of_graph = PictureFormat::ALL.map(|format| entry("Graph", format, Some(Subject::Graph)));
-    let of_view = PictureFormat::ALL.map(|format| entry("Tab in sight", format, view.map(Subject::View)));
+    let of_view = PictureFormat::ALL.map(|format| entry("Visible tab", format, view.map(Subject::View)));
     of_graph.into_iter().chain(of_view).collect()
 }
 

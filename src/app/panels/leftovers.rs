@@ -16,7 +16,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
         ui.horizontal_wrapped(|ui| match &leftovers.stage {
             Stage::Nothing => {}
             Stage::Found(found) => offer(&format!("An earlier recording left {}", listed(found)), commands, ui),
-            Stage::CutShort => offer("The recorder was stopped from outside; its sessions may still run", commands, ui),
+            Stage::CutShort => offer("The recorder was killed; its ETW sessions may still be running", commands, ui),
             Stage::CleaningUp => {
                 ui.spinner();
                 ui.label("Cleaning up; Windows may ask for your consent\u{2026}");

@@ -21,9 +21,9 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
     let commands = &mut context.commands;
     let dialog = egui::Modal::new(egui::Id::unique("offer")).show(ctx, |ui| {
         ui.set_width(460.0f32.min(screen.width() - 60.0));
-        ui.heading("More memory than there is");
+        ui.heading("Not enough memory");
         let (need, may) = (rough_bytes(offer.estimate.total()), rough_bytes(offer.budget));
-        ui.label(format!("This trace needs about {need} of memory; {may} may be used. Choose what to load."));
+        ui.label(format!("This trace needs about {need} of memory; the limit is {may}. Choose what to load."));
         ui.add_space(6.0);
         // Approximate height of everything around the list.
         let height = (screen.height() - 300.0).clamp(60.0, 300.0);

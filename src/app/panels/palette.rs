@@ -56,7 +56,7 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
             }
             if found.is_empty() {
                 ui.add_space(6.0);
-                ui.weak("No command has these letters");
+                ui.weak("No command matches");
             }
         });
     });

@@ -35,12 +35,12 @@ pub fn show_followed(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
     let (does, size) = (if job.is_ending() { "Ending" } else { "Following" }, format::rough_bytes(job.bytes()));
     if !job.is_ending() {
         let (text, hint) = match job.is_held() {
-            true => ("Resume", "Show what arrived meanwhile, and continue"),
-            false => ("Pause", "Freeze what is shown; reading goes on"),
+            true => ("Resume", "Show what has arrived meanwhile, and follow again"),
+            false => ("Pause", "Freeze the display; highwater keeps reading"),
         };
         commands.on_click(&ui.button(text).on_hover_text(hint), LoadCommand::TogglePause);
     }
-    let does = if job.is_held() { "Held" } else { does };
+    let does = if job.is_held() { "Paused" } else { does };
     ui.weak(format!("{does}: {now:.1} s, {size}"));
     let stop = ui.add_enabled(!job.is_ending(), egui::Button::new("Stop Following"));
     if stop.on_hover_text("Keep what was read so far; the recording itself goes on").clicked() {

@@ -11,9 +11,11 @@ use crate::app::services::record_dialog::{Form, RecordDialog, StopField, Way};
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Value, widest};
 use crate::capture::{MAX_CONDITIONS, Measure, Program, Ring};
 use crate::format;
+use crate::query::layer_meaning;
+use crate::units::Layer;
 
 static COLUMNS: [TypedColumn<(), Program>; 5] = [
-    ListColumn::rest("Program", "The one in front is first, then those with most memory").of(|_, program| {
+    ListColumn::rest("Program", "The foreground program first, then those with most private bytes").of(|_, program| {
         match &*program.title {
             "" => Value::text(&program.name),
             title => Value::Text(format!("{} \u{2013} {title}", program.name)),
@@ -24,7 +26,7 @@ static COLUMNS: [TypedColumn<(), Program>; 5] = [
         .of(|_, program| program.private_bytes.map_or(Value::Nothing, Value::Bytes)),
     ListColumn::number("Bits", "32 or 64", "64")
         .of(|_, program| program.is_32_bit.map_or(Value::Nothing, |narrow| Value::Number(if narrow { 32 } else { 64 }))),
-    ListColumn::text("User", "Whose it is", 120.0).of(|_, program| Value::text(&program.user)),
+    ListColumn::text("User", "Account that it runs under", 120.0).of(|_, program| Value::text(&program.user)),
 ];
 
 /// Lengths of the ring buffer to choose from, in minutes.
@@ -68,7 +70,7 @@ fn ways(form: &mut Form, ui: &mut Ui) {
     ui.horizontal_wrapped(|ui| {
         ui.selectable_value(&mut form.way, Way::Running, "Running programs");
         ui.selectable_value(&mut form.way, Way::Launch, "Start a program");
-        ui.selectable_value(&mut form.way, Way::ByName, "Next start by name");
+        ui.selectable_value(&mut form.way, Way::ByName, "Wait for a program");
     });
 }
 
@@ -88,7 +90,7 @@ fn programs(dialog: &RecordDialog, form: &mut Form, height: f32, commands: &mut 
         } else if dialog.is_listing() {
             ui.weak("Looking for programs\u{2026}");
         } else if found.is_empty() {
-            ui.weak("No program has that in its name.");
+            ui.weak("No program matches the search.");
         } else {
             let found: Vec<&Program> = found.into_iter().filter_map(|at| dialog.programs.get(at)).collect();
             let pushed = list::show_short(ui, "programs", &Found(&found), &mut Programs { found: &found, form });
@@ -153,12 +155,12 @@ impl List<Found<'_>> for Programs<'_> {
 
 fn launch(form: &mut Form, ui: &mut Ui) {
     field(ui, &mut form.command, "Command line", r#""C:\Games\game.exe" -windowed"#);
-    field(ui, &mut form.child, "Image name of what it starts", "If it is a launcher, the file name of what it starts: game.exe");
+    field(ui, &mut form.child, "Name of its child program", "If it is a launcher, the file name of what it starts: game.exe");
     ui.add(
         egui::Label::new(
             RichText::new(
-                "It is started as you, not as administrator, and recorded from its first instruction: the trace is complete. \
-                 Of programs that it starts pages and trackers are recorded; their heaps if they have the name above, which \
+                "The program runs under your account, without administrator rights, and is recorded from its first instruction. \
+                 Of its child programs, commit and trackers are recorded; their heaps only with the file name above, which \
                  Windows must know before they start.",
             )
             .weak(),
@@ -168,12 +170,12 @@ fn launch(form: &mut Form, ui: &mut Ui) {
 }
 
 fn by_name(form: &mut Form, ui: &mut Ui) {
-    field(ui, &mut form.image, "Image name", "game.exe");
+    field(ui, &mut form.image, "File name", "game.exe");
     ui.add(
         egui::Label::new(
             RichText::new(
-                "Programs of this name that start from now on are recorded. Windows is told so by the value TracingFlags under \
-         Image File Execution Options; when the recording ends, it is as it was before.",
+                "Records every program with this file name that starts from now on. For this, the registry value TracingFlags \
+         under Image File Execution Options is set, and restored when the recording ends.",
             )
             .weak(),
         )
@@ -183,15 +185,14 @@ fn by_name(form: &mut Form, ui: &mut Ui) {
 
 fn what(form: &mut Form, ui: &mut Ui) {
     ui.horizontal_wrapped(|ui| {
-        ui.checkbox(&mut form.what.heap, "Windows NT heaps").on_hover_text("HeapAlloc, malloc, new");
-        ui.checkbox(&mut form.what.commit, "Commit").on_hover_text("Pages: VirtualAlloc");
-        ui.checkbox(&mut form.what.trackers, "Custom trackers")
-            .on_hover_text("Allocators that report their blocks as ETW events");
+        ui.checkbox(&mut form.what.heap, "Windows NT heaps").on_hover_text(layer_meaning(Layer::Heap));
+        ui.checkbox(&mut form.what.commit, "Commit").on_hover_text(layer_meaning(Layer::Commit));
+        ui.checkbox(&mut form.what.trackers, "Custom trackers").on_hover_text(layer_meaning(Layer::Tracker));
         ui.separator();
         ui.checkbox(&mut form.what.stacks, "Call stacks");
         ui.add_enabled_ui(form.what.stacks, |ui| {
             ui.checkbox(&mut form.what.free_stacks, "of frees too")
-                .on_hover_text("Where blocks are freed; about twice as much to record");
+                .on_hover_text("Also record where blocks are freed; about twice as much data");
         });
     });
     record_options(form, ui);
@@ -216,20 +217,19 @@ fn record_options(form: &mut Form, ui: &mut Ui) {
     const WORDS: f32 = 200.0;
     ui.horizontal(|ui| {
         ui.checkbox(&mut form.what.frames, "Frames").on_hover_text(
-            "The frames that the program shows: Direct3D, on Windows 11 Vulkan and OpenGL too, and the marks of UIforETW",
+            "Frames that the program presents: Direct3D, on Windows 11 also Vulkan and OpenGL, and UIforETW's frame marks",
         );
         ui.checkbox(&mut form.what.gpu, "GPU memory")
-            .on_hover_text("How much memory of the graphics card the program uses and may use, and what it has committed");
-        ui.checkbox(&mut form.what.managed, ".NET")
-            .on_hover_text("Names of the code that the .NET runtime compiles, and when it collects garbage");
-        ui.checkbox(&mut form.what.samples, "Processor samples")
-            .on_hover_text("What the program runs, with call stacks: about a thousand samples per second and busy CPU");
+            .on_hover_text("GPU memory that the program uses, its budget, and what it has committed");
+        ui.checkbox(&mut form.what.managed, ".NET").on_hover_text("Names of .NET methods, and garbage collections");
+        ui.checkbox(&mut form.what.samples, "CPU samples")
+            .on_hover_text("What the program runs, with call stacks: about 1,000 samples per second and busy CPU");
         ui.separator();
         ui.label("Marks of");
         let hint = "Provider, \u{2026}";
         let field = ui.add(egui::TextEdit::singleline(&mut form.marks).hint_text(hint).desired_width(WORDS));
         field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Providers of marks"));
-        field.on_hover_text("Providers of the program, by name or GUID, with commas: each of their events is a mark");
+        field.on_hover_text("Event providers by name or GUID, separated by commas: each of their events becomes a mark");
     });
 }
 
@@ -250,8 +250,8 @@ fn stops(form: &mut Form, ui: &mut Ui) {
     for row in 0..=last / STOPS_A_ROW {
         ui.horizontal(|ui| {
             ui.label(match (row, last) {
-                (0, 0) => "End by hand,",
-                (0, _) => "End when",
+                (0, 0) => "Stop by hand,",
+                (0, _) => "Stop when",
                 _ => "or",
             });
             let from = row * STOPS_A_ROW;
@@ -305,11 +305,11 @@ fn condition(stop: &mut StopField, at: usize, ui: &mut Ui) -> bool {
         field = field.text_color(ui.visuals().error_fg_color);
     }
     let field = ui.add(field);
-    field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, format!("End at {}", label(measure))));
+    field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, format!("Stop at {}", label(measure))));
     if let Some(wrong) = wrong {
         field.on_hover_text(wrong);
     }
-    ui.small_button("\u{d7}").on_hover_text("Without this condition").clicked()
+    ui.small_button("\u{d7}").on_hover_text("Remove this condition").clicked()
 }
 
 fn label(measure: Measure) -> &'static str {
@@ -323,10 +323,10 @@ fn label(measure: Measure) -> &'static str {
 
 fn explained(measure: Measure) -> &'static str {
     match measure {
-        Measure::Private => "Of one recorded process, the largest: for example 8G",
+        Measure::Private => "Private bytes of the largest recorded process: for example 8G",
         Measure::Commit => "The machine's commit charge, as a share of its limit or in bytes: 90% or 60G",
-        Measure::Free => "The machine's physical memory that can be had at once: for example 500M",
-        Measure::Growth => "Of the private bytes of a recorded process, over ten seconds, so that a spike does not count: 10M/s",
+        Measure::Free => "Available physical memory of the machine: for example 500M",
+        Measure::Growth => "Growth of a process's private bytes over ten seconds (spikes do not count): for example 10M/s",
     }
 }
 
@@ -348,7 +348,7 @@ fn further_lines(dialog: &RecordDialog) -> f32 {
 /// The amount of data to expect: as it was measured, else in examples.
 fn volume(dialog: &RecordDialog, form: &Form, ui: &mut Ui) {
     match dialog.measured() {
-        _ if dialog.is_measuring() => drop(ui.weak("Recording a second to measure\u{2026}")),
+        _ if dialog.is_measuring() => drop(ui.weak("Recording one second to estimate\u{2026}")),
         Some(Ok(lines)) => lines.iter().for_each(|line| drop(ui.weak(line))),
         Some(Err(reason)) => drop(ui.colored_label(ui.visuals().error_fg_color, reason)),
         None => {
@@ -380,8 +380,8 @@ fn buttons(dialog: &RecordDialog, form: &Form, commands: &mut Commands, ui: &mut
         commands.on_click(&ui.add_enabled(can_start, egui::Button::new("Start recording")), RecordCommand::Start);
         let estimate = ui.add_enabled(can_start && form.way != Way::Launch, egui::Button::new("Estimate"));
         let estimate = estimate.on_hover_text(
-            "Records a second of what the program does now, to tell how much a minute would be, and keeps nothing. Windows \
-             asks for the rights of an administrator for this, too",
+            "Records one second to estimate the data per minute, and keeps nothing. Windows asks for administrator rights for \
+             this, too",
         );
         commands.on_click(&estimate, RecordCommand::Estimate);
         commands.on_click(&ui.button("Cancel"), RecordCommand::Show(false));

@@ -54,12 +54,12 @@ fn running(job: &RecordJob, document: Option<&Document>, commands: &mut Commands
     let (dot, _) = ui.allocate_exact_size(egui::vec2(12.0, 12.0), egui::Sense::hover());
     ui.painter().circle_filled(dot.center(), 5.0, ui.visuals().error_fg_color);
     ui.strong(format!("Recording {}", job.name));
-    if ui.button("Stop").on_hover_text("Stop recording and keep what came as a trace").clicked() {
+    if ui.button("Stop").on_hover_text("Stop recording and make a trace of what was recorded").clicked() {
         commands.push(RecordCommand::Stop);
     }
     if let Some(document) = document {
         let end = Ticks(document.trace.span.to.0.saturating_sub(1));
-        let hint = "Mark this moment: the tab Generations tells what each stretch between two marks leaves behind";
+        let hint = "Mark this moment: the tab Generations shows what was allocated between two marks and is still there";
         commands.on_click(&ui.button("Mark").on_hover_text(keys::hint(hint, keys::MARK)), DocCommand::Mark(Some(end)));
     }
     ui.label(format::duration(job.time().as_secs_f64()));

@@ -22,7 +22,7 @@ use crate::app::widgets::line::small_line;
 use crate::app::widgets::list;
 use crate::format;
 use crate::model::ProcessId;
-use crate::query::{BEFORE_UNKNOWN, Earlier, Key, Path, Series, layer_label};
+use crate::query::{BEFORE_UNKNOWN, Earlier, Key, Path, Series, layer_label, layer_meaning};
 use crate::units::{Interval, Layer, Ticks};
 
 /// Points at the right of the first row that the part's grip takes ([`super::tiles`]).
@@ -60,8 +60,8 @@ fn head(document: &Document, ui: &mut Ui, commands: &mut Commands) {
         ui.strong("Sources");
         let what = if document.selection().is_some() { "selection" } else { "view" };
         let hint = match document.filters().is_all() {
-            true => "Outstanding at the end of it, and below that the Impacting Size in it",
-            false => "Outstanding at the end of it, and below that the Impacting Size in it, of what is filtered",
+            true => "Above: bytes alive at the end of this interval (outstanding). Below: their change in it (Impacting Size)",
+            false => "Filtered, above: bytes alive at the end of this interval. Below: their change in it (Impacting Size)",
         };
         ui.add(egui::Label::new(egui::RichText::new(format!("in the {what}")).weak()).truncate().show_tooltip_when_elided(false))
             .on_hover_text(hint);
@@ -85,7 +85,7 @@ fn head(document: &Document, ui: &mut Ui, commands: &mut Commands) {
 /// Why no source is listed.
 fn nothing(document: &Document) -> &'static str {
     if !document.source_choice.search.trim().is_empty() {
-        "No source has that in its name."
+        "No source matches the search."
     } else if !document.is_settled() {
         "Loading\u{2026}"
     } else {
@@ -94,9 +94,9 @@ fn nothing(document: &Document) -> &'static str {
 }
 
 /// Tooltip: where the known amount comes from.
-const SAMPLED: &str = "Compared with its private bytes, which the trace samples. Known is what is alive in its largest layer.";
+const SAMPLED: &str = "Known means bytes alive in the largest layer of the process, compared with its private bytes as sampled.";
 /// Tooltip: how to get all of it.
-const WHOLE: &str = "To record all of it, let the recording start the program.";
+const WHOLE: &str = "To know all of it, start the program from the recording (Record\u{2026}).";
 
 struct Line<'a> {
     document: &'a Document,
@@ -195,7 +195,7 @@ impl Line<'_> {
         let place = painter.text(at, Align2::RIGHT_CENTER, "ran before", font, ui.visuals().weak_text_color());
         let response = ui.interact(place, ui.scope_id().with(("before", id)), Sense::hover());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, BEFORE_UNKNOWN));
-        response.on_hover_text(format!("{BEFORE_UNKNOWN} The process ran already. {WHOLE}"));
+        response.on_hover_text(format!("{BEFORE_UNKNOWN} The process was already running. {WHOLE}"));
         place.left()
     }
 
@@ -240,12 +240,16 @@ impl Line<'_> {
             let at = self.document.trace.clock.seconds(line.peak_at);
             match (self.document.filters().is_all(), line.peak) {
                 (true, peak) => format!("Peak of the whole trace: {} at {at:.3} s\n", format::bytes(peak)),
-                (false, 0) => "The filters leave nothing of it\n".to_owned(),
-                (false, peak) => format!("Peak of what is filtered, of the whole trace: {} at {at:.3} s\n", format::bytes(peak)),
+                (false, 0) => "Nothing of it matches the filters\n".to_owned(),
+                (false, peak) => format!("Peak of the whole trace, filtered: {} at {at:.3} s\n", format::bytes(peak)),
             }
         });
         let click = if is_chosen { "Click to show everything" } else { "Click to show only this" };
-        response.on_hover_text(format!("{}\n{}{click}", self.full_name(name, keys), peak.unwrap_or_default()));
+        let meaning = match keys.last() {
+            Some(Key::Layer(layer)) => format!("{}\n", layer_meaning(*layer)),
+            _ => String::new(),
+        };
+        response.on_hover_text(format!("{}\n{meaning}{}{click}", self.full_name(name, keys), peak.unwrap_or_default()));
     }
 
     fn triangle(&self, ui: &mut Ui, left: f32, of: (ProcessId, Option<Layer>), name: &str, commands: &mut Commands) {

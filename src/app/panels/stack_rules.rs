@@ -10,8 +10,8 @@ use crate::format;
 use crate::stack_rules::{StackRules, TagRule};
 
 /// Explanation of patterns.
-const PATTERN: &str = "* stands for anything, in any case; with a ! it is about module!function, without one about \
-                       the function alone";
+const PATTERN: &str = "* matches anything, case is ignored; a pattern with ! matches module!function, one without \
+                       matches the function alone";
 
 /// Number of names that the dialog suggests.
 const OFFERED: usize = 12;

@@ -104,13 +104,13 @@ fn trust(document: &Document) -> String {
         parts.push(format!("{what}: loaded up to {:.3} s", document.trace.clock.seconds(cut.at)));
     }
     if let Some(before) = document.trace.forgotten {
-        parts.push(format!("Closed allocations before {:.1} s were dropped", document.trace.clock.seconds(before)));
+        parts.push(format!("Blocks freed before {:.1} s were dropped", document.trace.clock.seconds(before)));
     }
     if !document.trace.scope.is_all() {
         parts.push("Only a part was loaded".to_owned());
     }
     if document.trace.quality.sums_saturate {
-        parts.push("Sizes add up to more than 64 bits hold".to_owned());
+        parts.push("Sums exceed 64 bits".to_owned());
     }
     // Each of these is in the list of problems too.
     let told = u64::from(document.trace.cut.is_some()) + u64::from(document.trace.forgotten.is_some());

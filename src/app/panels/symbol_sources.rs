@@ -116,10 +116,10 @@ pub fn question(context: &mut PanelContext<'_>, ui: &mut Ui) {
             ui.set_max_width(400.0);
             ui.add(egui::Label::new(format!("{modules} no names. Ask {servers} for symbols? {WHAT_LEAVES}")).wrap());
             ui.horizontal(|ui| {
-                if ui.button("Ask the server").on_hover_text("From now on; the tab Symbols can change that").clicked() {
+                if ui.button("Ask the server").on_hover_text("From now on; change it in the tab Symbols").clicked() {
                     answer = Some(true);
                 }
-                if ui.button("Stay offline").on_hover_text("From now on; the tab Symbols can change that").clicked() {
+                if ui.button("Stay offline").on_hover_text("From now on; change it in the tab Symbols").clicked() {
                     answer = Some(false);
                 }
             });

@@ -221,7 +221,7 @@ impl Behavior<Part> for Parts<'_, '_> {
             }
         });
         more.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "More tabs"));
-        more.response.on_hover_text("Other tabs; those about what this trace does not have are dimmed");
+        more.response.on_hover_text("Other tabs; those without data in this trace are dimmed");
     }
 
     fn is_tab_bar_visible(&self, _: TileId, tabs: &Tabs) -> bool {

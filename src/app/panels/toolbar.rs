@@ -23,8 +23,8 @@ pub fn tools(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
         ui.set_min_height(ROW);
         ui.spacing_mut().item_spacing.x = 3.0;
         for (icon, name, is_possible, does, key, command) in [
-            (Icon::Back, "Back", document.history.can_go_back(), "The view before", keys::BACK, DocCommand::Back),
-            (Icon::Forward, "Forward", document.history.can_go_forward(), "The view after", keys::FORWARD, DocCommand::Forward),
+            (Icon::Back, "Back", document.history.can_go_back(), "The previous view", keys::BACK, DocCommand::Back),
+            (Icon::Forward, "Forward", document.history.can_go_forward(), "The next view", keys::FORWARD, DocCommand::Forward),
             (
                 Icon::Zoom,
                 "Zoom",

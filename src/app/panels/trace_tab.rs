@@ -45,7 +45,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
                 recording(trace, ui);
                 quality(trace, ui);
                 if trace.quality.unmatched_frees > 0 {
-                    let link = ui.link("Who freed what was allocated before");
+                    let link = ui.link("Show frees without a known allocation");
                     context.commands.on_click(&link, DocCommand::ShowTab(Tab::View(ViewId::FreedBefore)));
                 }
                 if !has_room {
@@ -133,7 +133,7 @@ fn memory(trace: &Trace, ui: &mut egui::Ui) {
     ui.strong("In memory");
     let lines = [
         ("Allocations", trace.rows.len() as u64),
-        ("Bytes for them", trace.rows.heap_bytes() as u64),
+        ("Bytes for allocations", trace.rows.heap_bytes() as u64),
         ("Bytes while loading", trace.load_bytes),
         ("Call sites", trace.sites.len() as u64),
         ("Stack frames", trace.stacks.len() as u64 - 1),
@@ -144,9 +144,9 @@ fn memory(trace: &Trace, ui: &mut egui::Ui) {
     let methods = activity.managed.processes().into_iter().map(|process| activity.managed.methods(process).len() as u64);
     let others = [
         ("Marks", activity.marks.list.len() as u64),
-        ("Frames that were shown", activity.presents.iter().map(|lane| lane.frames() as u64).sum()),
-        ("Methods of .NET", methods.sum()),
-        ("Processor samples", activity.samples.list.len() as u64),
+        ("Frames presented", activity.presents.iter().map(|lane| lane.frames() as u64).sum()),
+        (".NET methods", methods.sum()),
+        ("CPU samples", activity.samples.list.len() as u64),
     ];
     let lines: Vec<_> = lines.into_iter().chain(others.into_iter().filter(|(_, number)| *number > 0)).collect();
     grid(ui, "memory", &lines);

@@ -21,8 +21,8 @@ const MOST_KINDS: usize = 6;
 /// Number of providers that are listed.
 const MOST: usize = 200;
 
-const ABOUT: &str = "Allocators of your own: which events of a provider allocate and free, and where address and size are. Their \
-                     blocks are trackers, beside those of mimalloc, PIX and Visual Studio's custom heaps, which need no mapping.";
+const ABOUT: &str = "Describe your own allocators: which events of a provider allocate and free, and which fields hold address \
+                     and size. Each becomes a tracker. mimalloc, PIX and Visual Studio's custom heaps need no mapping.";
 
 const HINT: &str = "[[tracker]]\nprovider = \"name or GUID\"\nname = \"Pool {pool}\"\n\n[[tracker.event]]\nid = 1\ndoes = \
                     \"allocate\"   # free, reallocate\nfields = \"pool:u32 address:ptr size:u64\"";
@@ -113,7 +113,7 @@ fn provider(mapping: &mut TrackerMapping, seen: &ProviderSeen, ui: &mut Ui) {
         let add = ui.add_enabled(!is_known, Button::new("Map").small());
         add.widget_info(|| WidgetInfo::labeled(egui::Role::Button, !is_known, format!("Map {name}")));
         let add = add.on_hover_text("Add a template for it to the text");
-        if add.on_disabled_hover_text("Its events are blocks of trackers").clicked() {
+        if add.on_disabled_hover_text("Already mapped: its events are blocks of trackers").clicked() {
             mapping.add_skeleton(seen);
         }
         ui.add(egui::Label::new(&name).truncate().show_tooltip_when_elided(false))

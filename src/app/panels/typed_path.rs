@@ -41,7 +41,7 @@ pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {
         }
         let more = match &saved_as {
             None => "Files can also be dropped on the window.".to_owned(),
-            Some((_, kind)) => format!("A name without an ending gets .{kind}. A file that is there is not replaced unasked."),
+            Some((_, kind)) => format!("A name without an extension gets .{kind}. highwater asks before it replaces a file."),
         };
         ui.label(RichText::new(more).weak());
         ui.separator();

@@ -120,7 +120,7 @@ impl RuleBook {
     /// Replaces the rules. Origins of code come only from files; every change made here keeps them.
     fn put(&mut self, folds: Vec<FoldRule>, tags: Vec<TagRule>, origins: WrittenOrigins) -> Result<Option<()>, String> {
         let new = StackRules::new(folds, tags).and_then(|rules| rules.with_origins(origins));
-        let new = new.map_err(|refusal| format!("That is no rule: {refusal}."))?;
+        let new = new.map_err(|refusal| format!("This is not a rule: {refusal}."))?;
         if new == *self.now {
             return Ok(None);
         }

@@ -107,7 +107,7 @@ impl Search {
 
     /// Writes a built-in text to a file, for the editor.
     pub fn keep(&self, file: &str, text: &str) -> Result<PathBuf, String> {
-        let store = self.store.as_ref().ok_or("There is no folder for files of the program's own.")?;
+        let store = self.store.as_ref().ok_or("There is no folder where highwater can keep files.")?;
         store.keep(file, text).map_err(|why| format!("{file} was not written: {why}."))
     }
 }

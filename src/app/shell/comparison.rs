@@ -27,7 +27,7 @@ impl HighwaterApp {
         let document = &mut workspace.document;
         document.comparison = Comparison::Nothing;
         if inputs.iter().any(Input::is_recording) {
-            self.messages.push(Message::error("A recording that still runs cannot be compared with; stop it first.".to_owned()));
+            self.messages.push(Message::error("A running recording cannot be compared; stop it first.".to_owned()));
             return;
         }
         let left = budget.saturating_sub(document.trace.load_bytes);
@@ -90,7 +90,7 @@ impl HighwaterApp {
                         Comparison::Nothing
                     }
                     LoadEvent::Apart(parts) => {
-                        let text = format!("{name}: these files are of {} captures; choose those of one.", parts.len());
+                        let text = format!("{name}: these files belong to {} recordings; choose the files of one.", parts.len());
                         self.messages.push(Message::error(text));
                         Comparison::Nothing
                     }

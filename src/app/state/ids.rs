@@ -74,13 +74,13 @@ views! {
     Marks, "Marks", Marks, "events regions";
     Generations, "Generations", Allocations, "leak what stays snapshots heap diff";
     Histograms, "Histograms", Allocations, "sizes lifetimes distribution";
-    Processors, "Processors", Samples, "cpu samples profile";
+    Processors, "Processors", Samples, "processors samples profile usage";
 }
 
 impl ViewId {
     /// The caption of its tab.
     pub fn title(self) -> &'static str {
-        self.key() // no view has been renamed yet
+        if self == Self::Processors { "CPU" } else { self.key() }
     }
 }
 

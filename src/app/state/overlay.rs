@@ -69,7 +69,7 @@ impl Overlay {
             Self::Marks => "Marks",
             Self::Memory => "System memory",
             Self::Frames => "Frames",
-            Self::Processors => "Processors",
+            Self::Processors => "CPU",
             Self::Gpu(SegmentGroup::Local) => "GPU memory, local",
             Self::Gpu(SegmentGroup::NonLocal) => "GPU memory, non-local",
         }

@@ -5,7 +5,7 @@ use eframe::egui::Ui;
 use super::view::ViewContext;
 use crate::app::document::Document;
 use crate::app::widgets::drop_down::drop_down;
-use crate::query::layer_label;
+use crate::query::{layer_label, layer_meaning};
 use crate::units::Layer;
 
 /// The user's choice of a layer; without one, the layer follows from the filter and the data.
@@ -46,7 +46,7 @@ impl LayerChoice {
         shown.show_ui(ui, |ui| {
             let document = context.document;
             for layer in document.source_list.layers.iter().map(|sum| sum.layer) {
-                if ui.selectable_label(layer == now, layer_label(layer)).clicked() {
+                if ui.selectable_label(layer == now, layer_label(layer)).on_hover_text(layer_meaning(layer)).clicked() {
                     self.0 = Some(layer);
                     context.ask();
                 }

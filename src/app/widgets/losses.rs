@@ -78,7 +78,7 @@ pub fn around(document: &Document, at: Ticks, reach: i64) -> Vec<String> {
         lines.push(format!("and {} more losses", format::count((hit.len() - LINES) as u64)));
     }
     if document.trace.forgotten.is_some_and(|until| at < until) {
-        lines.push("Blocks that were freed by then were dropped: sizes are at least these".to_owned());
+        lines.push("Blocks freed before then were dropped, as memory was used up: sizes are at least these".to_owned());
     }
     lines
 }
@@ -169,7 +169,7 @@ pub fn list(document: &Document, ui: &mut Ui) {
         ui.weak(format!("and {} more; the graph shows where", format::count((trace.losses.len() - SHOWN) as u64)));
     }
     if trace.losses.is_empty() {
-        ui.label("No buffer tells when; it can have been at any time.");
+        ui.label("The time is not known: it may have been at any time.");
     }
     ui.weak(format!("{} (from {until:.6} s on)", bound_meaning()));
     ui.add_space(8.0);

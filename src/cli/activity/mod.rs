@@ -108,7 +108,7 @@ pub(super) enum Activity {
     Marks,
     /// Frames, with memory per frame
     Frames,
-    /// Processor samples by process
+    /// CPU samples by process
     Processors,
     /// GPU memory by process
     Gpu,
@@ -227,7 +227,7 @@ fn describe_chain(ChainFrames { chain, layers }: &ChainFrames) -> String {
     let mut text = chain_line(chain) + "\n";
     for layer in layers {
         let PerFrame { allocated_count_per_frame: count, allocated_size_per_frame: size, .. } = layer.per_frame;
-        text += &format!("  {}: {} in {count:.1} blocks allocated a frame", layer.layer, format::bytes(size.round() as u64));
+        text += &format!("  {}: {} in {count:.1} blocks allocated per frame", layer.layer, format::bytes(size.round() as u64));
         if layer.worst.is_empty() {
             text += "\n";
             continue;

@@ -16,7 +16,7 @@ use crate::query::{By, Cancel, Fold, Measured, MeasuredRequest, ReportRequest, d
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let out = args.out.as_deref().or(args.rules.as_deref()).filter(|out| *out != Path::new("-"));
     if let Some(option) = args.asked.choices.beyond_places() {
-        let reason = format!("--init: the rules that it writes say nothing of {option}; leave it out, and add it to the rules");
+        let reason = format!("--init does not take {option}; leave it out, and add the condition to the rules it writes");
         return Err(Failure::BadArguments(reason));
     }
     let _rules = args.asked.rules.reading();

@@ -36,7 +36,7 @@ fn section(text: &mut Bounded, suite: &Suite<'_>, roots: &SourceRoots) -> bool {
     for checked in &suite.checked {
         if let Some(reason) = checked.unchecked() {
             let (rule, reason) = (code(&checked.rule.name), escaped(reason, SENTENCE));
-            text.put(&format!("- {rule} was not looked at in full: {reason}\n"));
+            text.put(&format!("- {rule} was not checked in full: {reason}\n"));
         }
     }
     true

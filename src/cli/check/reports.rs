@@ -58,7 +58,7 @@ pub(super) fn annotations(suite: &Suite<'_>, is_named: bool, roots: &SourceRoots
     let skipped = suite
         .checked
         .iter()
-        .filter_map(|checked| Some(warning(&checked.rule.name, format!("not looked at in full: {}", checked.unchecked()?))));
+        .filter_map(|checked| Some(warning(&checked.rule.name, format!("not checked in full: {}", checked.unchecked()?))));
     let doubts = suite.doubts.iter().map(|doubt| warning("highwater", doubtful(doubt)));
     errors.chain(skipped).chain(doubts).collect()
 }
@@ -76,7 +76,7 @@ fn log(suites: &[Suite<'_>], rules: &Path, roots: &SourceRoots) -> sarif::Log {
                 log.rules.push(sarif::Rule { name: checked.rule.name.clone(), limits });
             }
             if let Some(reason) = checked.unchecked() {
-                log.remarks.push(named(format!("rule {} was not looked at in full: {reason}", checked.rule.name)));
+                log.remarks.push(named(format!("rule {} was not checked in full: {reason}", checked.rule.name)));
             }
             log.breaches.extend(breaches(checked).map(|breach| {
                 let (file, line) = match located(roots, breach.source()) {

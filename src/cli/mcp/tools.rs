@@ -62,7 +62,7 @@ pub(super) const TOOLS: [Tool; 8] = [
         ..Tool::of("pages", "pages")
     },
     Tool {
-        about: "What the files hold: sessions, times, losses, counts of events by kind, providers, problems. As open.",
+        about: "What the files hold: sessions, times, losses, counts of events by kind, providers, problems. The same answer as open.",
         ..Tool::of("info", "info")
     },
 ];

@@ -48,7 +48,7 @@ fn annotations_are_at_the_line_of_the_responsible_caller() {
     let lines: Vec<&str> = said.out.lines().collect();
     assert_eq!((said.code, lines.len()), (Some(3), 3), "{said:?}");
     assert_eq!(lines[0], format!("::error file=main.cpp,line=33,title=Budget%2C 32M::{line}"));
-    assert!(lines[1].starts_with("::warning title=Nobody::not looked at in full: "), "{said:?}");
+    assert!(lines[1].starts_with("::warning title=Nobody::not checked in full: "), "{said:?}");
     assert!(
         lines[2].starts_with("::warning title=highwater::the numbers may be off: TelemetryService.exe ran before"),
         "{said:?}"
@@ -124,7 +124,7 @@ fn sarif_has_a_result_a_breach_with_its_place() {
     );
     let remarks = list(&sarif["runs"][0]["invocations"][0], "toolExecutionNotifications");
     let begins = |at: usize, text: &str| remarks[at]["message"]["text"].as_str().unwrap().starts_with(text);
-    assert!(begins(0, "the numbers may be off: ") && begins(1, "rule Nobody was not looked at in full: "), "{sarif}");
+    assert!(begins(0, "the numbers may be off: ") && begins(1, "rule Nobody was not checked in full: "), "{sarif}");
     // Without a place in the repository it is at its rule: code scanning takes no result without one.
     let root = folder.folder.path().to_str().unwrap();
     check(&folder, "demo:", RULES, &["--sarif", out.to_str().unwrap(), "--source-root", root]);
@@ -169,7 +169,7 @@ fn markdown_and_junit_have_the_place() {
         "**1 rule broken**, 1 passed, 1 skipped.\n",
         "| <code>Budget, 32M</code> | ",
         " | peak | **36.00 MB** | 32.00 MB | <code>MemoryTestApp&#46;exe&#33;AllocateWorkingBuffers</code> (10.00 MB) | <code>main&#46;cpp&#58;33</code> |\n",
-        "- <code>Nobody</code> was not looked at in full: ",
+        "- <code>Nobody</code> was not checked in full: ",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }

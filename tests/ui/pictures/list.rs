@@ -138,7 +138,7 @@ pub const PICTURES: &[Picture] = &[
         tab(w, "generations");
         click(w, "Cut evenly");
     }),
-    demo("processors", |w| tab(w, "processors")),
+    demo("processors", |w| tab(w, "cpu")),
     demo("flames", |w| {
         select(w, 6.2, 6.6);
         press(w, Modifiers::NONE, Key::Z);

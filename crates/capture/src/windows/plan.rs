@@ -208,7 +208,7 @@ fn switch_on_kernel(session: &Session, flags: u32) -> Result<Vec<CaptureError>, 
     let failed = |refusal: Refusal| refusal.while_trying("the kernel's events could not be switched on");
     let Some(rest) = without_samples(flags) else { return Err(failed(refused)) };
     session.enable_kernel(rest).map_err(failed)?;
-    Ok(vec![refused.while_trying("processor samples are not recorded")])
+    Ok(vec![refused.while_trying("CPU samples are not recorded")])
 }
 
 /// Enables providers; returns what is missing, once for each purpose.

@@ -141,7 +141,7 @@ impl Running for Noted {
 
 /// The SID of the user of this process, who owns the pipes.
 pub fn user() -> Result<Sid, CaptureError> {
-    own_sid().map_err(|refusal| refusal.while_trying("the user of this process could not be told"))
+    own_sid().map_err(|refusal| refusal.while_trying("the user of this process could not be determined"))
 }
 
 /// Timeout for the end: longer than a recorder takes to stop its sessions and write the remaining events.
@@ -177,7 +177,7 @@ impl Hired {
             _ => CaptureError::File { path: "the recorder's pipe".into(), error },
         })?;
         // The process that created the pipe is the recorder, whichever process the elevation prompt has started.
-        let pid = pipe::server_of(&ends.status).map_err(|refusal| refusal.while_trying("the recorder could not be told"))?;
+        let pid = pipe::server_of(&ends.status).map_err(|refusal| refusal.while_trying("the recorder was not identified"))?;
         Ok(Self { listener: Listener::new(ends.status), commands: ends.commands, pid })
     }
 }

@@ -273,7 +273,7 @@ fn flag(value: &Value) -> Result<bool, String> {
 /// Reads a process name or id.
 fn process(value: &Value) -> Result<String, String> {
     match value {
-        Value::Integer(id) => u32::try_from(*id).map(|id| id.to_string()).map_err(|_| "that is no id of a process".to_owned()),
+        Value::Integer(id) => u32::try_from(*id).map(|id| id.to_string()).map_err(|_| "not a process id".to_owned()),
         Value::String(_) => string(value).map(str::to_owned),
         _ => Err(is_not(value, "the name or id of a process")),
     }
@@ -317,7 +317,7 @@ fn keys(value: &Value) -> Result<Vec<By>, String> {
         }
         let key = KEYS.into_iter().find(|(name, _)| *name == text).map(|(_, key)| key);
         let known = || KEYS.map(|(name, _)| name).join(", ");
-        let key = key.ok_or_else(|| format!("there are no groups by {text:?}; what makes a group is out of {}", known()))?;
+        let key = key.ok_or_else(|| format!("cannot group by {text:?}; the keys are {}", known()))?;
         if !by.contains(&key) {
             by.push(key);
         }
@@ -336,7 +336,7 @@ fn size(value: &Value, measure: Measure) -> Result<i128, String> {
         _ => return Err(is_not(value, "a number of bytes, such as 100 or \"64K\", \"5M\", \"1G\",")),
     };
     if n < 0 && !measure.is_signed() {
-        return Err(format!("{} is never below zero", measure.name()));
+        return Err(format!("{} cannot be negative", measure.name()));
     }
     Ok(n)
 }
@@ -344,7 +344,7 @@ fn size(value: &Value, measure: Measure) -> Result<i128, String> {
 fn count(value: &Value, measure: Measure) -> Result<i128, String> {
     let things = if measure == Measure::Touched { "pages" } else { "blocks" };
     let n = value.as_integer().ok_or_else(|| is_not(value, &format!("a whole number of {things}")))?;
-    if n < 0 { Err(format!("there are never fewer {things} than none")) } else { Ok(n.into()) }
+    if n < 0 { Err(format!("a number of {things} cannot be negative")) } else { Ok(n.into()) }
 }
 
 /// Reads a moment as on the command line; a number is seconds.
@@ -399,8 +399,8 @@ mod tests {
             ("[[rule]]\npeak = \"1.5X\"\n", &["line 2: ", "64K"]),
             ("[[rule]]\npeak = \"M\"\n", &["line 2: ", "64K"]),
             ("[[rule]]\npeak = \"99999999999G\"\n", &["line 2: ", "larger"]),
-            ("[[rule]]\npeak = -1\n", &["line 2: ", "below zero"]),
-            ("[[rule]]\noutstanding = \"-1\"\n", &["line 2: ", "below zero"]),
+            ("[[rule]]\npeak = -1\n", &["line 2: ", "cannot be negative"]),
+            ("[[rule]]\noutstanding = \"-1\"\n", &["line 2: ", "cannot be negative"]),
             ("[[rule]]\nimpacting = \"--1\"\n", &["line 2: "]),
             ("[[rule]]\ncount = \"1K\"\n", &["line 2: ", "whole number", "string"]),
             ("[[rule]]\ncount = -1\n", &["line 2: "]),
@@ -412,7 +412,7 @@ mod tests {
             ("[[rule]]\npeak = 1\nname = \"\"\n", &["line 3: ", "empty"]),
             ("[[rule]]\npeak = 1\nname = \"a\\u001b[1m\"\n", &["line 3: ", "control character"]),
             ("[[rule]]\npeak = 1\nprocess = true\n", &["line 3: ", "process", "boolean"]),
-            ("[[rule]]\npeak = 1\nprocess = -4\n", &["line 3: ", "id of a process"]),
+            ("[[rule]]\npeak = 1\nprocess = -4\n", &["line 3: ", "process id"]),
             ("[[rule]]\npeak = 1\nlayer = \"stack\"\n", &["line 3: ", "stack", "commit"]),
             ("[[rule]]\npeak = 1\nframe = \" \"\n", &["line 3: ", "empty"]),
             ("[[rule]]\npeak = 1\nframe = [\"a\", 3]\n", &["line 3: ", "integer"]),

@@ -24,11 +24,11 @@ const MOST_BYTES: usize = 500;
 const HEADER: &str = "\
 # Each group of a [[rule]] must stay at or below the limits of the rule: `highwater check` exits with 3 otherwise.
 #   Which rows: process, layer (heap, tracker, commit), heap, type, frame, not_frame; from and to in seconds.
-#   by: what makes a group (process, heap, type, stack, function, module, tag, responsible, responsible_module, owner); the layer always does.
+#   by: keys of the groups (process, heap, type, stack, function, module, tag, responsible, responsible_module, owner); layers are always separate.
 #   Limits: peak, outstanding (at the end), impacting, growth (bytes a second, by least squares),
 #   at_exit_size and at_exit_count (what was alive when its process ended), count (blocks).
-#   Bytes can have K, M or G (powers of 2^10). required: finding nothing is a failure, too.
-# The limits are what the trace reached and a quarter more, rounded up. Lower them where you can.
+#   Bytes can have K, M or G (powers of 2^10). required: the check also fails if nothing matches.
+# The limits are what the trace reached plus a quarter, rounded up. Lower them where you can.
 ";
 
 /// The trace and the interval that rules are generated from.
@@ -57,7 +57,7 @@ struct Reached<'a> {
 /// Returns the text of a rules file. `processes` are groups by process, with growth and blocks at exit; `heaps` are
 /// groups by process and heap.
 pub fn starter(from: &StartedFrom<'_>, processes: &Measured, heaps: &[Group]) -> String {
-    let mut text = format!("# Limits for {}, from a run that is taken to be well.\n{HEADER}", comment(from.capture));
+    let mut text = format!("# Limits for {}, from a run assumed to be healthy.\n{HEADER}", comment(from.capture));
     let mut names = KeyedSet::default();
     let of_processes = (0..processes.groups.len()).filter_map(|i| of_process(processes, i));
     for reached in most(of_processes) {

@@ -19,8 +19,7 @@ const MOST_TOLD: usize = 8;
 const MOST_NAMED: usize = 3;
 
 /// Why sums can be too low and changes unknown.
-const SATURATED: &str =
-    "Sizes add up to more than 64 bits hold: sums stop at 2^64 \u{2212} 1, and changes that do not fit are unknown";
+const SATURATED: &str = "Sums exceed 64 bits: they stop at 2^64 \u{2212} 1, and changes that do not fit are unknown";
 
 /// Returns a sentence for each reason why numbers up to `to` can be wrong, whatever the query.
 pub fn doubts(trace: &Trace, to: Ticks) -> Vec<String> {
@@ -28,10 +27,10 @@ pub fn doubts(trace: &Trace, to: Ticks) -> Vec<String> {
     let moment = |at: Ticks| short(trace.clock.seconds(at));
     doubts.extend(losses(trace, to));
     if let Some(cut) = trace.cut {
-        doubts.push(format!("Only the trace up to {} was read, for want of memory", moment(cut.at)));
+        doubts.push(format!("Only the trace up to {} was read, as memory was used up", moment(cut.at)));
     }
     if let Some(since) = trace.forgotten {
-        doubts.push(format!("What was freed before {} was dropped for want of memory", moment(since)));
+        doubts.push(format!("Blocks freed before {} were dropped, as memory was used up", moment(since)));
     }
     if trace.quality.sums_saturate {
         doubts.push(SATURATED.to_owned());

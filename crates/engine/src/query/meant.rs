@@ -63,8 +63,8 @@ fn check_type(wanted: &str, types: &BTreeSet<&str>) -> Result<(), String> {
     let known = types.iter().filter(|name| **name != UNKNOWN_TYPE);
     Err(match known.clone().count() {
         0 => format!(
-            "no type is called \"{wanted}\", for no type is known: symbols are missing (PDBs with heap allocation sites; name \
-             where they are with --symbols)"
+            "no type is called \"{wanted}\": no types are known, because symbols are missing (PDBs with heap allocation \
+             sites; give their folder with --symbols)"
         ),
         _ => no_such("type", wanted, known),
     })

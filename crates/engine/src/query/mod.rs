@@ -122,8 +122,8 @@ pub use meant::check_thread;
 pub use measured::{Measured, MeasuredRequest, PageSums};
 pub use moments::{RowSeen, SiteMoment, site_moments};
 pub use naming::{
-    FrameAddress, NO_STACK_KEY, SHARED, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, sampled_labels,
-    shared_label, stack_labels, thread_label,
+    FrameAddress, NO_STACK_KEY, SHARED, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, layer_meaning,
+    sampled_labels, shared_label, stack_labels, thread_label,
 };
 pub use numbers::{Bucket, ByClass, Numbers, UNKNOWN_CHANGE};
 pub use owners::owners;

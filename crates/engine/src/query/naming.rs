@@ -131,6 +131,15 @@ pub fn layer_label(layer: Layer) -> &'static str {
     }
 }
 
+/// Explains a layer to somebody who sees its name for the first time.
+pub fn layer_meaning(layer: Layer) -> &'static str {
+    match layer {
+        Layer::Commit => "Pages that the process committed with VirtualAlloc; heaps and trackers lie in them",
+        Layer::Heap => "Blocks of Windows' heaps: HeapAlloc, malloc, new",
+        Layer::Tracker => "Blocks that other allocators report: mimalloc, PIX, Visual Studio's custom heaps, your own",
+    }
+}
+
 /// Returns a thread's id, and its name if an event provided one.
 pub fn thread_label(trace: &Trace, process: ProcessId, thread: Tid) -> String {
     match trace.thread_names.get(&(process, thread)) {

@@ -114,9 +114,9 @@ struct ToWrite<'a> {
 
 /// Comment at the top of a written file.
 const HEADER: &str = "\
-# Rules of highwater for stacks. In a pattern * stands for anything (\\* for a star), in any case;
-# with a ! it is about module!function, without one about the function alone.
-# [[fold]] frame: such frames are left out of stacks, what they hold is their caller's.
+# Rules of highwater for stacks. In a pattern * matches anything (\\* a star), and case is ignored;
+# a pattern with ! matches module!function, one without matches the function alone.
+# [[fold]] frame: such frames are left out of stacks; their memory counts for their caller.
 # [[tag]] frame, name: stacks with such a frame have that name; the first rule that fits, from the top, wins. Of rules that
 # stand together with one priority the one wins that fits the innermost frame. hint = 'callee-module' (or callee-function,
 # caller-module, caller-function): the name goes on with that frame.

@@ -98,7 +98,7 @@ fn tag(element: &BytesStart<'_>, reader: &Reader<&[u8]>, around: &OpenTag) -> Re
     };
     let priority = match attribute(element, reader, "Priority")? {
         None => around.priority,
-        Some(text) => text.parse().map_err(|_| format!("the priority {text} is no number"))?,
+        Some(text) => text.parse().map_err(|_| format!("the priority {text} is not a number"))?,
     };
     let says = |wanted: &str, value: &str| {
         Ok::<_, String>(attribute(element, reader, wanted)?.is_some_and(|text| text.eq_ignore_ascii_case(value)))
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn what_is_no_file_of_stack_tags_is_told_with_its_line() {
         let told = |text: &str| StackRules::parse(text).unwrap_err().to_string();
-        assert!(told("<Tag Name='a' Priority='high'>\n</Tag>").contains("line 1: the priority high is no number"));
+        assert!(told("<Tag Name='a' Priority='high'>\n</Tag>").contains("line 1: the priority high is not a number"));
         assert!(told("<Tag Name='a'>\n <Entrypoint Method='f'/>\n</Tug>").contains("line 3: "), "{}", told("<Tag>\n</Tug>"));
         assert!(told("<Tag>\n <Entrypoint Method='f'/></Tag>").contains("line 2: the name is empty"));
         assert!(told("<Tag Name='a'><Entrypoint Method='&evil;'/></Tag>").contains("evil"));

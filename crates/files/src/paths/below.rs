@@ -22,7 +22,7 @@ impl Folders {
     pub fn resolve(folders: impl IntoIterator<Item = PathBuf>) -> Result<Self, (PathBuf, io::Error)> {
         let resolved = |folder: PathBuf| match folder.canonicalize() {
             Ok(real) if real.is_dir() => Ok(real),
-            Ok(_) => Err((folder, io::Error::new(io::ErrorKind::NotADirectory, "this is no folder"))),
+            Ok(_) => Err((folder, io::Error::new(io::ErrorKind::NotADirectory, "this is not a folder"))),
             Err(error) => Err((folder, error)),
         };
         folders.into_iter().map(resolved).collect::<Result<_, _>>().map(Self)

@@ -39,7 +39,7 @@ pub enum Refusal {
     #[error("it is a folder")]
     Folder,
     /// It is a pipe or a device, where a file is required.
-    #[error("it is no regular file")]
+    #[error("it is not a regular file")]
     NoFile,
     /// The existing file is not ours.
     #[error("what is there is larger than anything that belongs there")]

@@ -33,7 +33,7 @@ pub fn columns_shown(context: &PanelContext<'_>) -> Vec<Entry> {
 }
 
 pub(super) fn themes(context: &PanelContext<'_>) -> Vec<Entry> {
-    let all = [(Theme::System, "As the system"), (Theme::Light, "Light"), (Theme::Dark, "Dark")];
+    let all = [(Theme::System, "System"), (Theme::Light, "Light"), (Theme::Dark, "Dark")];
     all.map(|(theme, name)| Entry::new(name, Command::Set(Setting::Theme(theme))).choice(context.settings.theme == theme)).into()
 }
 
@@ -46,7 +46,7 @@ pub(super) fn text_sizes(context: &PanelContext<'_>) -> Vec<Entry> {
     ];
     let size = |percent: u16| {
         let entry = Entry::new(format!("{percent} %"), Command::Set(Setting::TextSize(percent))).choice(now == percent);
-        if percent == 100 { entry.keys(keys::USUAL_SIZE).hint("Text of the usual size") } else { entry }
+        if percent == 100 { entry.keys(keys::USUAL_SIZE).hint("Normal text size") } else { entry }
     };
     steps.into_iter().chain(TEXT_SIZES.map(size)).collect()
 }

@@ -29,10 +29,10 @@ pub(super) fn steps(context: &PanelContext<'_>) -> Vec<Entry> {
             Overlay::Marks => ("Marks on the graph", "Events that programs, tools or the recorder wrote as marks"),
             Overlay::Memory => (
                 "Lane of system memory",
-                "Commit charge and working set of the process as the system sampled them, and what is known of it",
+                "Commit charge and working set of the process, sampled by Windows, and how much of it is known",
             ),
             Overlay::Frames => ("Lane of frames", "How long each frame took, and how much was allocated in it"),
-            Overlay::Processors => ("Lane of processors", "CPU use of the program and of all processes"),
+            Overlay::Processors => ("Lane of CPU use", "CPU use of the program and of all processes"),
             Overlay::Gpu(SegmentGroup::Local) => {
                 ("Lane of local GPU memory", "How much of the graphics card's memory the program uses, and its budget")
             }
@@ -43,7 +43,7 @@ pub(super) fn steps(context: &PanelContext<'_>) -> Vec<Entry> {
         let is_shown = document.is_some_and(|d| d.draws(what));
         let command = Command::Document(DocCommand::ShowLine(LineOf::Overlay(what), !is_shown));
         let entry = Entry::new(words, command).hint(hint).switch(is_shown);
-        entry.when(document.is_some(), NO_TRACE).when(has(what), "This trace has none")
+        entry.when(document.is_some(), NO_TRACE).when(has(what), "This trace has no such data")
     });
     let steps = [
         mark("Next mark", Stop::NextMark, keys::NEXT_MARK).hint("Put the cursor on the next mark of the trace"),
@@ -70,16 +70,16 @@ pub(super) fn tabs(context: &PanelContext<'_>) -> Vec<Entry> {
     let others = [
         Entry::new("Next tab", show(beside(&shown, 1))).keys(keys::NEXT_TAB),
         Entry::new("Previous tab", show(beside(&shown, -1))).keys(keys::PREVIOUS_TAB),
-        Entry::new("Next part in sight", show(beside(in_sight, 1)))
+        Entry::new("Next visible part", show(beside(in_sight, 1)))
             .keys(keys::NEXT_PART)
             .hint("Search and keys then act on the next visible part")
-            .when(in_sight.len() > 1, "Only one has a tab"),
+            .when(in_sight.len() > 1, "No other tab is visible"),
     ];
     let entry = |tab: Tab| {
         let hint = match tab {
             Tab::View(ViewId::FreedBefore) => "Frees of memory that was allocated before the recording, by caller",
             _ if document.offers(tab) => "",
-            _ => "This trace has none; the tab says how to record them",
+            _ => "This trace has no such data; the tab says how to record it",
         };
         Entry::new(tab.title(), show(tab)).choice(document.tab == tab).also(tab.questions()).hint(hint)
     };

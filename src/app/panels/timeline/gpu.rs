@@ -85,8 +85,8 @@ fn in_selection(document: &Document, shown: &GpuShown) -> Option<String> {
 fn hint(document: &Document, shown: &GpuShown) -> String {
     let adapter = series(document, shown.of).map(|series| adapter_label(series.adapter)).unwrap_or_default();
     let mut text = format!(
-        "Filled: what is resident; the thin line of its colour: what is committed; grey: the budget that the system gives. On \
-         {adapter}. Beside the memory of the program, never added to it",
+        "Filled: resident GPU memory; thin line of the same colour: committed; grey: the budget that Windows gives. On \
+         {adapter}. Never added to the other memory of the program",
     );
     let part = |of: &Option<GraphLine>, what: &str| {
         of.as_ref().map(|of| format!("\n{what} in view: at most {}", format::bytes(of.line.peak))).unwrap_or_default()

@@ -97,8 +97,8 @@ fn paint_frames(
         None => Some(format!("median {}", format::duration(seconds(shown.times.median)))),
     };
     let hint = format!(
-        "One bar for each frame, as high as its time; where several share a place, the longest. The more it allocates above \
-         the usual, the more amber it is. The line is at twice the median.\nIn view: {} frames, the longest {}",
+        "One bar per frame, as high as its duration; where several share a place, the longest. Amber: it allocates more than \
+         usual. Line: twice the median duration.\nIn view: {} frames, the longest {}",
         format::count(shown.times.count as u64),
         format::duration(seconds(shown.times.longest)),
     );
@@ -136,7 +136,7 @@ fn paint_processors(
         Some(at) => main.line.is_known_at(at).then(|| percent_of_processor(main.line.value_at(at))),
         None => Some(format!("average {}", percent_of_processor(shown.average))),
     };
-    let hint = "CPU use of the program, and in grey that of all processes: 200 % is two full CPUs. From CPU samples";
+    let hint = "CPU use of the program, from CPU samples; grey: of all processes. 200 % is two full CPUs";
     LaneLabel { value, hint: hint.to_owned(), scale, ..LaneLabel::default() }
 }
 
@@ -162,7 +162,7 @@ pub fn read(canvas: &Canvas<'_>, what: Overlay, at: Ticks) -> Vec<String> {
         (Overlay::Frames, Some(frames), _) => bar_at(frames, at).map_or_else(Vec::new, |bar| frame_words(document, frames, bar)),
         (Overlay::Processors, _, Some(shown)) => {
             let at = |of: &GraphLine| {
-                of.line.is_known_at(at).then(|| format!("{} of a processor", percent_of_processor(of.line.value_at(at))))
+                of.line.is_known_at(at).then(|| format!("{} of a CPU", percent_of_processor(of.line.value_at(at))))
             };
             let whose = shown.process.map(|process| document.trace.process_name(process)).unwrap_or_default();
             let own = shown.own.as_ref().and_then(at).map(|own| format!("{own}  {whose}"));

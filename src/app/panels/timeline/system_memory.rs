@@ -68,9 +68,9 @@ fn at_peak(known: u64, commit: u64) -> String {
 fn hint(document: &Document, shown: &MemoryShown) -> String {
     let layer = layer_label(shown.layer);
     let mut text = format!(
-        "Grey: the commit charge of the process (its private bytes), as the system sampled it. Filled in front: what is \
-         outstanding in its largest layer, {layer}; the rest was allocated before the recording, or by what is not recorded. \
-         Thin lines: working set, and its private part. Filters do not change it",
+        "Grey: commit charge of the process (its private bytes), sampled by Windows. Coloured: bytes alive in its largest \
+         layer, {layer}; the rest was allocated before the recording, or is not recorded. Thin lines: working set and private \
+         working set. Filters do not apply to this lane",
     );
     if let Some((known, commit)) = shown.at_peak {
         let at = document.trace.clock.seconds(shown.commit.line.peak_at);

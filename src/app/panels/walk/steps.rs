@@ -57,8 +57,8 @@ const GROWTH: &[Step] = &[
     },
     Step {
         title: "The step",
-        text: "About half way its commit climbs by 10 MB and stays there. Drag over the step: the table now speaks of \
-               the dragged interval only. *Impacting Size* is what the interval changed: *+10.00 MB*.",
+        text: "About half way its commit (the pages from VirtualAlloc) climbs by 10 MB and stays there. Drag over the step: the \
+               table now shows only that interval. *Impacting Size* is the change over the interval: *+10.00 MB*.",
         show: |scene| Some(vec![STACKS, under(scene, Of::All)?, select(scene, 17.4, 19.4)]),
     },
     Step {
@@ -100,7 +100,7 @@ const SPIKE: &[Step] = &[
     },
     Step {
         title: "At the peak",
-        text: "Right-click on the graph, *What was alive here*: all tables then speak of that one moment. Here it is \
+        text: "Right-click the graph and choose *What was alive here*: all tables then show that one moment. Here it is \
                the moment of the peak.",
         show: |scene| {
             let heap = commit_heap(scene)?;
@@ -113,7 +113,7 @@ const SPIKE: &[Step] = &[
 const LEAK: &[Step] = &[
     Step {
         title: "One click",
-        text: "What grows stands in a card above the tabs: *MemoryTestApp.exe: steady growth of 1.25 KB/s in InnerLoopOperation*. A click \
+        text: "A card above the tabs names what grows: *MemoryTestApp.exe: steady growth of 1.25 KB/s in InnerLoopOperation*. A click \
                selects its interval, filters to its heap, and opens the tree at the function.",
         show: |scene| Some(vec![leak(scene)?]),
     },
@@ -130,8 +130,8 @@ const LEAK: &[Step] = &[
     },
     Step {
         title: "What stays each time",
-        text: "Where a program does the same again and again, set marks between (*M* over the graph). *Generations* tells \
-               what each stretch left behind that is still there at the end. What leaves something every time stands first.",
+        text: "If a program repeats the same work, set a mark after each repetition (*M* over the graph). *Generations* shows \
+               what each repetition allocated that is still there at the end. Functions that leave something every time come first.",
         show: |scene| {
             let generations = DocCommand::ShowTab(Tab::View(ViewId::Generations));
             Some(vec![under(scene, Of::All)?, DocCommand::MarkEvenly(6), generations])

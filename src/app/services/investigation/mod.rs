@@ -246,8 +246,7 @@ impl Investigation {
         let packed = text_in_bundle(file, TEXT_NAME, LARGEST).map_err(|error| fault(error.to_string()))?;
         let is_packed = packed.is_some();
         let text = packed.map_or_else(|| text_of(file, LARGEST), Ok).map_err(|error| fault(error.to_string()))?;
-        let (saved, ignored) =
-            Saved::parse(&text).map_err(|bad| fault(format!("it is no investigation that can be read ({bad})")))?;
+        let (saved, ignored) = Saved::parse(&text).map_err(|bad| fault(format!("it is not a readable investigation ({bad})")))?;
         let inputs = match (given.is_empty(), is_packed) {
             (false, _) => Ok(given),
             (true, true) => Ok(vec![Input::File(file.to_owned())]),

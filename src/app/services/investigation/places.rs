@@ -61,8 +61,8 @@ impl SavedTrace {
         };
         let (this, saved) = (told(trace.clock.start_time, bytes), told(self.start_time, self.bytes));
         Some(format!(
-            "{name} is another trace ({this}) than the one of the investigation ({saved}): its places, filters and notes may \
-             not fit."
+            "{name} ({this}) is not the trace that the investigation was saved with ({saved}): its intervals, filters and \
+             notes may not fit."
         ))
     }
 }
@@ -84,7 +84,7 @@ fn name_from(folder: &Path, input: &Input) -> Result<String, String> {
     let (path, folder) = (absolute(path), absolute(folder));
     let relative = relative(&folder, &path);
     let text = relative.as_deref().unwrap_or(&path).to_str();
-    let text = text.ok_or_else(|| format!("{} is no text in UTF-8, so it cannot be named", path.display()))?;
+    let text = text.ok_or_else(|| format!("{} is not UTF-8 text, so it cannot be named", path.display()))?;
     Ok(if relative.is_some() && cfg!(windows) { text.replace('\\', "/") } else { text.to_owned() })
 }
 
@@ -115,7 +115,7 @@ fn input_of(investigation: &Path, name: &str) -> Result<Input, String> {
         && !own_host.is_some_and(|own| own.eq_ignore_ascii_case(host))
     {
         return Err(format!(
-            "its trace {told} is on another machine, which is not asked because of a file; open the trace yourself, then the investigation again"
+            "its trace {told} is on another machine, to which a file must not make highwater connect; open the trace yourself, then the investigation again"
         ));
     }
     if cfg!(windows) && paths::is_device(name) {

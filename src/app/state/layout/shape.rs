@@ -70,7 +70,7 @@ impl Preset {
     /// The purpose of the preset.
     pub fn hint(self) -> &'static str {
         match self {
-            Self::FirstLook => "All tables behind each other below the graph",
+            Self::FirstLook => "All tables as tabs below the graph",
             Self::Leak => "Stacks and generations side by side: what stays in memory, and since when",
             Self::Spike => "Stacks and flame graph side by side: what memory is made of at one moment",
             Self::Wpa => "Graph and table in equal parts, each as wide as the window",

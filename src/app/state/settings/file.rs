@@ -224,7 +224,7 @@ mod tests {
         let _socket = std::os::unix::net::UnixListener::bind(&other).unwrap();
         std::os::unix::fs::symlink(&other, &file).unwrap();
         let mut settings = Settings::load_from(Some(file.clone()));
-        assert!(settings.unread.as_ref().unwrap().contains("no regular file"));
+        assert!(settings.unread.as_ref().unwrap().contains("not a regular file"));
         settings.unread = None;
         assert!(settings.save().is_err());
         assert!(file.is_symlink() && !other.metadata().unwrap().is_file());

@@ -60,7 +60,7 @@ impl Pane for Compare {
         }
         if difference.listed.groups.is_empty() {
             let text = match (self.search.trim().is_empty(), is_across || document.filters().is_all()) {
-                (false, _) => "No group has that in its name.",
+                (false, _) => "No group matches the search.",
                 (true, false) => "No allocations within the filter on either side.",
                 (true, true) => "No matching allocations on either side.",
             };
@@ -209,7 +209,7 @@ fn across(view: &mut Compare, opened: &Opened, context: &mut ViewContext<'_>, ui
             let button = ui.button(format!("Close {name}")).on_hover_text("Compare within the open trace again");
             context.commands.on_click(&button, Command::StopComparing);
             if opened.ready.trace.cut.is_some() {
-                let label = ui.colored_label(ui.visuals().warn_fg_color, format!("{name} is cut"));
+                let label = ui.colored_label(ui.visuals().warn_fg_color, format!("{name}: only partly loaded"));
                 label.on_hover_text("There was not enough memory for all of it");
             }
         }

@@ -48,7 +48,7 @@ impl SampledIn {
     pub fn time(&self, samples: i64) -> String {
         let seconds = samples as f64 * self.seconds;
         let time = format::duration(seconds);
-        if self.interval > 0.0 { format!("{time}, {} of a processor", format::percent(seconds / self.interval)) } else { time }
+        if self.interval > 0.0 { format!("{time}, {} of a CPU", format::percent(seconds / self.interval)) } else { time }
     }
 }
 
@@ -59,8 +59,8 @@ mod tests {
     #[test]
     fn samples_read_as_time_and_as_part_of_a_processor() {
         let sampled = SampledIn { seconds: 0.01, interval: 2.0, tells_own: true };
-        assert_eq!(sampled.time(50), "500.000 ms, 25.0 % of a processor");
-        assert_eq!(sampled.time(300), "3.000 s, 150.0 % of a processor");
+        assert_eq!(sampled.time(50), "500.000 ms, 25.0 % of a CPU");
+        assert_eq!(sampled.time(300), "3.000 s, 150.0 % of a CPU");
         assert_eq!(SampledIn { interval: 0.0, ..sampled }.time(1), "10.000 ms");
         assert_eq!((Unit::Samples(sampled).value(1_234), Unit::Bytes.value(2_048)), ("1,234".to_owned(), "2.00 KB".to_owned()));
     }

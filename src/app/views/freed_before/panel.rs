@@ -44,7 +44,7 @@ impl Pane for FreedBefore {
             );
             let rest = trace.quality.unmatched_frees.saturating_sub(trace.unmatched.len() as u64);
             if rest > 0 {
-                ui.weak(format!("{} more were counted, but not kept with their places.", format::count(rest)));
+                ui.weak(format!("{} more frees were counted, but are not listed.", format::count(rest)));
             }
         });
         if let Some(group) = self.selected.and_then(|row| listed.groups.get(row)) {

@@ -69,7 +69,7 @@ impl<const FREES: bool> Pane for CallTrees<FREES> {
             let text = match table.asked.search.trim().is_empty() {
                 true if FREES => format!("{}: nothing was freed in this interval.", layer_label(table.layer)),
                 true => format!("{}: nothing was alive in this interval.", layer_label(table.layer)),
-                false => "Nothing in this interval has that in its name.".to_owned(),
+                false => "Nothing in this interval matches the search.".to_owned(),
             };
             context.nothing(ui, &text);
             return;

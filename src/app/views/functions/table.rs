@@ -71,7 +71,7 @@ fn head(column: Column, wish: &Choices) -> ListColumn {
         (Column::Name, Grouping::Rows(RowGrouping::Size)) => ("Sizes", "Powers of two, in bytes"),
         (Column::Name, Grouping::Rows(RowGrouping::Lifetime)) => (
             "LifeTimes",
-            "Time from allocation to free, in decades of seconds; without an end: never freed, or there before the trace",
+            "Time from allocation to free, in powers of ten seconds; no end: never freed, or there before the trace",
         ),
         _ => return plain,
     };

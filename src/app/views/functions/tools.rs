@@ -33,7 +33,7 @@ const GROUPINGS: [(Grouping, &str, &str); 11] = [
     (Grouping::Rows(RowGrouping::Type), "By type", "A line for each C++ type known from symbols"),
     (Grouping::Rows(RowGrouping::Thread), "By thread", "A line for each thread that allocated"),
     (Grouping::Rows(RowGrouping::Size), "By size", "A line for each power of two"),
-    (Grouping::Rows(RowGrouping::Lifetime), "By lifetime", "A line for each decade of seconds"),
+    (Grouping::Rows(RowGrouping::Lifetime), "By lifetime", "A line for each power of ten seconds between allocation and free"),
 ];
 
 /// Height in points at which all groupings are visible at once.
@@ -69,8 +69,8 @@ fn all<const FREES: bool>(view: &mut CallTrees<FREES>, context: &mut ViewContext
         }
     });
     let is_tree = view.wish.grouping.is_tree();
-    let hint = "From the selected line, or from the top: opens the largest line under each, by the column of the order, \
-                as long as it has at least half";
+    let hint = "Open the largest line at each level, by the sorted column, from the selected line or the top, while it has \
+                at least half of its parent";
     if ui.add_enabled(is_tree, egui::Button::new("Expand heaviest path")).on_hover_text(hint).clicked() {
         view.wish.expand = true;
         context.ask();

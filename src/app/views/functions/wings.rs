@@ -50,7 +50,7 @@ pub fn show(
         ui.add_space(8.0);
         ui.strong(&*of.name);
         ui.add_space(4.0);
-        ui.weak("Nothing of it is in this layer and interval.");
+        ui.weak("This function has nothing in this layer and interval.");
         return did;
     };
     let (functions, by) = (&*table.functions, bar_column(table.sort().column, &sides.total));
@@ -122,7 +122,7 @@ fn back_button(ui: &mut Ui, is_enabled: bool) -> Response {
     let (at, stroke) = (button.rect.center(), egui::Stroke::new(1.5, color));
     let tip = at - vec2(3.0, 0.0);
     ui.painter().line(vec![tip + vec2(5.0, -4.5), tip, tip + vec2(5.0, 4.5)], stroke);
-    button.on_hover_text("The function that was in the middle before")
+    button.on_hover_text("Back to the previous function")
 }
 
 /// Minimum width of names in points; columns of numbers are left out for it.
@@ -237,6 +237,6 @@ fn neighbour_line(
     let function = neighbour.function?;
     response.context_menu(|ui| menu(ui, context, NodeKey::Function(function), &full));
     let response = response.on_hover_cursor(egui::CursorIcon::PointingHand);
-    let response = response.on_hover_text(format!("{full}\nClick to put it into the middle"));
+    let response = response.on_hover_text(format!("{full}\nClick to move it to the middle"));
     response.clicked().then(|| full.into())
 }

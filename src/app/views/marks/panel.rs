@@ -111,7 +111,7 @@ impl Marks {
         if each.is_none() && !self.is_by_name {
             return;
         }
-        let hint = "Scopes with what their own threads allocated in them, those inside them too, one line for each name";
+        let hint = "One line per scope name: what the scopes' own threads allocated in them, nested scopes included";
         if ui.toggle_value(&mut self.is_by_name, "Scopes by name").on_hover_text(hint).clicked() {
             context.ask();
         }

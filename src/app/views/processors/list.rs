@@ -64,7 +64,7 @@ impl ProcessList {
     /// The name of the chosen row, with its share of a processor.
     pub fn chosen(&self, choice: ProcessChoice) -> Option<String> {
         let line = self.lines.iter().find(|line| line.choice == choice)?;
-        Some(format!("{}: {} of a processor", line.name, format::percent(line.share)))
+        Some(format!("{}: {} of a CPU", line.name, format::percent(line.share)))
     }
 
     /// All rows, with their names and shares.
@@ -74,13 +74,13 @@ impl ProcessList {
 }
 
 impl FlatTable for ProcessList {
-    const TITLE: &'static str = "Processors";
+    const TITLE: &'static str = "CPU";
     type Line = Line;
     type Key = BySamples;
     const COLUMNS: &'static [TypedColumn<Self, Line, BySamples>] = &[
         ListColumn::rest("Process", "The process whose threads ran; the filtered one comes first")
             .of(|_, line| Value::text(&*line.name)),
-        ListColumn::number("Processor", "Share of one processor in the interval: more than 100 % if several ran it", "1000.0 %")
+        ListColumn::number("Processor", "CPU time divided by the interval's length: 100 % is one CPU all the time", "1000.0 %")
             .by((), |_, line| Value::Part(line.share)),
         ListColumn::number("Ran for", "CPU time that its samples stand for, on all CPUs together", widest::DURATION)
             .of(|_, line| Value::Duration(line.seconds)),

@@ -18,7 +18,7 @@ use crate::query::{Key, KeyMap, Path};
 const WIDE: f32 = 640.0;
 
 /// The hint for a trace without samples.
-const NO_SAMPLES: &str = "No processor sample is in this trace. To see what ran while memory was allocated, record them beside it: \
+const NO_SAMPLES: &str = "No CPU samples in this trace. To see what ran while memory was allocated, record them too: \
                           highwater record --samples, \
                           xperf -on PROC_THREAD+LOADER+PROFILE+VIRT_ALLOC -stackwalk Profile+VirtualAlloc, \
                           or wpr -start CPU -start VirtualAllocation.";
@@ -71,7 +71,7 @@ pub fn show(view: &mut Processors, context: &mut ViewContext<'_>, ui: &mut Ui) {
     if trace.activity.samples.list.is_empty() {
         let text = match trace.activity.samples.idle {
             0 => NO_SAMPLES.to_owned(),
-            idle => format!("All {} processor samples in this trace are of idle processors.", format::count(idle)),
+            idle => format!("All {} CPU samples in this trace are of idle CPUs.", format::count(idle)),
         };
         centered(ui, text);
         return;
@@ -130,11 +130,11 @@ fn quality(trace: &Trace, ran: &Ran) -> String {
     let seconds = samples.interval / trace.clock.frequency as f64;
     let doubt = match samples.interval_origin {
         IntervalOrigin::Told => "",
-        IntervalOrigin::Assumed => ", as is usual; the trace does not say",
-        IntervalOrigin::Changed => " at the end of the trace and otherwise before, so times are rough",
+        IntervalOrigin::Assumed => " (assumed: the trace does not say)",
+        IntervalOrigin::Changed => " (it changed: times are approximate)",
     };
     let mut text = format!(
-        "{} samples in this interval, {} apart on each processor{doubt}.",
+        "{} CPU samples in this interval, one every {} per CPU{doubt}.",
         format::count(ran.list.count),
         format::duration(seconds)
     );
@@ -143,11 +143,11 @@ fn quality(trace: &Trace, ran: &Ran) -> String {
             text.push_str(&format!(" {} {what}", format::count(count)));
         }
     };
-    add(samples.idle, "of idle processors in the whole trace are not among them.");
-    add(samples.unknown, "of the whole trace are of threads of which no process is known.");
+    add(samples.idle, "samples of idle CPUs in the whole trace are left out.");
+    add(samples.unknown, "samples in the whole trace are of threads whose process is not known.");
     if let Some(cut) = samples.cut {
         let at = trace.clock.seconds(cut);
-        text.push_str(&format!(" From {at:.6} s on samples were left out: there was no room for more."));
+        text.push_str(&format!(" Samples after {at:.6} s were left out for lack of memory."));
     }
     text
 }

@@ -15,7 +15,7 @@ use crate::app::widgets::columns::{self, title};
 use crate::app::widgets::list::{self, List, Name, Share, Style, Value};
 use crate::app::widgets::{frames, losses, rule_menu, source_lines};
 use crate::model::NodeId;
-use crate::query::{Column, Key, TreeRow, layer_label, magnitude};
+use crate::query::{Column, Key, TreeRow, layer_label, layer_meaning, magnitude};
 use crate::units::{Interval, Layer, Ticks};
 
 /// The rows of the table, while they are drawn.
@@ -211,6 +211,7 @@ fn meaning(row: &TreeRow) -> Option<String> {
     let said = |name: &str, meaning: &str| format!("WPA's {name}: {meaning}");
     match *row.path.last()? {
         Key::Process(_) if row.mixes_layers => Some("Layers of memory nest, so their sizes are never added".to_owned()),
+        Key::Layer(layer) => Some(layer_meaning(layer).to_owned()),
         Key::Impacting(kind) => Some(said(kind.name(), kind.meaning())),
         Key::Class(class) => {
             let kind = class.impacting();

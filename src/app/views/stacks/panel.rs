@@ -234,7 +234,7 @@ fn marginal(n: &Numbers) -> String {
 /// Why the table is empty.
 fn nothing(view: &Stacks, document: &Document) -> String {
     if !view.search.trim().is_empty() {
-        "Nothing in this interval has that in its name.".to_owned()
+        "Nothing in this interval matches the search.".to_owned()
     } else if !document.is_settled() {
         "Loading\u{2026}".to_owned()
     } else {

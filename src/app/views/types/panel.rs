@@ -39,7 +39,7 @@ impl Pane for Types {
         if table.lines.is_empty() {
             let text = match self.search.is_empty() {
                 true => "Nothing was alive in this interval.",
-                false => "No type in this interval has that in its name.",
+                false => "No type in this interval matches the search.",
             };
             context.nothing(ui, text);
             return;

@@ -96,7 +96,7 @@ impl NameTemplate {
             let inside = rest[open..].strip_prefix('{').and_then(|inside| inside.split_once('}'));
             let Some((field, behind)) = inside else { return Err("a brace of the name has no other one".to_owned()) };
             if !is_field_name(field) || field == "_" {
-                return Err(format!("{{{field}}} of the name is no field"));
+                return Err(format!("{{{field}}} in the name is not a field"));
             }
             let number = template.fields.iter().position(|known| known == field).unwrap_or_else(|| {
                 template.fields.push(field.to_owned());

@@ -156,7 +156,7 @@ fn uses(words: &str, key: &EventKey, needed: &[Role], template: &NameTemplate) -
     for word in words.split_whitespace() {
         let (field, ty) = typed(word, matches!(key, EventKey::Name(_)))?;
         if !is_field_name(field) {
-            return Err(format!("{field} is no name of a field"));
+            return Err(format!("{field} is not a field name"));
         }
         let role = Role::named(field).filter(|role| needed.contains(role));
         let in_name = template.fields.iter().position(|known| known == field);
@@ -183,7 +183,7 @@ fn typed(word: &str, describes_itself: bool) -> Result<(&str, Option<FieldType>)
         }
         Some((field, ty)) => match FieldType::parse(ty) {
             Some(ty) => Ok((field, Some(ty))),
-            None => Err(format!("{ty} is no type: u8 u16 u32 u64 ptr utf8z utf16z guid bytes(N)")),
+            None => Err(format!("{ty} is not a type: u8 u16 u32 u64 ptr utf8z utf16z guid bytes(N)")),
         },
         None if describes_itself => Ok((word, None)),
         None => Err(format!("the field {word} needs a type, like {word}:u64")),

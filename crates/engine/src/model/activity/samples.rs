@@ -212,7 +212,7 @@ impl SampleTable {
     }
 
     pub(super) fn left_out(&self) -> Option<String> {
-        let told = "processor samples did not fit into an eighth of the memory that may be used; they were left out";
+        let told = "CPU samples did not fit into an eighth of the memory limit; they were left out";
         (self.refused > 0).then(|| format!("{} {told}", self.refused))
     }
 }

@@ -88,10 +88,14 @@ pub(super) fn doubts(question: &Question<'_>, claim: &Claim) -> Vec<String> {
     let mut doubts = crate::query::doubts(trace, claim.interval.to);
     let process = trace.process(claim.process);
     if process.start.is_none() {
-        doubts.push("The process ran before the trace began: blocks that it had then are not seen".to_owned());
+        doubts.push("The process ran before the trace began: blocks allocated before that are not known".to_owned());
     }
     if claim.kind == FindingKind::UnexplainedCommit {
-        doubts.push("A lower bound: ranges beside those that hold blocks are taken for theirs".to_owned());
+        doubts.push(
+            "This is a lower bound: committed memory (VirtualAlloc) that adjoins memory with blocks of a heap or tracker counts \
+             as used by it"
+                .to_owned(),
+        );
     }
     doubts
 }

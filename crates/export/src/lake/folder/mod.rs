@@ -60,7 +60,7 @@ impl Lake {
     /// Creates the folder if need be, tidies up what killed exports left there, and begins an export.
     pub fn open(folder: &Path) -> Result<Self, LakeError> {
         if folder.metadata().is_ok_and(|is| !is.is_dir()) {
-            return Err(LakeError::Refused(folder.to_owned(), "this is no folder; tables are written into one"));
+            return Err(LakeError::Refused(folder.to_owned(), "this is not a folder; name one for the tables"));
         }
         make(folder)?;
         check_free(folder)?;
