@@ -56,6 +56,7 @@ impl Question<'_> {
             lanes,
             lanes_left_out,
             findings: Some(found.iter().map(Entry::from).collect()),
+            has_findings_of_all: false,
             tables: vec![with_bars(of_text(table), report)],
             command: Some(command(std::env::args_os().map(|word| word.to_string_lossy().into_owned()))),
         })
@@ -65,7 +66,9 @@ impl Question<'_> {
         let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, self.loaded.interval);
         let interval = format!("{} to {}", text::seconds(from_s), text::seconds(to_s));
         let about = trace.about().into_iter().chain([("Interval", interval)]);
-        about.map(|(name, value)| (name.to_owned(), value)).collect()
+        let filters = filters(std::env::args_os().map(|word| word.to_string_lossy().into_owned()));
+        let filters = filters.into_iter().map(|filter| ("Filter".to_owned(), filter));
+        about.map(|(name, value)| (name.to_owned(), value)).chain(filters).collect()
     }
 
     /// The layers of all processes over the whole trace, those with the highest peak first.
@@ -128,6 +131,22 @@ fn with_bars(mut table: html::Table, report: &Report) -> html::Table {
     table
 }
 
+/// The options among the words that choose rows, each with its value.
+fn filters(words: impl Iterator<Item = String>) -> Vec<String> {
+    const OPTIONS: [&str; 11] =
+        ["process", "layer", "heap", "allocated", "freed", "size", "lifetime", "thread", "type", "frame", "not-frame"];
+    let mut words = words.skip(1).take_while(|word| word != "--");
+    let mut filters = Vec::new();
+    while let Some(word) = words.next() {
+        let Some(option) = word.strip_prefix("--") else { continue };
+        let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value.to_owned())));
+        if OPTIONS.contains(&name) {
+            filters.extend(value.or_else(|| words.next()).map(|value| format!("{name} {value}")));
+        }
+    }
+    filters
+}
+
 /// The command that prints the same table: this one without the page.
 fn command(words: impl Iterator<Item = String>) -> String {
     let mut all = vec!["highwater".to_owned()];
@@ -146,6 +165,14 @@ fn command(words: impl Iterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_names_the_options_that_choose_rows() {
+        let words =
+            ["highwater", "report", "a.etl", "--heap=0x10", "--by", "layer", "--frame", "new", "--top", "3", "--", "--size"];
+        assert_eq!(filters(words.iter().map(|word| (*word).to_owned())), ["heap 0x10", "frame new"]);
+        assert!(filters(std::iter::empty()).is_empty());
+    }
 
     #[test]
     fn the_command_of_a_page_repeats_its_question() {

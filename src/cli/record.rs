@@ -139,7 +139,7 @@ impl RecordArgs {
 
     /// The recording that is requested.
     fn request(&self) -> Result<Request, Failure> {
-        let names_trackers = self.trackers == Some(None);
+        let (names_trackers, names_file) = (self.trackers == Some(None), matches!(self.trackers, Some(Some(_))));
         let mapped = read_trackers(self.trackers.as_ref().and_then(Option::as_deref))?;
         let target = match (&self.name, &self.launch) {
             (_, Some(command)) => Target::Launch(command.clone()),
@@ -154,7 +154,8 @@ impl RecordArgs {
             commit: all || self.commit,
             heap: all || self.heap,
             trackers: all || names_trackers,
-            allocators: Allocator::of_users(&mapped),
+            // Those of the settings' file come with trackers, those of a file that is given with everything.
+            allocators: if all || names_trackers || names_file { Allocator::of_users(&mapped) } else { Vec::new() },
             frames: self.frames,
             gpu: self.gpu,
             managed: self.managed,

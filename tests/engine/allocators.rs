@@ -13,7 +13,8 @@ use highwater::export::cut::{Request, cut};
 use highwater::load::{Capture, Input, Plan, Unwatched, load_planned};
 use highwater::model::{Processes, Trace};
 use highwater::problem::ProblemKind;
-use highwater::query::{By, Cancel, Fold, Group, Index, ReportFilter, ReportRequest, report};
+use highwater::query::{By, Cancel, Fold, Group, Index, ReportFilter, ReportRequest, UnmatchedRequest, report, unmatched};
+use highwater::symbols::Names;
 use highwater::units::{Interval, Pid, PointerSize, Ticks, Tid};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -129,7 +130,8 @@ type Row = (u32, String, u64, u64, i64, Option<i64>);
 #[derive(Debug, Default)]
 struct Naive {
     rows: Vec<Row>,
-    unmatched: u64,
+    /// Frees of what was not alive, by process and tracker; `None` where the event does not tell which.
+    unmatched: BTreeMap<(u32, Option<String>), u64>,
     bad: u64,
     events: u64,
 }
@@ -182,8 +184,9 @@ impl Naive {
     }
 
     fn end(&mut self, pid: u32, name: Option<String>, address: u64, now: i64) {
-        let is_ended = name.is_some_and(|name| self.kill(pid, &name, address, now));
-        self.unmatched += u64::from(!is_ended);
+        if !name.as_ref().is_some_and(|name| self.kill(pid, name, address, now)) {
+            *self.unmatched.entry((pid, name)).or_default() += 1;
+        }
     }
 
     fn kill(&mut self, pid: u32, name: &str, address: u64, now: i64) -> bool {
@@ -323,6 +326,23 @@ fn groups(trace: &Arc<Trace>, interval: Interval) -> Vec<Group> {
     report(&index, &request, &Cancel::default()).unwrap().groups
 }
 
+/// Unmatched frees by process and tracker.
+fn unmatched_of(trace: &Trace, heap: Option<&str>) -> BTreeMap<(u32, Option<String>), u64> {
+    let request = UnmatchedRequest {
+        interval: trace.span,
+        by: vec![By::Process, By::Heap],
+        filter: ReportFilter { heap: heap.map(str::to_owned), ..ReportFilter::default() },
+        under: Vec::new(),
+        fold: Fold::Nothing,
+    };
+    let groups = unmatched(trace, &Names::default(), &request, &Cancel::default()).unwrap();
+    let mut all = BTreeMap::new();
+    for group in groups {
+        assert!(all.insert((group.pid.unwrap(), group.heap), group.count).is_none(), "a tracker is one group");
+    }
+    all
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
 
@@ -339,7 +359,10 @@ proptest! {
         let mut expected = naive.rows.clone();
         expected.sort();
         prop_assert_eq!(rows(&trace), expected);
-        prop_assert_eq!(trace.quality.unmatched_frees, naive.unmatched);
+        prop_assert_eq!(trace.quality.unmatched_frees, naive.unmatched.values().sum::<u64>());
+        prop_assert_eq!(unmatched_of(&trace, None), naive.unmatched.clone());
+        let of_mimalloc = naive.unmatched.into_iter().filter(|((_, name), _)| name.as_deref() == Some("mimalloc"));
+        prop_assert_eq!(unmatched_of(&trace, Some("mimalloc")), of_mimalloc.collect::<BTreeMap<_, _>>());
         let bad = trace.problems.iter().filter(|problem| problem.kind == ProblemKind::BadEvent);
         prop_assert_eq!(bad.count() > 0, naive.bad > 0, "{:?}", trace.problems);
 

@@ -71,6 +71,13 @@ fn what_is_no_trace_is_refused_in_one_line() {
     ] {
         assert_refused(&folder.with("packed.etl", head), what);
     }
+    let empty_zip = [&b"PK\x05\x06"[..], &[0; 18]].concat();
+    for bytes in [&b"anything"[..], &empty_zip] {
+        assert_refused(
+            &folder.with("game.WPIX", bytes),
+            "a capture in PIX's own format; record the program with highwater record",
+        );
+    }
     assert_refused(&folder.with("zeros.etl", &[0; 100_000]), "a file of zeros");
     assert_refused(&folder.with("letter.etl", "Dear user,\nthis is no trace.\n".repeat(100).as_bytes()), "another kind");
     if cfg!(unix) {
@@ -110,7 +117,7 @@ fn a_trace_without_memory_events_says_how_to_record_some() {
     for run in [&text, &machine] {
         assert_eq!(run.code, Some(0));
         assert_eq!(run.err.lines().count(), 1);
-        assert!(run.err.contains("quiet.etl") && run.err.contains("record with"), "{}", run.err);
+        assert!(run.err.contains("quiet.etl") && run.err.contains("record the program with highwater record"), "{}", run.err);
     }
     let report: serde_json::Value = serde_json::from_str(&machine.out).unwrap();
     assert_eq!(report["groups"], serde_json::json!([]));

@@ -422,10 +422,10 @@ fn a_heap_snapshot_is_named_and_how_to_record_a_heap_trace_is_said() {
     for command in ["report", "info"] {
         let run = highwater([command, &file]);
         assert_eq!(run.code, Some(0), "{run:?}");
-        for part in ["Microsoft-Windows-Heap-Snapshot", "only WPA reads them", "wpr -start Heap", "-HeapTracingConfig"] {
+        for part in ["Microsoft-Windows-Heap-Snapshot", "only WPA reads these snapshots", "wpr -start Heap", "-HeapTracingConfig"] {
             assert!(run.err.contains(part), "{command}: {part}: {}", run.err);
         }
-        assert!(!run.err.contains("this trace holds no heap"), "{}", run.err);
+        assert!(!run.err.contains("has no memory events"), "{}", run.err);
     }
     let info = json(["info", &file, "--json"]);
     assert_eq!(info["providers"][0]["name"], "Microsoft-Windows-Heap-Snapshot");

@@ -105,7 +105,7 @@ fn the_build_that_leaks_more_is_named_with_function_line_and_bytes() {
     assert!(none(&["--layer", "tracker"]) && none(&["--at-least", "12K"]) && !none(&["--at-least", "11K"]));
     let one_build = json(["bisect", text(&lake), "--tag", "branch", "--json"]);
     let doubt = one_build["doubts"][0].as_str().unwrap();
-    assert!(doubt.starts_with("MemoryTestApp.exe: too few captures to tell a shift from chance"), "{doubt}");
+    assert!(doubt.starts_with("MemoryTestApp.exe: too few captures to find shifts with one false alarm in 100"), "{doubt}");
 
     for (words, said) in [
         (&["--process", "MemoryTestAp.exe"][..], "nearest: \"MemoryTestApp.exe\""),

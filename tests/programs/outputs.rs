@@ -178,5 +178,5 @@ fn tables_do_not_come_and_go_around_a_trace_that_is_read() {
     assert!(run.code == Some(2) && run.err.contains("a file that is read lies in this folder"), "{run:?}");
     assert!(inside.join("game.etl").exists());
     let run = folder.run(&words("game.etl"), &folder.path("rules.toml"));
-    assert!(run.code == Some(2) && run.err.contains("no folder"), "{run:?}");
+    assert!(run.code == Some(2) && run.err.contains("not a folder"), "{run:?}");
 }

@@ -77,4 +77,11 @@ fn a_profile_for_wpr_is_printed_on_every_system() {
     for refused in [&["--ring", "5m"][..], &["-o", "out.etl"], &["--estimate"]] {
         assert_eq!(highwater(["record", "--pid", "4660", "--print-wprp"].iter().chain(refused)).code, Some(2), "{refused:?}");
     }
+    // A file of mappings is recorded whatever the layers, and chooses none.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("own.toml");
+    std::fs::write(&file, crate::mapped::mapping("size:u64")).unwrap();
+    let run = highwater(["record", "--pid", "4660", "--heap", "--print-wprp", "--trackers", file.to_str().unwrap()]);
+    let provider = crate::mapped::PROVIDER.trim_matches(['{', '}']);
+    assert!(run.out.contains(provider) && !run.out.to_lowercase().contains("988917c5"), "{run:?}");
 }

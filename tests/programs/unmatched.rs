@@ -65,7 +65,7 @@ fn what_no_free_tells_is_refused_with_what_there_is() {
     let run = highwater(["report", "demo:", "--unmatched", "--by", "type"]);
     assert!(run.code == Some(2) && run.err.contains("--by type") && run.err.contains("responsible_module"), "{run:?}");
     let run = highwater(["report", "demo:", "--unmatched", "--size", "1.."]);
-    assert!(run.code == Some(2) && run.err.contains("--size is about blocks"), "{run:?}");
+    assert!(run.code == Some(2) && run.err.contains("--size does not apply to --unmatched"), "{run:?}");
     let run = highwater(["report", "demo:", "--unmatched", "--heap", "0x77"]);
     assert!(run.code == Some(2) && run.err.contains("0x77"), "{run:?}");
     assert_eq!(highwater(["report", "demo:", "--unmatched", "--sources"]).code, Some(2));

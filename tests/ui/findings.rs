@@ -21,7 +21,7 @@ fn click_card(window: &mut Window, part: &str) {
 fn the_exercise_and_the_leak_hunt_take_one_click_each() {
     let cards = [
         (
-            "Finding MemoryTestApp.exe: steady growth of 1.25 KB/s in InnerLoopOperation",
+            "Finding MemoryTestApp.exe: steady growth of about 1.25 KB/s in InnerLoopOperation",
             "MemoryTestApp.exe!InnerLoopOperation: ",
             "+42.50 KB",
         ),
@@ -32,7 +32,7 @@ fn the_exercise_and_the_leak_hunt_take_one_click_each() {
             "size 100.00 MB",
         ),
         (
-            "Finding TelemetryService.exe: steady growth of 9.21 KB/s in TelemetryService.exe!+0x104b",
+            "Finding TelemetryService.exe: steady growth of about 9.21 KB/s in TelemetryService.exe!+0x104b",
             "TelemetryService.exe!+0x104b: ",
             "+331.68 KB",
         ),
@@ -109,7 +109,7 @@ fn with_accepted(file: &std::path::Path) -> Window {
 fn an_accepted_finding_is_not_told_again_and_says_why_until_it_is_taken_back() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("known.json");
-    let leak = "MemoryTestApp.exe: steady growth of 1.25 KB/s in InnerLoopOperation";
+    let leak = "MemoryTestApp.exe: steady growth of about 1.25 KB/s in InnerLoopOperation";
     let is_told = |window: &Window| has_containing(window, &format!("Finding {leak}"));
     let mut window = with_accepted(&file);
     assert!(is_told(&window));

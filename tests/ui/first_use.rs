@@ -355,7 +355,7 @@ fn what_a_process_had_before_the_recording_is_said_below_its_name() {
 fn losses_make_totals_bounds_from_their_time_on() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = window_of(generated(&folder, &highwater_dev::synth::Options { lost_buffers: 1, ..heap_options() }));
-    assert!(has_containing(&window, "1 buffer lost") && has_containing(&window, "totals are bounds after 0.0"));
+    assert!(has_containing(&window, "1 buffer lost") && has_containing(&window, "numbers after 0.0"));
     assert!(has(&window, "Size *") && has(&window, "At End *"));
     assert!(has(&window, "At Start"), "before the loss");
     drag(&mut window, 0.0, 0.1);

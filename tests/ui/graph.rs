@@ -1,7 +1,7 @@
 //! The graph in the window: lanes, the selection as a thing, the same by keyboard.
 
 use crate::common::trace::{session, trace};
-use crate::driver::{Window, click, demo, has, has_containing, interval, press, settle, value_of, window_of};
+use crate::driver::{Window, click, demo, give, has, has_containing, interval, press, settle, value_of, window_of};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::events::{Event, ProcessChange, ProcessInfo, Record};
@@ -283,8 +283,16 @@ fn a_graph_without_memory_events_says_what_to_record() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("empty.etl");
     std::fs::write(&file, trace(session(false), &records)).unwrap();
-    let window = window_of(vec![Input::File(file)]);
+    let mut window = window_of(vec![Input::File(file)]);
     let graph = window.get_by_label("Outstanding size over time").rect();
-    let texts = window.query_all_by_label_contains("record with `wpr -start VirtualAllocation");
+    let reason =
+        "This trace has no memory events (heaps, VirtualAlloc, custom allocators), so it has no allocations to show; record";
+    let texts = window.query_all_by_label_contains(reason);
     assert!(texts.into_iter().any(|text| graph.contains(text.rect().center())), "not only the table says so");
+    for tab in ["findings", "stacks", "functions", "flame", "allocations"] {
+        give(&mut window, &format!("tabs: {tab}"));
+        settle(&mut window);
+        let texts = window.query_all_by_label_contains(reason);
+        assert!(texts.into_iter().any(|text| !graph.contains(text.rect().center())), "{tab}");
+    }
 }

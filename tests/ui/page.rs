@@ -49,9 +49,29 @@ fn a_page_shows_the_graph_the_findings_and_the_table_in_sight() {
     let selected = all.iter().find(|element| element.attribute("class") == Some("selected")).unwrap();
     let left: f32 = selected.attribute("x").unwrap().parse().unwrap();
     assert!((left / 1000.0 - from / 36.06).abs() < 0.01, "{left} {from}");
+    assert!(texts(&all, "p", "findings").any(|text| text == "Of the whole trace."));
     let command = texts(&all, "pre", "footer").next().unwrap();
     let edges: Vec<f32> = command.split(' ').filter_map(|word| word.parse().ok()).collect();
     assert!((edges[0] - from).abs() < 0.01 && (edges[1] - to).abs() < 0.01, "{command}");
+}
+
+#[test]
+#[cfg_attr(any(windows, target_os = "macos"), ignore = "the system shows its dialog")]
+fn a_page_with_filters_has_the_command_with_their_options_or_says_that_there_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = demo();
+    crate::driver::click(&mut window, "Source MemoryTestApp.exe: 0x1d0000 (default)");
+    settle(&mut window);
+    let all = share(&mut window, &folder.path().join("heap"));
+    let command = texts(&all, "pre", "footer").next().unwrap();
+    assert_eq!(command, "highwater report demo: --process 4660 --layer heap --heap 0x1d0000");
+    assert_eq!(texts(&all, "p", "findings").filter(|text| *text == "Of the whole trace.").count(), 0, "nothing is selected");
+    give(&mut window, "clear filter");
+    crate::driver::show_tab(&mut window, "Types");
+    crate::driver::click(&mut window, "RigidBody");
+    let all = share(&mut window, &folder.path().join("function"));
+    assert_eq!(texts(&all, "pre", "footer").next(), None);
+    assert!(texts(&all, "p", "footer").any(|text| text.starts_with("No single command prints the same numbers")));
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn window(folder: &Path) -> Window {
     let mut settings = Settings::default();
     settings.sources = SourceSettings { editor: Editor::Own, command, folders, ..SourceSettings::default() };
     let mut window = window_set(Options { inputs: vec![Input::Demo], ..Options::default() }, settings);
-    window.get_by_label_contains("Finding MemoryTestApp.exe: steady growth of 1.25 KB/s in InnerLoopOperation").click();
+    window.get_by_label_contains("Finding MemoryTestApp.exe: steady growth of about 1.25 KB/s in InnerLoopOperation").click();
     settle(&mut window);
     window
 }

@@ -104,8 +104,7 @@ fn the_leak_and_the_step_take_one_click_from_the_first_screen() {
     let Some(mut screen) = Screen::new() else { return };
     screen.start(&["--theme", "dark", "demo:"]);
     // With names, that is: they come a moment later.
-    let leak =
-        "Finding MemoryTestApp.exe: steady growth of 1.25 KB/s in InnerLoopOperation (main.cpp:48), heap 0x1d0000: 42.50 KB";
+    let leak = "Finding MemoryTestApp.exe: steady growth of about 1.25 KB/s in InnerLoopOperation (main.cpp:48), heap 0x1d0000: 42.50 KB";
     let is_leak = |widget: &Widget| widget.name.starts_with(leak);
     screen.wait_for(leak, |all| all.iter().any(is_leak));
     screen.picture("findings.png");

@@ -82,15 +82,17 @@ impl Purpose {
 /// The providers of a request, in the order in which they are enabled.
 pub fn wanted(request: &Request) -> Vec<Wanted> {
     let mut all = Vec::new();
+    let stacks = request.stacks;
+    let mut built_in = Vec::new();
     if request.trackers {
-        let stacks = request.stacks;
         all.push(Wanted { stacks, ..of(class::CUSTOM_HEAP, Purpose::Trackers) });
-        for Allocator { provider, ids } in Allocator::built_in().iter().chain(&request.allocators) {
-            if all.iter().all(|one| one.provider != *provider) {
-                let of_pix = if *provider == class::PIX { pix_keywords(request) } else { ANY_KEYWORD };
-                let known = of(*provider, Purpose::Trackers);
-                all.push(Wanted { stacks, level: LEVEL_VERBOSE, keywords: of_pix, ids: ids.clone(), ..known });
-            }
+        built_in = Allocator::built_in();
+    }
+    for Allocator { provider, ids } in built_in.iter().chain(&request.allocators) {
+        if all.iter().all(|one| one.provider != *provider) {
+            let of_pix = if *provider == class::PIX { pix_keywords(request) } else { ANY_KEYWORD };
+            let known = of(*provider, Purpose::Trackers);
+            all.push(Wanted { stacks, level: LEVEL_VERBOSE, keywords: of_pix, ids: ids.clone(), ..known });
         }
     }
     if request.frames {

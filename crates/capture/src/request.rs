@@ -78,7 +78,7 @@ pub struct Request {
     pub heap: bool,
     /// Whether to record custom heap trackers.
     pub trackers: bool,
-    /// Further providers whose events are blocks of trackers; recorded with trackers.
+    /// Further providers whose events are blocks of trackers; recorded whatever the layers.
     #[serde(default)]
     pub allocators: Vec<Allocator>,
     /// Whether to record presented frames.
@@ -134,10 +134,15 @@ impl Request {
         }
     }
 
+    /// Whether blocks of any tracker are recorded.
+    pub fn has_trackers(&self) -> bool {
+        self.trackers || !self.allocators.is_empty()
+    }
+
     /// Checks that the request is possible.
     pub fn check(&self) -> Result<(), CaptureError> {
         let bad = |reason: &str| Err(CaptureError::BadRequest(reason.to_owned()));
-        if !(self.commit || self.heap || self.trackers) {
+        if !(self.commit || self.heap || self.has_trackers()) {
             return bad("there is nothing to record: choose commit, heap or trackers");
         }
         match &self.target {

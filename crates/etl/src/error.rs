@@ -63,6 +63,13 @@ impl OpenError {
         }
     }
 
+    /// The error for a capture of PIX, known by the end of its name, whatever it holds; `None` for other names.
+    pub fn capture_of_pix(name: &str) -> Option<Self> {
+        const WHAT: &str = "a capture in PIX's own format; record the program with highwater record, or with wpr and the profile that \
+                            highwater record --print-wprp prints: both record PIX's allocators too";
+        name.to_lowercase().ends_with(".wpix").then(|| Self::NotATrace(name.to_owned(), WHAT))
+    }
+
     /// The error for a file that begins with `head` and is no trace.
     pub(super) fn not_a_trace(name: &str, head: &[u8]) -> Self {
         let other = |what| Self::NotATrace(name.to_owned(), what);
@@ -73,10 +80,8 @@ impl OpenError {
                 "{name}: its first buffer says that it has {size}, and those of Windows have at most {most}; copy the file again"
             ));
         }
-        if name.to_lowercase().ends_with(".wpix") {
-            return other(
-                "a capture in PIX's own format; record the program as .etl (`highwater record`, `wpr`), which has PIX's allocators too",
-            );
+        if let Some(error) = Self::capture_of_pix(name) {
+            return error;
         }
         match head {
             [b'%', b'P', b'D', b'F', ..] => other("a PDF document"),

@@ -79,13 +79,14 @@ impl About<'_> {
 /// The message for a capture without memory events.
 pub fn no_memory_events(counts: &EventCounts) -> &'static str {
     if counts.heap_snapshot > 0 {
-        return "this trace holds heap snapshots (Microsoft-Windows-Heap-Snapshot), whose layout is not public, so that only WPA \
-                reads them; record a heap trace instead: `wpr -HeapTracingConfig game.exe enable`, start the program anew, \
-                `wpr -start Heap -start VirtualAllocation`, `wpr -stop game.etl`";
+        return "this trace has heap snapshots (Microsoft-Windows-Heap-Snapshot) and no heap events; only WPA reads these snapshots, \
+                since their layout is not public; record heap events instead: with highwater record, or with wpr \
+                -HeapTracingConfig game.exe enable, a restart of the program, wpr -start Heap -start VirtualAllocation, and wpr \
+                -stop game.etl";
     }
-    "this trace holds no heap or VirtualAlloc events; record with \
-     `wpr -start VirtualAllocation -start Heap` (heap tracing must be switched on for the program first) \
-     or attach a custom heap tracker"
+    "this trace has no memory events (heaps, VirtualAlloc, custom allocators), so it has no allocations to show; record the \
+     program with highwater record, with Record\u{2026} in the window, or with wpr -start VirtualAllocation -start Heap (which needs \
+     heap tracing to be switched on for the program: wpr -HeapTracingConfig game.exe enable)"
 }
 
 /// A trace that is being built, and the state of its publishing.

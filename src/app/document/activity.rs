@@ -21,7 +21,7 @@ impl Document {
             marks: self.draws(Overlay::Marks),
             chain: frames.map(|of| of.chain),
             frames: frames.filter(|_| self.draws(Overlay::Frames)),
-            processors: self.draws(Overlay::Processors).then(|| self.process_in_scope()),
+            processors: self.draws(Overlay::Processors).then(|| self.sampled_in_scope()),
             memory: self.memory_in_scope().filter(|_| self.draws(Overlay::Memory)),
             gpu: SegmentGroup::ALL.map(|group| self.gpu_in_scope(group).filter(|_| self.draws(Overlay::Gpu(group)))),
         }
@@ -74,6 +74,12 @@ impl Document {
             (number, format!("{}, {}", self.trace.process(lane.process).label_with_id(), chain_label(lane)))
         };
         lanes.iter().map(name).collect()
+    }
+
+    /// The process whose CPU use is drawn: that of the filter, else that of the frames, else the largest.
+    pub fn sampled_in_scope(&self) -> Option<ProcessId> {
+        let of_frames = || Some(self.chain(self.frames_in_scope()?.chain)?.process);
+        self.process_of_filter().or_else(of_frames).or_else(|| self.process_in_scope())
     }
 
     /// The process in scope: that of the filter, else the largest.

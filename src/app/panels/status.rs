@@ -136,7 +136,7 @@ fn trust(document: &Document) -> String {
         parts.push("so numbers may be off".to_owned());
     }
     if let Some(until) = losses::exact_until(document) {
-        parts.push(format!("totals are bounds after {until:.3} s"));
+        parts.push(format!("numbers after {until:.3} s are incomplete"));
     }
     parts.join(", ")
 }

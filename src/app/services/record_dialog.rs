@@ -197,6 +197,7 @@ impl RecordDialog {
         let recorder = Arc::clone(recorder);
         self.measured = None;
         self.measuring.start(ctx, move || {
+            let allocators = if request.trackers { allocators } else { Vec::new() };
             let whole = Request { allocators, ..request.clone() };
             let lines = match measure(&whole, &folder, |request, folder| recorder.start(request, folder)) {
                 Ok((_, Aftermath::Failed(reason))) => Err(reason),

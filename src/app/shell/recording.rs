@@ -41,7 +41,9 @@ impl HighwaterApp {
         let Ok(mut request) = dialog.form.request() else { return }; // the button is not enabled
         let name = dialog.name();
         let Some(folder) = folder_of(self.recordings.as_deref(), &name, &mut self.messages) else { return };
-        request.allocators = Allocator::of_users(&self.mapping.now);
+        if request.trackers {
+            request.allocators = Allocator::of_users(&self.mapping.now);
+        }
         let record_options = dialog.form.record_options();
         self.settings.mark_providers = with_recorded(&self.settings.mark_providers, dialog.form.mark_words());
         self.recording = Some(RecordJob::start(ctx.clone(), recorder.clone(), request, name, folder));

@@ -5,13 +5,14 @@ use crate::app::document::Document;
 use crate::app::panels::chips;
 use crate::app::panels::timeline::name_of;
 use crate::app::services::shared_page::SharedPage;
+use crate::app::state::filters::Predicate;
 use crate::app::state::graph::{GraphLine, LineOf};
 use crate::app::state::ids::ViewId;
 use crate::app::workspace::Workspace;
 use crate::export::html::{Entry, Lane, Page, command};
 use crate::format;
 use crate::load::Input;
-use crate::query::doubts;
+use crate::query::{Key, RowCondition, doubts};
 use crate::units::{Interval, Layer};
 
 impl HighwaterApp {
@@ -39,6 +40,7 @@ fn shared(workspace: &Workspace) -> SharedPage {
         lanes: lanes(document),
         lanes_left_out: 0,
         findings: Some(findings.iter().map(Entry::from).collect()),
+        has_findings_of_all: true,
         tables: Vec::new(),
         command: compares(workspace).map(command).or_else(|| as_command(document)),
     };
@@ -53,6 +55,10 @@ fn facts(document: &Document) -> Vec<(String, String)> {
     facts.push(("Interval".to_owned(), format!("{} to {}", moment(from), moment(to))));
     let filters = document.filters().chips().iter().map(|chip| ("Filter".to_owned(), chips::words(document, chip)));
     facts.extend(filters);
+    let frees = trace.quality.unmatched_frees;
+    if frees > 0 {
+        facts.push(("Frees without a known allocation".to_owned(), format::count(frees)));
+    }
     facts
 }
 
@@ -88,11 +94,9 @@ fn compares(Workspace { document, views }: &Workspace) -> Option<Vec<String>> {
     views.get(document.view_in_sight()?)?.command(document)
 }
 
-/// The command that prints the numbers of the interval; `None` with filters, not all of which a command has.
+/// The command that prints the numbers of the interval; `None` with a filter that no option expresses.
 fn as_command(document: &Document) -> Option<String> {
-    if !document.filters().is_all() {
-        return None;
-    }
+    let filters = filter_options(document)?;
     let mut words = vec!["highwater".to_owned(), "report".to_owned()];
     words.extend(document.inputs.iter().map(Input::name));
     if let Some(Interval { from, to }) = document.selection() {
@@ -100,5 +104,35 @@ fn as_command(document: &Document) -> Option<String> {
             words.extend([option.to_owned(), format!("{:.9}", document.trace.clock.seconds(at))]);
         }
     }
+    words.extend(filters);
     Some(command(words))
+}
+
+/// The filters as options; `None` if one of them has no option.
+fn filter_options(document: &Document) -> Option<Vec<String>> {
+    let (trace, chips) = (&document.trace, document.filters().chips());
+    // Nodes of several chips are joined, while options narrow each other.
+    let nodes = chips.iter().filter(|chip| matches!(chip.what, Predicate::Under(_))).count();
+    if nodes > 1 || chips.iter().any(|chip| chip.is_excluded) {
+        return None;
+    }
+    let mut options = Vec::new();
+    let mut option = |name: &str, value: String| options.extend([name.to_owned(), value]);
+    for chip in chips {
+        match &chip.what {
+            Predicate::Under(path) => {
+                for key in path.iter() {
+                    match *key {
+                        Key::Process(process) => option("--process", trace.process(process).pid.to_string()),
+                        Key::Layer(layer) => option("--layer", layer.name().to_owned()),
+                        Key::Heap(heap) => option("--heap", trace.heap(heap).key()?),
+                        _ => return None,
+                    }
+                }
+            }
+            Predicate::Row(RowCondition::Thread(thread), _) => option("--thread", thread.to_string()),
+            _ => return None,
+        }
+    }
+    Some(options)
 }

@@ -68,9 +68,12 @@ impl ViewContext<'_> {
         centered(ui, RichText::new(text).weak());
     }
 
-    /// Shows why the view is empty, with buttons that may change that.
+    /// Shows why the view is empty, with buttons that may change that. Of a trace without memory events, every view says the
+    /// same.
     pub fn nothing(&mut self, ui: &mut Ui, text: &str) {
         let document = self.document;
+        let without_memory = document.why_nothing();
+        let text = without_memory.as_deref().unwrap_or(text);
         let is_searched = document.searched().is_some_and(|text| !text.trim().is_empty());
         let ways = [
             (is_searched, "Clear the search", DocCommand::Search(String::new())),

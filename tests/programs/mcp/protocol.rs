@@ -121,7 +121,7 @@ fn bad_words_are_told_before_anything_is_served() {
     for (words, code, told) in [
         (&["none.etl"][..], 1, "none.etl"),
         (&["--root", "none"], 2, "--root none"),
-        (&["--root", "a.etl"], 2, "no folder"),
+        (&["--root", "a.etl"], 2, "not a folder"),
         (&["a.etl", "--root", "sub"], 2, "--root"),
         (&["--port", "7"], 2, "--port"),
     ] {

@@ -103,7 +103,7 @@ pub const PICTURES: &[Picture] = &[
     }),
     demo("source", |w| {
         tab(w, "findings");
-        w.get_by_label_contains("Show MemoryTestApp.exe: steady growth of 1.25 KB/s").click();
+        w.get_by_label_contains("Show MemoryTestApp.exe: steady growth of about 1.25 KB/s").click();
         settle(w);
         click(w, "Details");
     }),

@@ -73,6 +73,14 @@ fn trackers_come_first_with_their_stacks() {
 }
 
 #[test]
+fn allocators_that_are_named_are_asked_for_whatever_the_layers() {
+    let own = Allocator { provider: class::MULTI_MAIN, ids: vec![3] };
+    let asked = wanted(&Request { allocators: vec![own], ..request() });
+    let [only] = &asked[..] else { panic!("{asked:?}") };
+    assert_eq!((only.provider, only.purpose, &only.ids[..]), (class::MULTI_MAIN, Purpose::Trackers, &[3][..]));
+}
+
+#[test]
 fn filters_are_the_bytes_of_their_structures() {
     assert_eq!(pid_filter(&[0x1234, 5]), [0x34, 0x12, 0, 0, 5, 0, 0, 0]);
     assert!(pid_filter(&[]).is_empty());

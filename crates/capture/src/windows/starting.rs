@@ -79,7 +79,7 @@ impl StartedSources {
 
     /// Whether anything of the request is recorded.
     fn has_any(&self, request: &Request) -> bool {
-        let wanted = [(request.commit, Lane::Pages), (request.heap, Lane::Heap), (request.trackers, Lane::User)];
+        let wanted = [(request.commit, Lane::Pages), (request.heap, Lane::Heap), (request.has_trackers(), Lane::User)];
         wanted.into_iter().any(|(is_wanted, lane)| is_wanted && self.has(lane))
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Cost: a pass over the modules of processes whose memory was recorded, once for a trace.
 
-use super::{Process, ProcessId, Trace};
+use super::{Process, ProcessId, Trace, UnmatchedFree};
 use crate::format::plain;
 use crate::units::Layer;
 
@@ -39,6 +39,9 @@ impl SilentAllocator {
     }
 }
 
+/// Name of the allocator and of its built-in tracker.
+const MIMALLOC: &str = "mimalloc";
+
 const WRAP: &str = "record it through tracker/highwater.h (guide: My game has its own allocator)";
 
 /// Name, modules, functions, recipe.
@@ -48,7 +51,7 @@ type Known = (&'static str, &'static [&'static str], &'static [&'static str], &'
 /// beginning of a function's name.
 const KNOWN: [Known; 7] = [
     (
-        "mimalloc",
+        MIMALLOC,
         &["mimalloc", "libmimalloc"],
         &["mi_malloc", "mi_calloc", "mi_realloc", "mi_new", "mi_heap_", "_mi_"],
         "build it with MI_TRACK_ETW=ON",
@@ -71,25 +74,32 @@ const KNOWN: [Known; 7] = [
     ),
 ];
 
-/// Allocators of processes with recorded memory that report no blocks; of processes with trackers none.
+/// Allocators of processes with recorded memory that report no blocks.
 pub(super) fn silent_allocators(trace: &Trace) -> Vec<SilentAllocator> {
     let found = (0..).map(ProcessId).zip(&trace.processes).filter_map(|(id, process)| {
-        if !trace.lacks_trackers(id) {
-            return None;
-        }
         let (name, module, recipe) = of_process(process)?;
-        Some(SilentAllocator { process: id, name, evidence: plain(&module), recipe })
+        trace.is_silent(id, name).then(|| SilentAllocator { process: id, name, evidence: plain(&module), recipe })
     });
     found.take(MOST_SILENT).collect()
 }
 
 impl Trace {
-    /// Whether memory of a process was recorded, and no tracker of it: an allocator of its own would be silent.
-    pub(crate) fn lacks_trackers(&self, process: ProcessId) -> bool {
-        let mut layers = self.heaps.iter().filter(|heap| heap.process == process).map(|heap| heap.layer).peekable();
-        let has_memory = self.heaps.is_empty() || layers.peek().is_some();
-        has_memory && layers.all(|layer| layer != Layer::Tracker)
+    /// Whether memory of a process was recorded, but no block or free that an allocator of this name could have reported.
+    pub(crate) fn is_silent(&self, process: ProcessId, allocator: &str) -> bool {
+        let mut own = self.heaps.iter().filter(|heap| heap.process == process).peekable();
+        let has_memory = self.heaps.is_empty() || own.peek().is_some();
+        let mut of_heaps = own.filter(|heap| heap.layer == Layer::Tracker).map(|heap| heap.name.as_deref());
+        let is_its = |free: &&UnmatchedFree| free.layer == Layer::Tracker && self.process_of_free(free) == Some(process);
+        let frees = self.unmatched.iter().filter(is_its);
+        let mut of_frees = frees.map(|free| self.tracker_names.get(&free.handle).map(|name| &**name));
+        let reports = |tracker| speaks_for(tracker, allocator);
+        has_memory && !of_heaps.any(reports) && !of_frees.any(reports)
     }
+}
+
+/// Whether a tracker of this name may report the blocks of an allocator: any but another allocator's own.
+fn speaks_for(tracker: Option<&str>, allocator: &str) -> bool {
+    tracker != Some(MIMALLOC) || allocator == MIMALLOC
 }
 
 fn of_process(process: &Process) -> Option<(&'static str, String, &'static str)> {
@@ -140,5 +150,34 @@ mod tests {
         let [mimalloc, unreal] = &told[..] else { panic!("{told:?}") };
         assert!(mimalloc.contains("uses mimalloc (mimalloc.dll)") && mimalloc.contains("MI_TRACK_ETW"), "{mimalloc}");
         assert!(unreal.contains("Unreal's allocator (MyGame-Win64-Shipping.exe)") && unreal.contains("-ansimalloc"), "{unreal}");
+    }
+
+    /// A process with mimalloc's module and commit, and a free of the tracker with this name.
+    fn told_with_free_of(name: &str) -> Vec<String> {
+        let mut builder = Builder::new(Clock { frequency: 1, start_time: 0 }, 0, (0, 0));
+        let path = r"\Device\Volume1\game\mimalloc.dll".to_owned();
+        let handle = 1 << 63 | 0x77;
+        for event in [
+            Event::Image(ImageChange::Load, Box::new(ImageInfo { base: 0x1000, size: 0x1000, path, ..ImageInfo::default() })),
+            Event::Alloc { layer: Layer::Heap, heap: 7, address: 0x10, size: 1 },
+            Event::Free { layer: Layer::Tracker, heap: handle, address: 0x20 },
+        ] {
+            builder.apply(&Record { time: 1, pid: Pid(1), tid: Tid(1), event }, &[]);
+        }
+        let tracker_names = [(handle, name.into())].into();
+        let trace = builder.publish(InputState { complete: true, tracker_names, ..InputState::default() });
+        trace.silent_allocators().iter().map(|silent| silent.sentence(&trace)).collect()
+    }
+
+    #[test]
+    fn an_allocator_that_only_frees_is_not_silent() {
+        assert_eq!(told_with_free_of("mimalloc"), [""; 0]);
+        assert_eq!(told_with_free_of("Pool 7"), [""; 0], "the pool may be mimalloc's");
+    }
+
+    #[test]
+    fn the_tracker_of_mimalloc_speaks_for_mimalloc_alone() {
+        assert!(speaks_for(Some("mimalloc"), "mimalloc") && !speaks_for(Some("mimalloc"), "jemalloc"));
+        assert!(speaks_for(Some("Pool 7"), "jemalloc") && speaks_for(None, "mimalloc"));
     }
 }

@@ -1,5 +1,6 @@
 //! A published trace: immutable, shared between the window and its workers.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -136,6 +137,8 @@ pub struct Trace {
     pub rows: Rows,
     /// Names of threads, where events give them.
     pub thread_names: Arc<KeyedMap<(ProcessId, Tid), Arc<str>>>,
+    /// Names of trackers by the handles that were made of them, of those that only free, too.
+    pub tracker_names: BTreeMap<u64, Arc<str>>,
     /// NT paths of volumes and their drive letters.
     pub volumes: Vec<(String, String)>,
     /// Folders beside the files with PDBs that the recording made.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::Mask;
 use crate::format;
-use crate::model::{SiteId, Trace};
+use crate::model::{ProcessId, SiteId, Trace, UnmatchedFree};
 use crate::problem::{Problem, ProblemKind};
 use crate::units::{Layer, Ticks};
 
@@ -120,13 +120,28 @@ fn started_in_the_middle(trace: &Trace, mask: &Mask) -> Option<String> {
         1 => format!("{} and 1 more process", names.join(", ")),
         n => format!("{} and {n} more processes", names.join(", ")),
     };
-    let freed = trace.unmatched.iter().filter_map(|free| trace.process_of_free(free));
-    let freed = match freed.filter(|process| processes.contains(process)).count() as u64 {
-        0 => String::new(),
-        1 => " (1 of them was freed: report --unmatched)".to_owned(),
-        count => format!(" ({} of them were freed: report --unmatched)", format::count(count)),
-    };
+    let freed = freed_early(trace, &processes).map_or_else(String::new, |freed| format!(" ({freed}: report --unmatched)"));
     Some(format!("{names} ran before the trace began: blocks allocated before that are not known{freed}"))
+}
+
+/// Says how many blocks and pages some processes freed whose allocation is not known, if they freed any.
+fn freed_early(trace: &Trace, processes: &BTreeSet<ProcessId>) -> Option<String> {
+    let (mut blocks, mut bytes) = (0, 0_u64);
+    let is_theirs = |free: &&UnmatchedFree| trace.process_of_free(free).is_some_and(|process| processes.contains(&process));
+    for free in trace.unmatched.iter().filter(is_theirs) {
+        blocks += u64::from(free.size.is_none());
+        bytes = bytes.saturating_add(free.size.unwrap_or(0));
+    }
+    let pages = (bytes > 0).then(|| format!("up to {} of pages", format::bytes(bytes)));
+    match (blocks, pages) {
+        (0, None) => None,
+        (0, Some(pages)) => Some(format!("{pages} were freed")),
+        (blocks, pages) => {
+            let were = if blocks == 1 { "was" } else { "were" };
+            let pages = pages.map_or_else(String::new, |pages| format!(", and {pages}"));
+            Some(format!("{} of them {were} freed{pages}", format::count(blocks)))
+        }
+    }
 }
 
 /// Formats seconds with about three digits.

@@ -17,7 +17,6 @@ pub fn silent_allocators(trace: &Trace, names: &Names) -> Vec<SilentAllocator> {
     let mut known: KeyedSet<ProcessId> = found.iter().map(|silent| silent.process).collect();
     let mut looked: KeyedMap<ProcessId, u32> = KeyedMap::default();
     let mut seen: KeyedSet<(ProcessId, NodeId)> = KeyedSet::default();
-    let mut lacks: KeyedMap<ProcessId, bool> = KeyedMap::default();
     for site in &trace.sites {
         let process = trace.heap(site.heap).process;
         if found.len() >= MOST_SILENT || known.contains(&process) {
@@ -25,12 +24,14 @@ pub fn silent_allocators(trace: &Trace, names: &Names) -> Vec<SilentAllocator> {
         }
         let count = looked.entry(process).or_default();
         *count += 1;
-        if *count > SITES || !*lacks.entry(process).or_insert_with(|| trace.lacks_trackers(process)) {
+        if *count > SITES {
             continue;
         }
         if let Some(silent) = of_site(trace, names, (process, site), &mut seen) {
             known.insert(process);
-            found.push(silent);
+            if trace.is_silent(process, silent.name) {
+                found.push(silent);
+            }
         }
     }
     found

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::callers::callers;
 use super::naming::{NO_STACK_KEY, frames_of_stack};
 use super::{By, Caller, CallerFrame, Cancel, Cancelled, Fold, FrameName, Key, Path, ReportFilter};
+use crate::events::{is_made_handle, shared_handle};
 use crate::model::{HeapId, NodeId, ProcessId, Site, Trace, UnmatchedFree, unknown_label};
 use crate::names::{FrameKind, Names};
 use crate::tables::KeyedMap;
@@ -134,9 +135,11 @@ const NOBODY: Site = Site { heap: HeapId(0), stack: NodeId::ROOT, caller: Proces
 fn places(trace: &Trace, interval: Interval) -> Vec<Place> {
     let mut index = KeyedMap::default();
     let mut places: Vec<Place> = Vec::new();
+    let made = MadeHeaps::of(trace);
     let first = trace.unmatched.partition_point(|free| free.time < interval.from);
     for free in trace.unmatched[first..].iter().take_while(|free| free.time < interval.to) {
         let process = trace.process_of_free(free);
+        let free = &UnmatchedFree { heap: free.heap.or_else(|| made.find(process, free)), ..*free };
         let at = *index.entry((free.pid, process, free.heap, free.layer, free.handle, free.stack)).or_insert(places.len());
         match places.get_mut(at) {
             Some(place) => place.sums.add(&Sums::of(free)),
@@ -146,6 +149,25 @@ fn places(trace: &Trace, interval: Interval) -> Vec<Place> {
     places
 }
 
+/// Trackers whose handles were made of their names: a free before the first allocation is of the same tracker, if its event
+/// tells which.
+struct MadeHeaps(KeyedMap<(ProcessId, u64), HeapId>);
+
+impl MadeHeaps {
+    fn of(trace: &Trace) -> Self {
+        let heaps = (0..).map(HeapId).zip(&trace.heaps);
+        let made = heaps.filter(|(_, heap)| is_made_handle(heap.layer, heap.handle));
+        let mut first = KeyedMap::default();
+        made.for_each(|(id, heap)| _ = first.entry((heap.process, heap.handle)).or_insert(id));
+        Self(first)
+    }
+
+    fn find(&self, process: Option<ProcessId>, free: &UnmatchedFree) -> Option<HeapId> {
+        let tells = is_made_handle(free.layer, free.handle) && shared_handle(free.layer, free.handle) != Some(free.handle);
+        self.0.get(&(process?, free.handle)).copied().filter(|_| tells)
+    }
+}
+
 impl Place {
     fn new(free: &UnmatchedFree, process: Option<ProcessId>) -> Self {
         let UnmatchedFree { time, pid, layer, handle, heap, stack, .. } = *free;
@@ -153,11 +175,15 @@ impl Place {
         Self { pid, site, heap, layer, handle, stack, sums: Sums::of(free) }
     }
 
-    /// The heap as reports name it; null for commit.
+    /// The heap as reports name it; `None` for commit, and for a free that does not tell which tracker of its provider it
+    /// means.
     fn heap_key(&self, trace: &Trace) -> Option<String> {
         match (self.heap, self.layer) {
             (Some(heap), _) => trace.heap(heap).key(),
             (None, Layer::Commit) => None,
+            (None, layer) if is_made_handle(layer, self.handle) => {
+                trace.tracker_names.get(&self.handle).map(|name| name.to_string())
+            }
             (None, Layer::Heap | Layer::Tracker) => Some(format!("{:#x}", self.handle)),
         }
     }

@@ -65,7 +65,7 @@ pub(super) fn draw(page: &Page) -> Markup {
                 }
             }
             @if !page.notes.is_empty() {
-                ol.notes { @for (at, note) in &page.notes { li { b { (seconds(*at)) } " " (text(note)) } } }
+                ol.notes { @for (at, note) in &page.notes { li { b { (scale.rounded(*at)) } " " (text(note)) } } }
             }
             @if page.lanes_left_out > 0 { p.rest { "\u{2026} and " (page.lanes_left_out) " smaller ones" } }
         }
@@ -117,6 +117,12 @@ impl Scale {
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|&step| step >= rough).unwrap_or(rough);
         let first = (self.from / step).ceil();
         (0..12).map(|n| (first + f64::from(n)) * step).take_while(|&at| at <= self.from + self.length * 1.000_001).collect()
+    }
+
+    /// A time, to a thousandth of a second or what can be told apart in the picture.
+    fn rounded(&self, at: f64) -> String {
+        let step = (self.length / (10.0 * WIDTH)).min(1e-3);
+        seconds((at / step).round() * step)
     }
 
     /// Where the text of a tick stands: those at the edges stay in the picture.

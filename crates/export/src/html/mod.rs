@@ -62,13 +62,15 @@ fn markup(page: &Page) -> Markup {
                 @if let Some(findings) = &page.findings {
                     section.findings {
                         h2 { "Findings" }
+                        @if page.has_findings_of_all && page.selected.is_some() { p.note { "Of the whole trace." } }
                         @if findings.is_empty() { p { "Nothing stands out." } }
                         @for entry in findings { (finding(entry)) }
                     }
                 }
                 @for table in tables { (table) }
                 footer {
-                    @if let Some(command) = &page.command { p { "The same from a command line:" } pre { (plain(command)) } }
+                    @if let Some(command) = &page.command { p { "The same numbers on the command line:" } pre { (plain(command)) } }
+                    @else { p { "No single command prints the same numbers: the command line lacks one of the filters or files." } }
                     p { "Written by highwater " (env!("CARGO_PKG_VERSION")) ". Layers (commit, heap, tracker) contain each other and are never added." }
                 }
             }

@@ -24,9 +24,11 @@ pub struct Page {
     pub lanes_left_out: usize,
     /// The findings, best first; `None` if they are not part of the page.
     pub findings: Option<Vec<Entry>>,
+    /// Whether the findings are of the whole trace, whatever is selected.
+    pub has_findings_of_all: bool,
     /// The tables, in their order.
     pub tables: Vec<Table>,
-    /// The command that gives the same numbers.
+    /// The command that gives the same numbers; `None` if no single one does.
     pub command: Option<String>,
 }
 

@@ -140,6 +140,9 @@ impl Others {
 
     /// The error for an archive without a trace.
     fn refusal(self, name: &str, what: &str) -> OpenError {
+        if let Some(error) = crate::etl::OpenError::capture_of_pix(name) {
+            return error.into();
+        }
         let reason = match (self.nested, self.entries) {
             (Some(nested), _) => {
                 format!("{what} holds no trace, but another archive, {nested}; unpack it and open what is in it")

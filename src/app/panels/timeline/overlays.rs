@@ -26,7 +26,7 @@ pub fn process(document: &Document, what: Overlay) -> Option<ProcessId> {
         Overlay::Marks => None,
         Overlay::Frames => document.frames_in_scope().and_then(|of| document.chain(of.chain)).map(|lane| lane.process),
         Overlay::Memory => document.memory_in_scope().map(|(process, _)| process),
-        Overlay::Processors => document.process_in_scope(),
+        Overlay::Processors => document.sampled_in_scope(),
         Overlay::Gpu(group) => gpu::series(document, document.gpu_in_scope(group)?).and_then(|series| series.process),
     }
 }

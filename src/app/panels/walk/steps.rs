@@ -113,7 +113,7 @@ const SPIKE: &[Step] = &[
 const LEAK: &[Step] = &[
     Step {
         title: "One click",
-        text: "A card above the tabs names what grows: *MemoryTestApp.exe: steady growth of 1.25 KB/s in InnerLoopOperation*. A click \
+        text: "A card above the tabs names what grows: *MemoryTestApp.exe: steady growth of about 1.25 KB/s in InnerLoopOperation*. A click \
                selects its interval, filters to its heap, and opens the tree at the function.",
         show: |scene| Some(vec![leak(scene)?]),
     },

@@ -12,8 +12,8 @@ use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::centered::centered;
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Name, Style, Value, widest};
 use crate::format;
-use crate::query::UnmatchedGroup;
-use crate::units::Ticks;
+use crate::query::{UnmatchedGroup, layer_label};
+use crate::units::{Layer, Ticks};
 
 /// Least height of the table above the stack of the selected line, in points.
 const LEAST_TABLE: f32 = 80.0;
@@ -111,6 +111,14 @@ impl Listed {
     }
 }
 
+/// The window's name of a layer that has this name in the machine interface.
+fn layer_name(name: &str) -> &str {
+    match Layer::ALL.into_iter().find(|layer| layer.name() == name) {
+        Some(layer) => layer_label(layer),
+        None => name,
+    }
+}
+
 fn text(text: Option<&String>) -> Value {
     text.map_or(Value::Nothing, Value::text)
 }
@@ -123,7 +131,8 @@ impl FlatTable for Listed {
         ListColumn::rest("Freed by", "The responsible caller of the free")
             .by(Order::Name, |_, group| text(group.responsible.as_ref())),
         ListColumn::text("Process", "The process whose memory it was", 160.0).of(|_, group| text(group.process.as_ref())),
-        ListColumn::text("Layer", "commit, heap or tracker", 60.0).of(|_, group| Value::text(group.layer)),
+        ListColumn::text("Layer", "Commit, Windows NT heaps or custom trackers", 110.0)
+            .of(|_, group| Value::text(layer_name(group.layer))),
         ListColumn::text("Heap", "The heap's handle, or the tracker's name", 110.0).of(|_, group| text(group.heap.as_ref())),
         ListColumn::number("Frees", "Number of frees without a known allocation", widest::COUNT)
             .by(Order::Count, |_, group| Value::Count(group.count)),

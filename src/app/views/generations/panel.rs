@@ -39,7 +39,7 @@ impl Pane for Generations {
             centered(
                 ui,
                 "Mark the moments between repetitions of the same work: M with the pointer on the graph, or while recording. \
-                     What each repetition leaves behind is listed here; what leaves something every time leaks.",
+                     What each repetition leaves behind is listed here. A place that leaves memory behind every time leaks.",
             );
             return;
         }

@@ -238,6 +238,6 @@ fn nothing(view: &Stacks, document: &Document) -> String {
     } else if !document.is_settled() {
         "Loading\u{2026}".to_owned()
     } else {
-        document.why_nothing().unwrap_or_else(|| document.with_silent("Nothing was alive in this interval."))
+        document.with_silent("Nothing was alive in this interval.")
     }
 }

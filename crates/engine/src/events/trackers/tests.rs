@@ -129,7 +129,7 @@ fn bad_files_are_refused_with_their_line() {
         (event(&format!("id = 1\nname = \"a\"\n{free}")), 5, "not both"),
         (event("id = 1\ndoes = \"leak\"\nfields = \"address:u64\""), 7, "allocate, free or reallocate"),
         (event("id = 1\ndoes = \"free\"\nfields = \"address\""), 8, "needs a type"),
-        (event("id = 1\ndoes = \"free\"\nfields = \"address:u63\""), 8, "no type"),
+        (event("id = 1\ndoes = \"free\"\nfields = \"address:u63\""), 8, "not a type"),
         (event("id = 1\ndoes = \"free\"\nfields = \"size:u64\""), 8, "address is missing"),
         (event("id = 1\ndoes = \"free\"\nfields = \"address:utf8z\""), 8, "of this type"),
         (event("id = 1\ndoes = \"free\"\nfields = \"address:u64 address:u64\""), 8, "twice"),

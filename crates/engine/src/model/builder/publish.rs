@@ -83,6 +83,7 @@ impl Builder {
             symbol_folders: input.symbol_folders,
             reservations: self.allocations.pages.reservations(),
             thread_names: self.world.thread_names(),
+            tracker_names: input.tracker_names,
             volumes: self.world.volumes().to_vec(),
             counters,
             activity,

@@ -19,7 +19,7 @@ pub(super) fn sentence(question: &Question<'_>, claim: &Claim, function: Option<
     let start = moment(question, claim.interval.from);
     let from = |function: &str| format!("{function}{}", line(source));
     let what = match claim.kind {
-        FindingKind::Growth => format!("steady growth of {}/s in {place}: {bytes} in {lasted}", rate()),
+        FindingKind::Growth => format!("steady growth of about {}/s in {place}: {bytes} in {lasted}", rate()),
         FindingKind::Step if claim.is_fall => format!("step of \u{2212}{bytes} at {start} in {place}"),
         FindingKind::Step => format!("step of +{bytes} at {start} in {place}, not released"),
         FindingKind::Spikes => match (claim.repeats.unwrap_or(1), claim.period) {
@@ -38,7 +38,7 @@ pub(super) fn sentence(question: &Question<'_>, claim: &Claim, function: Option<
             let owner = |(owner, bytes): &(String, u64)| format!("{} {}", format::bytes(*bytes), plain(owner));
             let owners: Vec<String> = claim.owners.iter().map(owner).collect();
             let owners = if owners.is_empty() { String::new() } else { format!(" ({})", owners.join(", ")) };
-            format!("{bytes} of commit hold no block of any heap or tracker{owners}{function}")
+            format!("{bytes} of committed memory outside of all heaps and trackers{owners}{function}")
         }
         FindingKind::Fragmentation => {
             let all = format::bytes(claim.count.saturating_mul(PAGE));
