@@ -153,6 +153,7 @@ fn describe(args: &CutArgs, capture: &Capture, summary: Summary, bytes: u64) -> 
     let what = format!("{}: {} events, {} (of {of})", args.out.display(), format::count(events), format::bytes(bytes));
     match left_out {
         0 => what,
-        n => format!("{what}; {} events that could reveal names were left out", format::count(n)),
+        n if args.anonymise => format!("{what}; {} events that could reveal names were left out", format::count(n)),
+        n => format!("{what}; {} events that cannot be written again were left out", format::count(n)),
     }
 }

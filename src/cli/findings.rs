@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::asked::{Asked, IntervalInSeconds, Loaded, decides, stopped};
 use super::for_programs::ForPrograms;
 use super::outputs::{BaselineArgs, Replace};
-use super::report::describe_silent;
+use super::report::{describe_silent, silent_sentences};
 use super::words::one_of;
 use super::{Failure, report_problems, text};
 use crate::format::{self, plain};
@@ -53,6 +53,8 @@ struct Answer<'a> {
     accepted: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unused: Option<Vec<&'a Accepted>>,
+    /// Allocators of which no blocks are seen, a sentence each.
+    silent_allocators: Vec<String>,
     quality: Quality,
     doubts: &'a [String],
 }
@@ -109,7 +111,8 @@ fn answer(args: &FindingsArgs, loaded: &Loaded) -> Result<(), Failure> {
         let entries = found.iter().map(|finding| entry(trace, finding)).collect();
         let (accepted, unused) = (known.as_ref().map(|_| held), known.as_ref().map(Baseline::unused));
         let (schema, quality, doubts) = ("highwater.findings/1", trace.quality, doubts.as_slice());
-        let answer = Answer { schema, findings: entries, accepted, unused, quality, doubts };
+        let silent_allocators = silent_sentences(trace, &names);
+        let answer = Answer { schema, findings: entries, accepted, unused, silent_allocators, quality, doubts };
         return loaded.told.for_programs(form, &answer, &["findings"]);
     }
     let held = known.map_or_else(String::new, |known| held_back(held, &known));

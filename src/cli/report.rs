@@ -266,7 +266,12 @@ fn were(events: u64) -> String {
 
 /// Names the allocators of which no blocks are seen.
 pub(super) fn describe_silent(trace: &Trace, names: &Names) -> String {
-    silent_allocators(trace, names).iter().map(|silent| format!("{}.\n", silent.sentence(trace))).collect()
+    silent_sentences(trace, names).iter().map(|sentence| format!("{sentence}.\n")).collect()
+}
+
+/// A sentence without a full stop for each allocator of which no blocks are seen.
+pub(super) fn silent_sentences(trace: &Trace, names: &Names) -> Vec<String> {
+    silent_allocators(trace, names).iter().map(|silent| silent.sentence(trace)).collect()
 }
 
 /// Describes what is uncertain about the numbers of an interval.

@@ -7,6 +7,8 @@ use std::time::Duration;
 use highwater::capture::windows::LocalRecording;
 use highwater::capture::{Aftermath, Request, Running, Target};
 use highwater::events::class;
+use highwater::load::{Capture, Input, Unwatched, load};
+use highwater::model::SiteId;
 use highwater_dev::synth::{Options, Scenario};
 
 use crate::simulated::events::{HEAP, KERNEL, Told, USER};
@@ -69,11 +71,19 @@ fn blocks_of_mimalloc_are_recorded_of_the_chosen_program() {
         let stranger = user.last().map(|told| Told { pid: 40_002, ..told.clone() });
         let counts = [100, 101].map(|id| user.iter().filter(|told| told.id == id).count() as u64);
         user.extend(stranger);
+        etw.pause_after = etw.lanes[USER].len() / 2;
         counts
     });
     let mut running = scene.start(&of_all()).unwrap();
+    // The lane grows while it is recorded.
+    poll_until(&mut running, "half of mimalloc's blocks", |progress| progress.events > allocated / 3);
+    poll_until_quiet(&mut running);
+    let half = rows_of_mimalloc(&scene);
+    assert!(0 < half && half < allocated as usize, "{half} of {allocated}");
+    scene.etw.with(|etw| etw.pause_after = usize::MAX);
     poll_until(&mut running, "mimalloc's blocks", |progress| progress.events > allocated);
     poll_until_quiet(&mut running);
+    assert_eq!(rows_of_mimalloc(&scene), allocated as usize);
     scene.stop(running);
     let trace = scene.load("recorded.etl");
     assert_eq!((trace.counts.tracker_alloc, trace.counts.tracker_free), (allocated, freed));
@@ -82,6 +92,15 @@ fn blocks_of_mimalloc_are_recorded_of_the_chosen_program() {
     let chunks = trace.rows.chunks();
     let has_stack = |site: &highwater::model::SiteId| trace.site(*site).stack != highwater::model::NodeId::ROOT;
     assert!(chunks.flat_map(|chunk| chunk.sites().to_vec()).filter(|site| has_stack(site)).count() > 0);
+}
+
+/// Blocks of mimalloc in what a recording has written so far.
+fn rows_of_mimalloc(scene: &Scene) -> usize {
+    let files = std::fs::read_dir(scene.place.path().join("recording")).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<Input> = files.filter(|path| path.extension().is_some_and(|end| end == "etl")).map(Input::File).collect();
+    let trace = load(&Capture::open(&files).unwrap(), &mut Unwatched).unwrap();
+    let is_its = |site: &SiteId| trace.heap(trace.site(*site).heap).name.as_deref() == Some("mimalloc");
+    trace.rows.chunks().map(|chunk| chunk.sites().iter().filter(|site| is_its(site)).count()).sum()
 }
 
 /// The user can read the lanes, and the kernel tells the recorder of everybody.

@@ -1,18 +1,18 @@
 /* The recipes for C, with stand-ins for the libraries: they compile, and their trackers add up. */
-#include "../recipes/jemalloc.h"
-#include "../recipes/lua.h"
-#include "../recipes/mimalloc.h"
-#include "../recipes/rpmalloc.h"
-#include "../recipes/sdl.h"
-#include "../recipes/vma.h"
-#include "../recipes/vulkan.h"
+#include "../recipes/hw_jemalloc.h"
+#include "../recipes/hw_lua.h"
+#include "../recipes/hw_mimalloc.h"
+#include "../recipes/hw_rpmalloc.h"
+#include "../recipes/hw_sdl.h"
+#include "../recipes/hw_vma.h"
+#include "../recipes/hw_vulkan.h"
 
 #include "recipes.h"
 
 static HwTracker tracked;
 
 #define HW_STB_TRACKER &tracked
-#include "../recipes/stb.h"
+#include "../recipes/hw_stb.h"
 
 /* As lua.h declares it. */
 typedef void *(*lua_Alloc)(void *ud, void *ptr, size_t osize, size_t nsize);

@@ -1,8 +1,8 @@
 // The recipes for C++ (recipes.c).
-#include "../recipes/unreal.h"
+#include "../recipes/hw_unreal.h"
 
-#include "../recipes/d3d12ma.h"
-#include "../recipes/eastl.h"
+#include "../recipes/hw_d3d12ma.h"
+#include "../recipes/hw_eastl.h"
 
 #include "recipes.h"
 

@@ -2,7 +2,7 @@
  *
  *     static HwTracker images;         // opened before the first image is loaded
  *     #define HW_STB_TRACKER &images
- *     #include "recipes/stb.h"
+ *     #include "recipes/hw_stb.h"
  *     #define STB_IMAGE_IMPLEMENTATION
  *     #include "stb_image.h"
  *

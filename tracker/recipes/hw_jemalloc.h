@@ -1,6 +1,6 @@
 /* jemalloc (jemalloc/jemalloc, 5.x): the extents of an arena, through its hooks. Shows what an arena
  * holds of the system's memory, and who made it grow; for single blocks wrap mallocx and dallocx as
- * rpmalloc.h does.
+ * hw_rpmalloc.h does.
  *
  *     hw_tracker_open(&textures, "Texture arena");
  *     static HwArena followed;

@@ -1,4 +1,4 @@
-/* Vulkan: what the loader, layers and the driver allocate of the processor's memory (not the GPU's: vma.h).
+/* Vulkan: what the loader, layers and the driver allocate of the processor's memory (not the GPU's: hw_vma.h).
  *
  *     hw_tracker_open(&driver, "Vulkan driver");
  *     VkAllocationCallbacks callbacks = hw_vulkan_callbacks(&driver);
