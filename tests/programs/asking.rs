@@ -422,7 +422,8 @@ fn a_heap_snapshot_is_named_and_how_to_record_a_heap_trace_is_said() {
     for command in ["report", "info"] {
         let run = highwater([command, &file]);
         assert_eq!(run.code, Some(0), "{run:?}");
-        for part in ["Microsoft-Windows-Heap-Snapshot", "only WPA reads these snapshots", "wpr -start Heap", "-HeapTracingConfig"] {
+        for part in ["Microsoft-Windows-Heap-Snapshot", "only WPA reads these snapshots", "wpr -start Heap", "-HeapTracingConfig"]
+        {
             assert!(run.err.contains(part), "{command}: {part}: {}", run.err);
         }
         assert!(!run.err.contains("has no memory events"), "{}", run.err);

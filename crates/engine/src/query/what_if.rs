@@ -19,9 +19,9 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 
 use super::grouping::{RowKey, RowKeys};
-use super::pages::{Block, PinnedPages, TouchedPages, unused_bytes};
+use super::pages::{Block, PinnedPages, TouchedPages};
 use super::report::{AskedReport, describe};
-use super::{By, Cancel, Cancelled, Fold, Group, Index, Mask, PAGE, ReportFilter, ReportRequest, main_frames};
+use super::{By, Cancel, Cancelled, Fold, Group, Index, Mask, ReportFilter, ReportRequest, main_frames};
 use crate::model::{ProcessId, Row, RowId, SiteId, Trace};
 use crate::names::Names;
 use crate::tables::KeyedMap;
@@ -251,9 +251,8 @@ impl Asked<'_> {
             let candidates = run.candidates(keys, describe)?;
             let mut single = run.side_by_side(candidates.len(), |i| {
                 let (first, group) = &candidates[i];
-                run.one_pool(keys, *first, group)
+                run.one_pool(keys, *first, group, peak)
             })?;
-            single.retain(|model| model.peak_touched_bytes < peak);
             single.sort_by_key(|model| model.peak_touched_bytes);
             all.extend(single);
         }
@@ -303,15 +302,22 @@ impl Run<'_> {
             Model::Arenas => self.asked.arenas,
             _ => None,
         };
-        self.at_peak(model, &*new, &|| self.group_of(groups))
+        self.at_peak(model, &*new, &|| self.group_of(groups), u64::MAX)
     }
 
-    /// The numbers of a pool for the group of a row, and all other blocks as recorded.
-    fn one_pool(&self, keys: Keys<'_>, first: RowId, group: &Group<PinnedPages>) -> Result<Option<ModelNumbers>, Cancelled> {
+    /// The numbers of a pool for the group of a row, and all other blocks as recorded; `None` if the peak is not below that of
+    /// the recorded blocks.
+    fn one_pool(
+        &self,
+        keys: Keys<'_>,
+        first: RowId,
+        group: &Group<PinnedPages>,
+        recorded: u64,
+    ) -> Result<Option<ModelNumbers>, Cancelled> {
         let key = keys.of(&self.asked.trace.rows.get(first));
         let new = || Box::new(OnePool::new(1)) as Box<dyn Allocator>;
         let is_its = || Box::new(|_, row: &Row| u32::from(keys.of(row) == key)) as GroupOf<'_>;
-        self.at_peak(Model::PoolFor(Box::new(group.clone())), &new, &is_its)
+        self.at_peak(Model::PoolFor(Box::new(group.clone())), &new, &is_its, recorded.saturating_sub(1))
     }
 
     fn group_of<'a>(&self, groups: Option<Groups<'a>>) -> GroupOf<'a>
@@ -330,14 +336,17 @@ impl Run<'_> {
         })
     }
 
+    /// The numbers of a model at its peak; `None` if no block was ever alive, or more bytes are touched than `most_bytes`.
     fn at_peak<'b>(
         &self,
         model: Model,
         new: &dyn Fn() -> Box<dyn Allocator>,
         group_of: &dyn Fn() -> GroupOf<'b>,
+        most_bytes: u64,
     ) -> Result<Option<ModelNumbers>, Cancelled> {
         let Asked { owners, cancel, .. } = self.asked;
-        let Some(peak) = self.requests.replay(&mut *new(), group_of(), Ticks::NEVER, cancel)?.peak else { return Ok(None) };
+        let peak = self.requests.replay(&mut *new(), group_of(), Ticks::NEVER, cancel)?.peak;
+        let Some(peak) = peak.filter(|peak| peak.bytes() <= most_bytes) else { return Ok(None) };
         let at_peak = self.requests.replay(&mut *new(), group_of(), peak.tick, cancel)?;
         let owner = |_, row: &Row| owners[row.site.0 as usize].unwrap_or(u32::MAX);
         let groups = owners.iter().flatten().max().map_or(0, |last| *last as usize + 1);
@@ -346,15 +355,14 @@ impl Run<'_> {
     }
 
     fn of_peak(&self, model: Model, peak: Peak, pinned: u64) -> ModelNumbers {
-        let pages = u64::try_from(peak.pages).unwrap_or(u64::MAX);
         let live = u64::try_from(peak.live_bytes).unwrap_or(u64::MAX);
         ModelNumbers {
             model,
             layer: self.layer,
             // What happened at a tick is outstanding from the next one on.
             at: Ticks(peak.tick.0.saturating_add(1)),
-            peak_touched_bytes: pages.saturating_mul(PAGE),
-            waste: unused_bytes(pages, live),
+            peak_touched_bytes: peak.bytes(),
+            waste: peak.bytes().saturating_sub(live),
             pinned,
         }
     }

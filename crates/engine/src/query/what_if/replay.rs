@@ -7,7 +7,7 @@
 
 use super::allocator::{Allocator, Place, Request};
 use crate::model::{Row, RowId, Rows, SiteId, Trace};
-use crate::query::{Cancel, Cancelled};
+use crate::query::{Cancel, Cancelled, PAGE};
 use crate::tables::KeyedMap;
 use crate::units::Ticks;
 
@@ -26,6 +26,13 @@ pub(super) struct Peak {
     pub(super) pages: u128,
     /// Bytes of the blocks that were alive then.
     pub(super) live_bytes: u128,
+}
+
+impl Peak {
+    /// Bytes of the pages; saturating, like all sums.
+    pub(super) fn bytes(&self) -> u64 {
+        u64::try_from(self.pages).unwrap_or(u64::MAX).saturating_mul(PAGE)
+    }
 }
 
 /// The state of a model after a part of the requests.
