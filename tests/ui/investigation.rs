@@ -185,7 +185,7 @@ fn another_trace_and_a_missing_one_are_told() {
     let other = highwater_dev::synth::Options { events: 9_000, seed: 77, ..heap_options() };
     generated(&folder, &other);
     let window = dropped_in(&file);
-    assert!(has_containing(&window, "generated.etl is another trace"));
+    assert!(has_containing(&window, "is not the trace that the investigation was saved with"));
     assert!(has(&window, "Notice") && !has(&window, "Error"), "it is open, so nothing failed");
 }
 

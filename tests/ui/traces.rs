@@ -207,7 +207,7 @@ fn traces_of_several_captures_in_one_archive_open_as_tabs() {
     let mut window = window_of(vec![Input::File(path)]);
     settle(&mut window);
     assert!(is_in_front(&window, "all.zip!one.etl + all.zip!two.etl") && !is_in_front(&window, "all.zip!later.etl"));
-    assert!(has_containing(&window, "of 2 captures"));
+    assert!(has_containing(&window, "belong to 2 recordings"));
     click(&mut window, "Trace all.zip!later.etl");
     assert!(has_containing(&window, "Source "), "each is a trace of its own");
 }
