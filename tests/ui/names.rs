@@ -373,3 +373,16 @@ fn the_network_is_asked_about_once_and_the_answer_can_be_changed() {
     assert!(!case.has_containing(question));
     assert!(case.has_containing("http://127.0.0.1:9/symbols: "), "asked, and it does not answer");
 }
+
+#[test]
+fn the_question_about_the_network_can_be_put_off() {
+    let nowhere = "srv*http://127.0.0.1:9/symbols".to_owned();
+    let symbols = SymbolSettings { path: nowhere, environment: false, ..SymbolSettings::default() };
+    let Some(mut case) = Case::new(symbols, false) else { return };
+    case.click("Later");
+    assert!(!case.has_containing("for symbols?"));
+    case.tab("Symbols");
+    assert!(!case.has_containing("for symbols?"), "and stays away");
+    case.open_sources();
+    assert!(case.has("Not asked: http://127.0.0.1:9/symbols"), "nothing was decided");
+}

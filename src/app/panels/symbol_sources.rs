@@ -90,12 +90,16 @@ fn path(context: &mut PanelContext<'_>, ui: &mut Ui) {
     ui.data_mut(|data| data.insert_temp(id, draft));
 }
 
-/// Asks once whether servers may be contacted, without blocking anything else.
+/// Asks whether servers may be contacted, without blocking anything else. *Later* hides the question until the next start.
 pub fn question(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let Some(document) = context.document else { return };
     let Some(names) = &document.names else { return };
     // No server has symbols of the demo.
     let is_own = document.inputs.iter().any(|input| matches!(input, Input::File(_)));
+    let put_off = egui::Id::unique("network question put off");
+    if ui.data(|data| data.get_temp(put_off).unwrap_or(false)) {
+        return;
+    }
     let is_decided = context.settings.symbols.network.is_some() || names.search.unasked.is_empty();
     if is_decided || !is_own || names.missing() == 0 {
         return;
@@ -121,6 +125,9 @@ pub fn question(context: &mut PanelContext<'_>, ui: &mut Ui) {
                 }
                 if ui.button("Stay offline").on_hover_text("From now on; change it in the tab Symbols").clicked() {
                     answer = Some(false);
+                }
+                if ui.button("Later").on_hover_text("Ask again after the next start").clicked() {
+                    ui.data_mut(|data| data.insert_temp(put_off, true));
                 }
             });
         });
