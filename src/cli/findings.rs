@@ -229,6 +229,9 @@ fn describe_doubts(found: &[Finding], doubts: &[String]) -> String {
 /// Frames of a place that are printed: the innermost.
 const FRAMES: usize = 5;
 
+/// The order of several findings.
+const ORDER: &str = "Findings, the largest part of their process's memory first; then what came and went, and peaks. One place can have several.\n\n";
+
 /// The findings as text, a paragraph each.
 fn describe(findings: &[Finding]) -> String {
     if findings.is_empty() {
@@ -243,5 +246,6 @@ fn describe(findings: &[Finding]) -> String {
         finding.doubts.iter().for_each(|doubt| text += &format!("    But: {}.\n", plain(doubt)));
         text
     };
-    findings.iter().map(paragraph).collect::<Vec<_>>().join("\n")
+    let order = if findings.len() > 1 { ORDER } else { "" };
+    order.to_owned() + &findings.iter().map(paragraph).collect::<Vec<_>>().join("\n")
 }

@@ -9,6 +9,7 @@ mod args;
 mod asked;
 #[cfg(feature = "parquet")]
 mod bisect;
+mod blocks_asked;
 mod check;
 mod choices;
 mod ci;

@@ -3,42 +3,27 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::asked::{Asked, Edges, Files, Loaded, RulesFile, decides, interval, needs_names, stopped};
-use super::choices::Choices;
-use super::each::Each;
+use super::asked::{Asked, Loaded, decides, interval, needs_names, stopped};
+use super::blocks_asked::BlocksAsked;
 use super::for_programs::ForPrograms;
-use super::memory::Memory;
-use super::providers::ProvidersAsked;
 use super::report::{describe_quality, key_cells, key_columns, stack_notes};
 use super::text::{self, Align, Table};
-use super::words::{one_key, one_of};
+use super::words::one_key;
 use super::{Failure, report_problems};
 use crate::format;
 use crate::model::Quality;
 use crate::query::{By, Cancel, Group, HeapPages, PAGE, PagesAnswer, PagesRequest, PinnedPages, pages};
 use crate::time_spec::TimeSpec;
-use crate::units::{Interval, Layer};
+use crate::units::Interval;
 
 #[derive(Args, Debug)]
 pub(super) struct PagesArgs {
     #[command(flatten)]
-    pub(super) files: Files,
+    pub(super) blocks: BlocksAsked,
 
     /// Moment: seconds since the trace start, mark:TEXT or frame:N [default: the trace end]
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     at: Option<TimeSpec>,
-
-    /// Only this process
-    #[arg(long, value_name = "NAME|PID")]
-    process: Option<String>,
-
-    /// Only this layer: heap (Windows NT heaps) or tracker (custom allocators)
-    #[arg(long, value_parser = one_of(&BLOCKS, Layer::name), ignore_case = true)]
-    layer: Option<Layer>,
-
-    /// Only this heap or tracker
-    #[arg(long, value_name = "HANDLE|NAME")]
-    heap: Option<String>,
 
     /// Group the blocks on sparse pages by these keys
     #[arg(long, value_name = "KEYS", value_parser = one_key(), value_delimiter = ',', default_value = "responsible")]
@@ -48,28 +33,9 @@ pub(super) struct PagesArgs {
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 
-    /// Symbol path: folders, stores and servers with PDBs, as in _NT_SYMBOL_PATH
-    #[arg(long, value_name = "PATH")]
-    symbols: Option<String>,
-
-    #[command(flatten)]
-    rules: RulesFile,
-
-    #[command(flatten)]
-    providers: ProvidersAsked,
-
-    #[command(flatten)]
-    each: Each,
-
-    #[command(flatten)]
-    memory: Memory,
-
     #[command(flatten)]
     programs: ForPrograms,
 }
-
-/// Layers of blocks, which lie in the pages of the third.
-const BLOCKS: [Layer; 2] = [Layer::Heap, Layer::Tracker];
 
 /// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
@@ -86,24 +52,8 @@ struct Answer<'a> {
 const SHOWN: usize = 40;
 
 pub(super) fn run(args: &PagesArgs) -> Result<(), Failure> {
-    let asked = args.asked();
+    let asked = args.blocks.asked();
     asked.answer("pages", |loaded| answer(args, &asked, loaded))
-}
-
-impl PagesArgs {
-    /// The question as other commands have it.
-    fn asked(&self) -> Asked {
-        Asked {
-            files: self.files.clone(),
-            choices: Choices::of_places(self.process.clone(), self.layer, self.heap.clone()),
-            edges: Edges::default(),
-            symbols: self.symbols.clone(),
-            rules: self.rules.clone(),
-            providers: self.providers.clone(),
-            each: self.each,
-            memory: self.memory,
-        }
-    }
 }
 
 fn answer(args: &PagesArgs, asked: &Asked, loaded: &Loaded) -> Result<(), Failure> {

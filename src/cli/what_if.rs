@@ -3,12 +3,9 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::asked::{Asked, Edges, Files, Loaded, RulesFile, decides, stopped};
-use super::choices::Choices;
-use super::each::Each;
+use super::asked::{Asked, Loaded, decides, stopped};
+use super::blocks_asked::BlocksAsked;
 use super::for_programs::ForPrograms;
-use super::memory::Memory;
-use super::providers::ProvidersAsked;
 use super::report::{describe_quality, key_cells};
 use super::text::{self, Align, Table};
 use super::words::{key_word, one_of};
@@ -16,12 +13,11 @@ use super::{Failure, report_problems};
 use crate::format;
 use crate::model::{Clock, Quality};
 use crate::query::{ArenaKey, By, Cancel, Model, ModelNumbers, WhatIfRequest, main_frames, what_if};
-use crate::units::Layer;
 
 #[derive(Args, Debug)]
 pub(super) struct WhatIfArgs {
     #[command(flatten)]
-    pub(super) files: Files,
+    pub(super) blocks: BlocksAsked,
 
     /// Also a pool for each group of blocks by this key, and for single groups
     #[arg(long, value_name = "KEY", value_parser = one_of(&WhatIfRequest::KEYS, key_word))]
@@ -31,40 +27,9 @@ pub(super) struct WhatIfArgs {
     #[arg(long, value_name = "KEY", value_parser = one_of(&ARENAS, arena_word))]
     arena_by: Option<ArenaKey>,
 
-    /// Only this process
-    #[arg(long, value_name = "NAME|PID")]
-    process: Option<String>,
-
-    /// Only this layer of memory
-    #[arg(long, value_parser = one_of(&BLOCKS, Layer::name), ignore_case = true)]
-    layer: Option<Layer>,
-
-    /// Only this heap or tracker
-    #[arg(long, value_name = "HANDLE|NAME")]
-    heap: Option<String>,
-
-    /// Symbol path: folders, stores and servers with PDBs, as in _NT_SYMBOL_PATH
-    #[arg(long, value_name = "PATH")]
-    symbols: Option<String>,
-
-    #[command(flatten)]
-    rules: RulesFile,
-
-    #[command(flatten)]
-    providers: ProvidersAsked,
-
-    #[command(flatten)]
-    each: Each,
-
-    #[command(flatten)]
-    memory: Memory,
-
     #[command(flatten)]
     programs: ForPrograms,
 }
-
-/// Layers of blocks.
-const BLOCKS: [Layer; 2] = [Layer::Heap, Layer::Tracker];
 
 /// The keys of arenas.
 const ARENAS: [ArenaKey; WhatIfRequest::KEYS.len() + 1] = {
@@ -107,25 +72,11 @@ struct Entry {
 }
 
 pub(super) fn run(args: &WhatIfArgs) -> Result<(), Failure> {
-    let asked = args.asked();
+    let asked = args.blocks.asked();
     asked.answer("what if", |loaded| answer(args, &asked, loaded))
 }
 
 impl WhatIfArgs {
-    /// The question as other commands have it.
-    fn asked(&self) -> Asked {
-        Asked {
-            files: self.files.clone(),
-            choices: Choices::of_places(self.process.clone(), self.layer, self.heap.clone()),
-            edges: Edges::default(),
-            symbols: self.symbols.clone(),
-            rules: self.rules.clone(),
-            providers: self.providers.clone(),
-            each: self.each,
-            memory: self.memory,
-        }
-    }
-
     /// The keys whose groups need names: pinned pages are told by responsible caller.
     fn keys(&self) -> Vec<By> {
         let arena = self.arena_by.and_then(|key| if let ArenaKey::Key(by) = key { Some(by) } else { None });
