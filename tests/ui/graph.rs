@@ -231,6 +231,14 @@ fn at_an_instant_everything_speaks_of_what_is_alive_then() {
     assert!(has(&window, "At End") && !has(&window, "Impacting Size") && !has(&window, "Peak"), "{texts:?}");
     assert!(says("Alive: Commit (VirtualAlloc) 36.00 MB") && !says("Impacting Size: "), "the status line: {texts:?}");
     assert!(!says("Stayed (Persistent)"), "everything is alive: no level says so: {texts:?}");
+    assert!(has(&window, "Process / Heap / Stack"), "the header, neither: {texts:?}");
+    let source = value_of(&window, "Source MemoryTestApp.exe: Commit (VirtualAlloc)");
+    assert_eq!(source, "36.00 MB alive", "Sources");
+    click(&mut window, "MemoryTestApp.exe (4660)");
+    press(&mut window, egui::Modifiers::NONE, egui::Key::ArrowDown);
+    let texts = crate::driver::labels(&window);
+    assert!(texts.iter().any(|label| label.contains(": count ") && label.ends_with(" alive")), "the selected row: {texts:?}");
+    assert!(!texts.iter().any(|label| label.contains("impacting size")), "{texts:?}");
     // The order is by what is alive, in Functions and Types too.
     click(&mut window, "Functions");
     crate::driver::choose(&mut window, "Top-down", "By function");

@@ -75,6 +75,10 @@ pub trait List<T: TypedTable> {
     fn bound(&self, _column: T::Column) -> Option<String> {
         None
     }
+    /// The title of a column.
+    fn title(&self, column: T::Column) -> &'static str {
+        column.head().title
+    }
     /// Called when a header was clicked.
     fn header_clicked(&mut self, _column: T::Column) {}
     /// Whether a column is shown; `None` if the table itself remembers that.
