@@ -225,6 +225,27 @@ fn nothing_moves_when_a_filter_comes_or_goes() {
 }
 
 #[test]
+fn the_interval_beside_chips_is_whole_in_a_small_window() {
+    let mut window = demo();
+    for source in [
+        "MemoryTestApp.exe: Commit (VirtualAlloc)",
+        "MemoryTestApp.exe: PhysicsHeap",
+        "TelemetryService.exe: Commit (VirtualAlloc)",
+    ] {
+        crate::driver::menu(&mut window, &format!("Source {source}"), "Exclude this");
+    }
+    window.set_size(egui::vec2(1024.0, 640.0));
+    settle(&mut window);
+    assert_eq!(window.query_all_by_label_contains("Remove filter ").count(), 3);
+    let intervals = crate::driver::painted(&window).into_iter().filter_map(|shape| match shape {
+        egui::Shape::Text(text) if text.galley.text().contains("0.000 s to 36.060 s") => Some(text.galley.elided),
+        _ => None,
+    });
+    assert_eq!(intervals.collect::<Vec<_>>(), [false]);
+    assert!(middle(&window, "Together").x < 1024.0);
+}
+
+#[test]
 fn findings_are_in_reach_in_every_layout_of_a_small_window() {
     let mut window = demo();
     window.set_size(egui::vec2(1024.0, 640.0));
