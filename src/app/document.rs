@@ -65,7 +65,8 @@ pub struct Document {
     pub trace: Arc<Trace>,
     /// Whether the trace is still being loaded.
     growing: bool,
-    /// Whether a view that ends at the trace's end keeps following it while the trace grows.
+    /// Whether the user watches or has watched the trace grow: a view that ends at the trace's end follows it meanwhile, and
+    /// lanes keep their places.
     pub follows_end: bool,
     pub history: History,
     /// The cursor: a moment drawn as a line on the graph while the pointer is elsewhere.

@@ -130,7 +130,7 @@ impl Document {
         // Until the filtered sizes are known, and if the filters leave nothing, all rows are used.
         let overview = known.map_or(all, |(_, left)| Arc::clone(left));
         self.needs_query |= self.lines.choose(&self.trace, &filter, &overview);
-        self.needs_query |= self.lanes.choose(&self.trace, &filter, &overview, &self.lines);
+        self.needs_query |= self.lanes.choose(&self.trace, &filter, &overview, &self.lines, self.follows_end);
         self.needs_query |= self.counters.update(&self.trace, !self.lines.heaps().is_empty());
         self.source_list.sources(&self.trace, &self.answers.overview, &self.counters, &self.source_choice);
         self.choose_colors();
