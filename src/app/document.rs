@@ -23,7 +23,7 @@ use crate::app::state::filters::{Filters, Scope};
 pub use crate::app::state::graph::Split;
 use crate::app::state::graph::{Arrangement, Graph};
 use crate::app::state::heap_lines::HeapLines;
-use crate::app::state::history::History;
+use crate::app::state::history::{History, HistoryStop};
 use crate::app::state::ids::{Reading, Tab, ViewId};
 use crate::app::state::inputs::short_name;
 use crate::app::state::lanes::Lanes;
@@ -98,6 +98,8 @@ pub struct Document {
     pub comparison: Comparison,
     pub alignment: Option<Alignment>,
     views: ViewSummary,
+    /// The view that shows the place of a finding, and the stop of the history to which that belongs.
+    pub found: Option<(ViewId, HistoryStop)>,
     arrangement: Arrangement,
     lanes: Lanes,
     lines: HeapLines,
@@ -142,6 +144,7 @@ impl Document {
             comparison: Comparison::default(),
             alignment: Some(Alignment::default()),
             views: ViewSummary::default(),
+            found: None,
             arrangement: Arrangement::default(),
             lanes: Lanes::default(),
             lines: HeapLines::default(),

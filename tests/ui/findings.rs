@@ -54,9 +54,10 @@ fn back_takes_a_finding_back() {
         |window: &Window| !has_containing(window, "Remove filter") && has_containing(window, "TelemetryService.exe (5120)");
     assert!(is_whole(&window));
     click_card(&mut window, "Finding MemoryTestApp.exe: step of +10.00 MB");
-    assert!(!is_whole(&window));
+    assert!(!is_whole(&window) && has_containing(&window, ": count "), "its line is selected");
     window.get_by_label("Back").click();
     settle(&mut window);
+    assert!(!has_containing(&window, ": count "), "its line is not, with what belongs to that");
     assert!(is_whole(&window) && !has_containing(&window, "Selection: "));
     window.get_by_label("Forward").click();
     settle(&mut window);
