@@ -235,8 +235,11 @@ mod tests {
 
     #[test]
     fn sizes_below_their_minimum_grow_at_the_cost_of_the_others() {
-        assert_eq!(at_least(&[10.0, 100.0, 90.0], &[50.0; 3]), [50.0, 100.0 - 50.0 * 40.0 / 90.0, 90.0 - 40.0 * 40.0 / 90.0]);
-        assert_eq!(at_least(&[60.0, 90.0], &[50.0; 2]), [60.0, 90.0]);
-        assert_eq!(at_least(&[10.0, 50.0], &[50.0; 2]), [30.0; 2], "no room for all");
+        let rounded = |sizes: &[f32], least: f32| -> Vec<f32> {
+            at_least(sizes, &vec![least; sizes.len()]).into_iter().map(f32::round).collect()
+        };
+        assert_eq!(rounded(&[10.0, 100.0, 90.0], 50.0), [50.0, 78.0, 72.0]);
+        assert_eq!(rounded(&[60.0, 90.0], 50.0), [60.0, 90.0]);
+        assert_eq!(rounded(&[10.0, 50.0], 50.0), [30.0; 2], "no room for all");
     }
 }
