@@ -23,7 +23,7 @@ use crate::app::state::filters::{Filters, Scope};
 pub use crate::app::state::graph::Split;
 use crate::app::state::graph::{Arrangement, Graph};
 use crate::app::state::heap_lines::HeapLines;
-use crate::app::state::history::History;
+use crate::app::state::history::{History, HistoryStop};
 use crate::app::state::ids::{Reading, Tab, ViewId};
 use crate::app::state::inputs::short_name;
 use crate::app::state::lanes::Lanes;
@@ -65,7 +65,8 @@ pub struct Document {
     pub trace: Arc<Trace>,
     /// Whether the trace is still being loaded.
     growing: bool,
-    /// Whether a view that ends at the trace's end keeps following it while the trace grows.
+    /// Whether the user watches or has watched the trace grow: a view that ends at the trace's end follows it meanwhile, and
+    /// lanes keep their places.
     pub follows_end: bool,
     pub history: History,
     /// The cursor: a moment drawn as a line on the graph while the pointer is elsewhere.
@@ -97,6 +98,8 @@ pub struct Document {
     pub comparison: Comparison,
     pub alignment: Option<Alignment>,
     views: ViewSummary,
+    /// The view that shows the place of a finding, and the stop of the history to which that belongs.
+    pub found: Option<(ViewId, HistoryStop)>,
     arrangement: Arrangement,
     lanes: Lanes,
     lines: HeapLines,
@@ -141,6 +144,7 @@ impl Document {
             comparison: Comparison::default(),
             alignment: Some(Alignment::default()),
             views: ViewSummary::default(),
+            found: None,
             arrangement: Arrangement::default(),
             lanes: Lanes::default(),
             lines: HeapLines::default(),

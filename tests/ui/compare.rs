@@ -214,3 +214,16 @@ fn a_trace_that_cannot_be_read_is_a_sentence() {
     assert!(left("no such file.etl") < left("Dismiss"), "first what is wrong");
     assert!(has_containing(&window, "A 0 s to 18.03 s"));
 }
+
+#[test]
+fn a_and_b_stay_in_a_small_window_and_heaps_are_told_apart() {
+    let mut window = demo();
+    crate::driver::give(&mut window, "tabs: compare");
+    window.set_size(eframe::egui::vec2(1024.0, 640.0));
+    settle(&mut window);
+    for column in ["A", "B", "Change", "Process"] {
+        assert!(has(&window, column), "{column}");
+    }
+    assert!(!has(&window, "Layer") && !has(&window, "Handle"), "they go first");
+    assert!(has_containing(&window, "PhysicsHeap, MemoryTestApp.exe"), "the first column tells heaps apart");
+}

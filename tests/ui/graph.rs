@@ -231,6 +231,14 @@ fn at_an_instant_everything_speaks_of_what_is_alive_then() {
     assert!(has(&window, "At End") && !has(&window, "Impacting Size") && !has(&window, "Peak"), "{texts:?}");
     assert!(says("Alive: Commit (VirtualAlloc) 36.00 MB") && !says("Impacting Size: "), "the status line: {texts:?}");
     assert!(!says("Stayed (Persistent)"), "everything is alive: no level says so: {texts:?}");
+    assert!(has(&window, "Process / Heap / Stack"), "the header, neither: {texts:?}");
+    let source = value_of(&window, "Source MemoryTestApp.exe: Commit (VirtualAlloc)");
+    assert_eq!(source, "36.00 MB alive", "Sources");
+    click(&mut window, "MemoryTestApp.exe (4660)");
+    press(&mut window, egui::Modifiers::NONE, egui::Key::ArrowDown);
+    let texts = crate::driver::labels(&window);
+    assert!(texts.iter().any(|label| label.contains(": count ") && label.ends_with(" alive")), "the selected row: {texts:?}");
+    assert!(!texts.iter().any(|label| label.contains("impacting size")), "{texts:?}");
     // The order is by what is alive, in Functions and Types too.
     click(&mut window, "Functions");
     crate::driver::choose(&mut window, "Top-down", "By function");
@@ -273,6 +281,51 @@ fn the_eye_of_a_heap_that_is_drawn_alone_is_open() {
     assert!(!is_open(&window), "{eye}: the lane is that of all heaps");
     click(&mut window, "Source MemoryTestApp.exe: 0x1d0000 (default)");
     assert!(is_open(&window), "the lane is its own now");
+}
+
+/// The colour of the bar before the name of a lane or of a line in the legend.
+fn color_of(window: &Window, label: &str) -> egui::Color32 {
+    let name = window.get_by_label(label).rect();
+    let is_bar =
+        |bar: egui::Rect| (bar.width() - 3.0).abs() < 0.1 && name.contains(bar.center()) && bar.left() < name.left() + 7.0;
+    let bars = crate::driver::painted(window).into_iter().filter_map(|shape| match shape {
+        egui::Shape::Rect(bar) if is_bar(bar.rect) => Some(bar.fill),
+        _ => None,
+    });
+    bars.last().unwrap_or_else(|| panic!("{label} has no bar"))
+}
+
+#[test]
+fn a_heap_has_one_colour_in_every_arrangement_and_through_filters() {
+    const HEAP: &str = "MemoryTestApp.exe: Windows NT heap 0x1d0000 (default)";
+    const LAYER: &str = "Lane MemoryTestApp.exe: Windows NT heaps";
+    let mut window = demo();
+    let layer = color_of(&window, LAYER);
+    click(&mut window, "Source MemoryTestApp.exe: 0x1d0000 (default)");
+    let alone = color_of(&window, &format!("Lane {HEAP}"));
+    assert_ne!(alone, layer, "it is a source of its own");
+    click(&mut window, "Together");
+    assert_eq!(color_of(&window, &format!("Line of {HEAP}")), alone, "on one scale, filtered");
+    click(&mut window, "Clear filter");
+    assert_eq!(color_of(&window, &format!("Line of {HEAP}")), alone, "on one scale with others");
+    click(&mut window, "Lanes");
+    assert_eq!(color_of(&window, LAYER), layer, "that of all heaps has not changed");
+    click(&mut window, "Expand lane MemoryTestApp.exe: Windows NT heaps");
+    assert_eq!(color_of(&window, &format!("Lane {HEAP}")), alone, "in an opened lane");
+}
+
+#[test]
+fn without_a_pointer_the_legend_says_what_lanes_say() {
+    let mut window = demo();
+    let lane = value_of(&window, "Lane MemoryTestApp.exe: Commit (VirtualAlloc)");
+    click(&mut window, "Together");
+    let line = value_of(&window, "Line of MemoryTestApp.exe: Commit (VirtualAlloc)");
+    assert_eq!((line.as_str(), lane.lines().next()), ("peak 36.00 MB", Some("peak 36.00 MB")));
+    let plot = window.get_by_label("Outstanding size over time").rect();
+    window.hover_at(plot.center());
+    settle(&mut window);
+    let line = value_of(&window, "Line of MemoryTestApp.exe: Commit (VirtualAlloc)");
+    assert!(!line.starts_with("peak") && line.ends_with('B'), "at the pointer: {line}");
 }
 
 #[test]

@@ -23,6 +23,11 @@ const LENGTH: i64 = 60;
 /// A trace of two programs in which the heaps that are the largest for most of the time
 /// end as the smallest.
 fn overtaking(folder: &tempfile::TempDir) -> Vec<Input> {
+    ending(folder, |heap| HEAPS - heap)
+}
+
+/// A trace of two programs whose heaps end with this many times ten megabytes.
+fn ending(folder: &tempfile::TempDir, size: fn(u64) -> u64) -> Vec<Input> {
     let path = folder.path().join("overtaking.etl");
     let mut w = RecordWriter::new(Writer::new(std::fs::File::create(&path).unwrap(), SessionHeader::default()).unwrap());
     let mut tell = |time: i64, pid: u32, event| w.put(0, &Record { time, pid: Pid(pid), tid: Tid(8), event }, &[]).unwrap();
@@ -32,7 +37,7 @@ fn overtaking(folder: &tempfile::TempDir) -> Vec<Input> {
     }
     for second in 0..LENGTH {
         for heap in 0..HEAPS {
-            let kilobytes = if second < LENGTH - 1 { 1 + heap } else { 10_000 * (HEAPS - heap) };
+            let kilobytes = if second < LENGTH - 1 { 1 + heap } else { 10_000 * size(heap) };
             let event =
                 Event::Alloc { layer: Layer::Heap, heap: handle(heap), address: 0x100 * second as u64, size: kilobytes << 10 };
             tell(second * SECOND + 2 + heap as i64, pid_of(heap), event);
@@ -215,4 +220,21 @@ fn settle_lanes(window: &mut Window, lanes: &[&str], count: usize) {
         std::thread::sleep(Duration::from_millis(2));
         assert!(start.elapsed() < Duration::from_secs(60), "not {count} lanes");
     }
+}
+
+#[test]
+fn lanes_keep_their_order_when_a_replay_ends() {
+    const LANES: [&str; 2] = ["Lane p4.exe: Windows NT heaps", "Lane p8.exe: Windows NT heaps"];
+    let folder = tempfile::tempdir().unwrap();
+    let inputs = ending(&folder, |heap| 1 + 9 * u64::from(pid_of(heap) == 8));
+    let is_first = |window: &Window| LANES.map(|lane| window.get_by_label(lane).rect().top()).is_sorted();
+    let options = Options { inputs: inputs.clone(), speed: Some(4.0), ..Options::default() };
+    let mut window = window_at_work(options, Settings::default());
+    LANES.iter().for_each(|lane| wait_for(&mut window, lane));
+    assert!(is_first(&window), "p4.exe has memory first");
+    to_the_end(&mut window);
+    assert!(is_first(&window), "although p8.exe has more now");
+    let mut opened = window_set(Options { inputs, ..Options::default() }, Settings::default());
+    settle(&mut opened);
+    assert!(!is_first(&opened), "a trace that is opened at once has the larger program first");
 }

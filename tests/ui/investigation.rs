@@ -454,23 +454,22 @@ fn hostile_lanes_orders_and_alignments_are_left_out() {
     assert_eq!(value_of(&window, "Address"), "Sorted, descending");
 }
 
-#[test]
-fn what_the_system_gave_a_process_is_held_against_what_is_known() {
+/// A trace of programs, the first of which has memory in ten steps, and its commit charge as the system sampled it.
+fn counted(path: &Path, programs: &[(u32, &str)]) {
     use highwater::etl::{SessionHeader, write::Writer};
     use highwater::events::{CounterEvent, Event, ProcessChange, ProcessInfo, ProcessMemory, Record, encode::RecordWriter};
     use highwater::units::{Layer, Pid, Tid};
     const MB: u64 = 1 << 20;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("counted.etl");
-    let mut w = RecordWriter::new(Writer::new(std::fs::File::create(&path).unwrap(), SessionHeader::default()).unwrap());
-    let mut put = |milliseconds: i64, event| {
-        w.put(0, &Record { time: milliseconds * 10_000, pid: Pid(7), tid: Tid(8), event }, &[]).unwrap();
+    let mut w = RecordWriter::new(Writer::new(std::fs::File::create(path).unwrap(), SessionHeader::default()).unwrap());
+    let mut put_of = |pid: u32, milliseconds: i64, event| {
+        w.put(0, &Record { time: milliseconds * 10_000, pid: Pid(pid), tid: Tid(pid + 1), event }, &[]).unwrap();
     };
-    let name = "game.exe".to_owned();
-    put(
-        0,
-        Event::Process(ProcessChange::Rundown, Box::new(ProcessInfo { key: 1, parent: 1, name, command_line: String::new() })),
-    );
+    for &(pid, name) in programs {
+        let info = ProcessInfo { key: u64::from(pid), parent: 1, name: name.to_owned(), command_line: String::new() };
+        put_of(pid, 0, Event::Process(ProcessChange::Rundown, Box::new(info)));
+        put_of(pid, 10, Event::Alloc { layer: Layer::Heap, heap: 0x1000, address: 0x1000, size: 4096 });
+    }
+    let mut put = |milliseconds: i64, event| put_of(7, milliseconds, event);
     for second in 1..=10u64 {
         let (time, address) = (second as i64 * 1000, 0x10_0000_0000 + second * 0x1000_0000);
         put(time, Event::Alloc { layer: Layer::Heap, heap: 0x1000, address, size: 10 * MB });
@@ -480,6 +479,13 @@ fn what_the_system_gave_a_process_is_held_against_what_is_known() {
         put(time + 100, Event::Counter(Box::new(CounterEvent::Chosen(vec![memory]))));
     }
     w.finish().unwrap();
+}
+
+#[test]
+fn what_the_system_gave_a_process_is_held_against_what_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("counted.etl");
+    counted(&path, &[(7, "game.exe")]);
     let mut window = window_of(vec![Input::File(path)]);
     let lane = "Lane System memory of game.exe";
     let told = value_of(&window, lane);
@@ -500,4 +506,20 @@ fn what_the_system_gave_a_process_is_held_against_what_is_known() {
     }
     give(&mut window, "lane of system memory");
     assert!(!has(&window, lane));
+}
+
+#[test]
+fn the_lane_of_system_memory_names_the_process_if_there_are_several() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("two.etl");
+    counted(&path, &[(7, "game.exe"), (9, "tool.exe")]);
+    let mut window = window_of(vec![Input::File(path)]);
+    for size in [[1024.0, 640.0], [1366.0, 700.0]] {
+        window.set_size(size.into());
+        settle(&mut window);
+        let lane = window.get_by_label("Lane System memory of game.exe").rect();
+        let texts = crate::driver::painted_texts(&window).into_iter();
+        let heading: Vec<String> = texts.filter(|(_, place)| lane.contains_rect(*place)).map(|(text, _)| text).collect();
+        assert!(heading.iter().any(|text| text.contains("game.exe")), "{size:?}: {heading:?}");
+    }
 }

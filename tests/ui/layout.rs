@@ -200,6 +200,21 @@ fn a_tab_that_is_dropped_beside_a_table_stands_beside_all_tabs() {
 }
 
 #[test]
+fn a_tab_that_is_dropped_at_the_edge_of_the_window_has_room_there() {
+    let mut window = demo();
+    window.set_size(egui::vec2(1366.0, 700.0));
+    settle(&mut window);
+    let sources = middle(&window, "Move sources").x;
+    let from = middle(&window, "Flame");
+    drag(&mut window, from, Pos2::new(1360.0, 580.0));
+    settle(&mut window);
+    let [stacks, flame] = ["Stacks", "Flame"].map(|tab| middle(&window, tab));
+    assert!(flame.y < stacks.y - 100.0, "it stands beside the graph too: {stacks} {flame}");
+    assert!(flame.x > 800.0 && flame.x < 1_060.0, "it has about a third of the window: {flame}");
+    assert!((middle(&window, "Move sources").x - sources).abs() < 3.0, "the list of sources keeps its width");
+}
+
+#[test]
 fn nothing_moves_when_a_filter_comes_or_goes() {
     let mut window = demo();
     let before = middle(&window, "Stacks");
@@ -207,6 +222,27 @@ fn nothing_moves_when_a_filter_comes_or_goes() {
     settle(&mut window);
     assert!(has_containing(&window, "Remove filter "));
     assert_eq!(middle(&window, "Stacks"), before);
+}
+
+#[test]
+fn the_interval_beside_chips_is_whole_in_a_small_window() {
+    let mut window = demo();
+    for source in [
+        "MemoryTestApp.exe: Commit (VirtualAlloc)",
+        "MemoryTestApp.exe: PhysicsHeap",
+        "TelemetryService.exe: Commit (VirtualAlloc)",
+    ] {
+        crate::driver::menu(&mut window, &format!("Source {source}"), "Exclude this");
+    }
+    window.set_size(egui::vec2(1024.0, 640.0));
+    settle(&mut window);
+    assert_eq!(window.query_all_by_label_contains("Remove filter ").count(), 3);
+    let intervals = crate::driver::painted(&window).into_iter().filter_map(|shape| match shape {
+        egui::Shape::Text(text) if text.galley.text().contains("0.000 s to 36.060 s") => Some(text.galley.elided),
+        _ => None,
+    });
+    assert_eq!(intervals.collect::<Vec<_>>(), [false]);
+    assert!(middle(&window, "Together").x < 1024.0);
 }
 
 #[test]

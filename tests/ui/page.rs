@@ -76,6 +76,17 @@ fn a_page_with_filters_has_the_command_with_their_options_or_says_that_there_is_
 
 #[test]
 #[cfg_attr(any(windows, target_os = "macos"), ignore = "the system shows its dialog")]
+fn a_page_says_that_a_flame_graph_in_sight_is_not_part_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = demo();
+    give(&mut window, "layout spike");
+    let all = share(&mut window, &folder.path().join("flame"));
+    assert!(all.iter().any(|element| element.name == "p" && element.text == "Flame is not part of this page."));
+    assert!(texts(&all, "span", "tbody").any(|text| text.starts_with("MemoryTestApp.exe")), "the table beside it is");
+}
+
+#[test]
+#[cfg_attr(any(windows, target_os = "macos"), ignore = "the system shows its dialog")]
 fn a_page_with_a_comparison_names_the_command_that_compares() {
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("before.etl");

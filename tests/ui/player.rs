@@ -30,7 +30,8 @@ fn what_is_played_can_be_paused_and_brought_to_its_end() {
 #[test]
 fn what_has_been_played_ends_as_what_is_opened() {
     let texts = |window: &Window| -> Vec<String> {
-        let labels = ["MemoryTestApp.exe", "TelemetryService.exe", "View:", "frees of unknown"];
+        // Not the lanes, which keep the order that they had while it was played.
+        let labels = ["Source ", "MemoryTestApp.exe (4660)", "TelemetryService.exe (5120)", "View:", "frees of unknown"];
         let all = labels.iter().flat_map(|label| window.query_all_by_label_contains(label));
         all.map(|node| format!("{node:?}")).collect()
     };

@@ -16,9 +16,11 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// The score of a command's name: one that cannot be run now counts less, so that only a better match comes first.
-    pub fn score(&self, is_possible: bool) -> usize {
-        self.score + if is_possible { HAS } else { 0 }
+    /// The score of a command's name. One that cannot be run now comes after all that can, except those that match only by
+    /// scattered letters; one that hides something comes after others that match as well.
+    pub fn score(&self, is_possible: bool, hides: bool) -> usize {
+        let possible = if is_possible { POSSIBLE } else { 0 };
+        (self.score + possible).saturating_sub(if hides { HIDES } else { 0 })
     }
 }
 
@@ -26,6 +28,10 @@ impl Hit {
 const BEGINS: usize = 1000;
 const HAS: usize = 400;
 const SCATTERED: usize = 100;
+
+/// Points for a command that can be run, and against one that hides something.
+const POSSIBLE: usize = BEGINS - HAS / 8 - SCATTERED;
+const HIDES: usize = HAS / 2;
 
 /// The matching texts with their indices, best first; equally good ones keep their order. Each text comes with other
 /// words that mean it, which count a little less than its own.
@@ -132,6 +138,22 @@ mod tests {
         let order = |typed| find(typed, texts.into_iter()).into_iter().map(|(i, _)| i).collect::<Vec<_>>();
         assert_eq!((order("functions"), order("names"), order("allocated tabs")), (vec![1, 0], vec![0], vec![1]));
         assert_eq!(find("who tabs", texts.into_iter())[0].1.met, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn commands_that_can_be_run_come_before_others_and_those_that_hide_something_last() {
+        let score = |typed, text, also, is_possible, hides| {
+            let found = find(typed, [(text, also)].into_iter());
+            found[0].1.score(is_possible, hides)
+        };
+        let impossible = score("zoom", "Zoom to selection", "", false, false);
+        assert!(impossible < score("zoom", "Whole trace", "zoom out", true, false));
+        assert!(impossible < score("zoom", "The whole and unzoomed trace", "", true, false), "inside a word");
+        assert!(impossible > score("zoom", "A zero on or more", "", true, false), "but not by its letters");
+        let hides = score("peak", "Columns: Peak", "", true, true);
+        assert!(hides < score("peak", "Go to: at the end of a long text stands a peak", "", true, false));
+        assert!(hides < score("peak", "Tabs: Findings", "growth spikes peak", true, false), "words of a question");
+        assert!(hides > score("peak", "Columns: Peak", "", false, false), "it can be run");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::app::state::alignment::Alignment;
 use crate::app::state::answers::LayerOf;
 use crate::app::state::graph::{Arrangement, GraphLine, LineOf, Split};
 use crate::app::state::lanes::{Lane, Parts};
+use crate::app::state::overlay::Overlay;
 use crate::model::{HeapId, Trace};
 
 impl Document {
@@ -37,21 +38,20 @@ impl Document {
         self.lines.heaps()
     }
 
-    /// The number of a line's colour, if it is drawn. The only heap that the filters leave in a lane is drawn by that lane.
+    /// The number of a line's colour, if it is drawn.
     pub fn color_of(&self, line: &LineOf) -> Option<usize> {
-        self.own_color(line).or_else(|| self.own_color(&self.lane_of_only(line)?))
-    }
-
-    /// The number of a line's colour, if a line of its own is drawn.
-    fn own_color(&self, line: &LineOf) -> Option<usize> {
         self.colors.of(&self.color_key(line))
     }
 
-    /// The lane in which a heap is the only one.
-    fn lane_of_only(&self, line: &LineOf) -> Option<LineOf> {
-        let LineOf::Heap(heap) = *line else { return None };
-        let is_its = |lane: &&Lane| self.arrangement == Arrangement::Lanes && lane.only == Some(heap);
-        self.lanes.all().iter().find(is_its).map(|lane| LineOf::Layer(lane.of.0, lane.of.1))
+    /// The number of the colour of all that a layer of a process has, whatever the filters leave of it, if it is drawn.
+    pub fn color_of_whole(&self, (process, layer): LayerOf) -> Option<usize> {
+        self.colors.of(&LineOf::Layer(process, layer))
+    }
+
+    /// Whether a heap has no line but the one of its lane, in which the filters leave no other heap.
+    fn is_lane_alone(&self, heap: HeapId) -> bool {
+        let is_it = |lane: &Lane| lane.only == Some(heap) && !lane.heaps.contains(&heap);
+        self.arrangement == Arrangement::Lanes && self.lanes.all().iter().any(is_it)
     }
 
     /// Whether a line of the list of sources is drawn, or any line inside it.
@@ -84,7 +84,7 @@ impl Document {
         let own = LineOf::Heap(heap);
         let of = self.trace.heap(heap);
         let layer = LineOf::Layer(of.process, of.layer);
-        [own, layer].into_iter().find(|line| self.own_color(line).is_some())
+        [own, layer].into_iter().find(|line| self.color_of(line).is_some())
     }
 
     /// Shows or hides a line, whatever its size.
@@ -97,7 +97,7 @@ impl Document {
             LineOf::Heap(heap) => {
                 let heap_of = self.trace.heap(heap);
                 let of = (heap_of.process, heap_of.layer);
-                if !shown && self.own_color(&LineOf::Heap(heap)).is_none() && self.lane_of_only(&LineOf::Heap(heap)).is_some() {
+                if !shown && self.is_lane_alone(heap) {
                     self.lanes.show(of, false);
                 }
                 let is_opened = self.lanes.get(of).is_some_and(|lane| lane.opened == Some(Parts::Heaps));
@@ -130,7 +130,7 @@ impl Document {
         // Until the filtered sizes are known, and if the filters leave nothing, all rows are used.
         let overview = known.map_or(all, |(_, left)| Arc::clone(left));
         self.needs_query |= self.lines.choose(&self.trace, &filter, &overview);
-        self.needs_query |= self.lanes.choose(&self.trace, &filter, &overview, &self.lines);
+        self.needs_query |= self.lanes.choose(&self.trace, &filter, &overview, &self.lines, self.follows_end);
         self.needs_query |= self.counters.update(&self.trace, !self.lines.heaps().is_empty());
         self.source_list.sources(&self.trace, &self.answers.overview, &self.counters, &self.source_choice);
         self.choose_colors();
@@ -144,15 +144,25 @@ impl Document {
         }
     }
 
-    /// The line by which a line's colour is known: the only heap of a layer has that of its layer, however lines are
-    /// arranged.
+    /// The line by which a line's colour is known: a lane in which the filters leave one heap has that heap's colour, and
+    /// the only heap of a layer that of its layer, however lines are arranged.
     fn color_key(&self, line: &LineOf) -> LineOf {
-        let LineOf::Heap(heap) = *line else { return line.clone() };
+        let overview = &self.answers.overview;
+        let heap = match *line {
+            LineOf::Heap(heap) => Some(heap),
+            // Of several heaps, as far as that is known.
+            LineOf::Layer(process, layer) if overview.layers.contains_key(&(process, layer)) => {
+                let lane = self.lanes.get((process, layer)).filter(|_| self.arrangement == Arrangement::Lanes);
+                lane.and_then(|lane| lane.only)
+            }
+            _ => None,
+        };
+        let Some(heap) = heap else { return line.clone() };
         let of = self.trace.heap(heap);
         let layer = (of.process, of.layer);
-        match self.answers.overview.only.get(&layer) {
+        match overview.only.get(&layer) {
             Some(only) if *only == heap => LineOf::Layer(layer.0, layer.1),
-            _ => line.clone(),
+            _ => LineOf::Heap(heap),
         }
     }
 
@@ -173,7 +183,10 @@ impl Document {
         let others = self.answers.graph.iter().flat_map(|graph| &graph.lines).map(|line| &line.of);
         drawn.extend(others.filter(|of| matches!(of, LineOf::Part(..) | LineOf::Type(_) | LineOf::OtherTypes(_))).cloned());
         let mut keys: Vec<LineOf> = Vec::new();
-        for key in drawn.iter().map(|line| self.color_key(line)) {
+        // The lane of system memory draws a whole layer, whatever is filtered.
+        let has_memory = self.arrangement == Arrangement::Lanes && self.draws(Overlay::Memory);
+        let whole = self.memory_in_scope().filter(|_| has_memory).map(|(process, layer)| LineOf::Layer(process, layer));
+        for key in drawn.iter().map(|line| self.color_key(line)).chain(whole) {
             if !keys.contains(&key) {
                 keys.push(key);
             }

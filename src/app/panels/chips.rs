@@ -9,18 +9,19 @@ use crate::model::NodeId;
 use crate::query::{ImpactingType, Key, LifetimeClass, Path, Recorded, Words, heap_label, layer_label};
 use crate::symbols::Names;
 
-/// Room in points that is left for the interval beside the chips.
-const INTERVAL: f32 = 250.0;
-
 /// Mean width of a letter in points.
 const LETTER: f32 = 6.5;
 
 /// Smallest number of letters of a chip's text.
-const LEAST: usize = 24;
+const LEAST: usize = 10;
 
-pub fn show(document: &Document, commands: &mut Commands, ui: &mut egui::Ui) {
+/// Points around the text of a chip: its margins, its cross, and the gap to the next one.
+const AROUND: f32 = 34.0;
+
+/// Draws the chips so that so many points beside them stay free, unless there are very many.
+pub fn show(document: &Document, beside: f32, commands: &mut Commands, ui: &mut egui::Ui) {
     let chips = document.filters().chips();
-    let most = ((ui.available_width() - INTERVAL) / chips.len().max(1) as f32 - 30.0) / LETTER;
+    let most = ((ui.available_width() - beside) / chips.len().max(1) as f32 - AROUND) / LETTER;
     for chip in chips {
         let words = words(document, chip);
         let frame = egui::Frame::new().fill(ui.visuals().widgets.inactive.weak_bg_fill).corner_radius(9).inner_margin(2);

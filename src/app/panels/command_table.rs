@@ -271,7 +271,7 @@ fn way(context: &PanelContext<'_>) -> Vec<Entry> {
             .keys(keys::ZOOM)
             .hint("Make the selected interval the view")
             .when(is(|d| d.selection().is_some()), "No interval is selected"),
-        entry("Whole trace", DocCommand::ZoomOut).keys(keys::WHOLE).hint("Show the whole trace"),
+        entry("Whole trace", DocCommand::ZoomOut).keys(keys::WHOLE).hint("Show the whole trace").also("zoom out"),
     ]
 }
 

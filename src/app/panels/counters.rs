@@ -14,9 +14,8 @@ use crate::app::document::Document;
 use crate::app::state::counters::CounterLine;
 use crate::app::state::graph::{Graph, LineOf};
 use crate::app::widgets::icons::shortened;
-use crate::format;
 use crate::model::{CounterId, CounterOwner};
-use crate::query::{HEIGHT, counter_at, counter_label, counter_owner, counter_text, reported_range};
+use crate::query::{HEIGHT, Series, counter_at, counter_label, counter_owner, counter_text, reported_range};
 use crate::units::Ticks;
 
 /// The graph's vertical scales.
@@ -90,23 +89,10 @@ pub fn paint(document: &Document, scales: Scales, transform: &PlotTransform, ui:
     }
 }
 
-/// A counter at a moment.
-pub struct Readout {
-    /// The counter.
-    pub id: CounterId,
-    /// Its name with its owner's.
-    pub name: String,
-    /// The height of its line, and its value in words; `None` if it is not known at the moment.
-    pub value: Option<(u64, String)>,
-}
-
-/// The counters of the graph at a moment.
-pub fn readout(document: &Document, at: Ticks) -> impl Iterator<Item = Readout> {
-    document.counters.lines().iter().map(move |CounterLine { id, line, .. }| {
-        let text = |height| text_at(document, *id, at).unwrap_or_else(|| format::bytes(height));
-        let value = line.is_known_at(at).then(|| line.value_at(at)).map(|height| (height, text(height)));
-        Readout { id: *id, name: name(document, *id), value }
-    })
+/// The heights of the counters' lines at a moment, where they are known.
+pub fn heights(document: &Document, at: Ticks) -> impl Iterator<Item = (CounterId, u64)> {
+    let known = move |line: &Series| line.is_known_at(at).then(|| line.value_at(at));
+    document.counters.lines().iter().filter_map(move |CounterLine { id, line, .. }| Some((*id, known(line)?)))
 }
 
 /// Whether a counter's line is the height of numbers that a program reported.

@@ -92,10 +92,13 @@ fn items(context: &PanelContext<'_>) -> Vec<Item> {
     items.collect()
 }
 
-/// The items that fit the typed text, best first; of equally good ones those that can be run.
+/// The items that fit the typed text, best first.
 fn found(typed: &str, items: &[Item]) -> Vec<(usize, Hit)> {
     let mut found = find(typed, items.iter().map(|item| (&*item.words, item.entry.also)));
-    found.sort_by_key(|(item, hit)| Reverse(hit.score(items[*item].entry.command.is_ok())));
+    found.sort_by_key(|(item, hit)| {
+        let Entry { command, switch, .. } = &items[*item].entry;
+        Reverse(hit.score(command.is_ok(), *switch == Switch::Box(true)))
+    });
     found
 }
 

@@ -60,6 +60,7 @@ fn head(document: &Document, ui: &mut Ui, commands: &mut Commands) {
         ui.strong("Sources");
         let what = if document.selection().is_some() { "selection" } else { "view" };
         let hint = match document.filters().is_all() {
+            _ if document.interval().is_empty() => "Bytes alive at this moment (outstanding)",
             true => "Above: bytes alive at the end of this interval (outstanding). Below: their change in it (Impacting Size)",
             false => "Filtered, above: bytes alive at the end of this interval. Below: their change in it (Impacting Size)",
         };
@@ -287,10 +288,14 @@ impl Line<'_> {
             Some(numbers) => (format::bytes(numbers.at_end), format::signed_bytes(numbers.change)),
             None => ("\u{2013}".to_owned(), "\u{2013}".to_owned()),
         };
-        let told = match is_left_out {
-            true => "filtered out".to_owned(),
-            false => format!("{at_end} at the end, impacting size {change}"),
+        let is_instant = self.document.interval().is_empty();
+        let told = match (is_left_out, is_instant) {
+            (true, _) => "filtered out".to_owned(),
+            (false, true) => format!("{at_end} alive"),
+            (false, false) => format!("{at_end} at the end, impacting size {change}"),
         };
+        // Nothing changes at an instant.
+        let change = if is_instant { String::new() } else { change };
         self.target(ui, &entry.name, &entry.keys, Some(&told), entry.line, commands);
         if let Some(of) = entry.closes {
             self.triangle(ui, entry.indent - 8.0, (of.0, Some(of.1)), &self.full_name(&entry.name, &entry.keys), commands);

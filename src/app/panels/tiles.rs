@@ -32,7 +32,7 @@ const MARGIN: f32 = 6.0;
 
 /// Draws all parts.
 pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
-    context.layout.fit(ui.available_width());
+    context.layout.fit(ui.available_size());
     let in_sight = context.layout.in_sight();
     let mut tree = context.layout.take_tree();
     if let Some(document) = context.document {
@@ -55,7 +55,7 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     tree.ui(&mut parts, ui);
     let Parts { pressed, reveal, .. } = parts;
     context.layout.tree = tree;
-    dropped.into_iter().for_each(|dropped| context.layout.unnest(dropped));
+    dropped.into_iter().for_each(|dropped| context.layout.settle(dropped));
     context.layout.reveal = reveal;
     let Some(document) = context.document else { return };
     let in_sight = context.layout.in_sight();

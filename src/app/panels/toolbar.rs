@@ -7,14 +7,19 @@ use super::{chips, stack_rules};
 use crate::app::base::table::{Export, Format};
 use crate::app::commands::keys::{self, hint};
 use crate::app::commands::{Command, Commands, DocCommand, Setting};
+use crate::app::document::Document;
 use crate::app::state::graph::Arrangement;
 use crate::app::state::ids::{Tab, ViewId};
 use crate::app::views::Pane;
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::format;
+use crate::units::Interval;
 
 /// Height in points, with chips or without.
 const ROW: f32 = 24.0;
+
+/// Room in points for the arrangements at the right, with the gaps beside them.
+const ARRANGEMENTS: f32 = 160.0;
 
 pub fn tools(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
     let Some(document) = context.document else { return };
@@ -50,11 +55,13 @@ pub fn tools(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
         let clear = icon_button(ui, can_clear, Icon::NoFilter, "Clear filter");
         commands.on_click(&clear.on_hover_text("Clear filter: show everything again"), DocCommand::ClearFilter);
         stack_rules::button(&context.rules.now, commands, ui);
-        chips::show(document, commands, ui);
-        let span = document.interval();
-        let clock = &document.trace.clock;
-        let (from, to) = (clock.seconds(span.from), clock.seconds(span.to));
-        let what = if document.selection().is_some() { "Selection" } else { "View" };
+        let texts = interval(document);
+        let width = |text: &str| {
+            let text = egui::WidgetText::from(text);
+            text.into_galley(ui, Some(egui::TextWrapMode::Extend), f32::INFINITY, egui::TextStyle::Body).size().x
+        };
+        let widths = texts.each_ref().map(|text| width(text));
+        chips::show(document, widths[0] + ARRANGEMENTS, commands, ui);
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             for (arrangement, name, hint) in [
                 (Arrangement::Together, "Together", "All lines of the graph on one scale"),
@@ -64,13 +71,29 @@ pub fn tools(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
                 commands.on_click(&label, Setting::Arrangement(arrangement));
             }
             ui.separator();
-            let text = match document.selection() {
-                Some(instant) if instant.is_empty() => format!("Alive at {to:.6} s"),
-                _ => format!("{what}: {from:.3} s to {to:.3} s ({})", format::duration(to - from)),
-            };
-            ui.add(egui::Label::new(text).truncate());
+            let room = ui.available_width();
+            let fits = widths.iter().position(|&width| width <= room).unwrap_or(texts.len() - 1);
+            let label = ui.add(egui::Label::new(&texts[fits]).truncate());
+            if fits > 0 {
+                label.on_hover_text(&texts[0]);
+            }
         });
     });
+}
+
+/// The interval of the tables in words, in full and shorter.
+fn interval(document: &Document) -> [String; 3] {
+    let Interval { from, to } = document.interval();
+    let [from, to] = [from, to].map(|at| document.trace.clock.seconds(at));
+    let (what, length) = match document.selection() {
+        Some(instant) if instant.is_empty() => {
+            return [format!("Alive at {to:.6} s"), format!("Alive at {to:.3} s"), format!("{to:.3} s")];
+        }
+        Some(_) => ("Selection", format::duration(to - from)),
+        None => ("View", format::duration(to - from)),
+    };
+    let edges = format!("{from:.3} s to {to:.3} s");
+    [format!("{what}: {edges} ({length})"), format!("{what}: {edges}"), edges]
 }
 
 /// The controls at the right of a table's tools: export and search.

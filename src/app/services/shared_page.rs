@@ -11,7 +11,7 @@ const LINES: usize = 1000;
 
 /// The contents of the window when the page was asked for. The tables are made into text when the page is written.
 pub struct SharedPage {
-    /// Everything but the tables.
+    /// Everything but the tables in sight.
     pub page: Page,
     /// The tables in sight.
     pub tables: Vec<Arc<dyn TableSource>>,
@@ -26,9 +26,15 @@ impl std::fmt::Debug for SharedPage {
 impl SharedPage {
     /// Writes the page.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let tables = self.tables.iter().map(|table| of_source(&**table)).collect();
+        let tables = self.tables.iter().map(|table| of_source(&**table)).chain(self.page.tables.iter().cloned()).collect();
         write(&Page { tables, ..self.page.clone() }, out)
     }
+}
+
+/// The part of a page that stands for a view without a table, as a flame graph.
+pub fn left_out(title: &str) -> Table {
+    let if_empty = format!("{title} is not part of this page.");
+    Table { title: title.to_owned(), if_empty, columns: Vec::new(), lines: Vec::new(), left_out: 0 }
 }
 
 /// The first lines of a table as text.

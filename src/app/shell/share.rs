@@ -4,7 +4,7 @@ use super::HighwaterApp;
 use crate::app::document::Document;
 use crate::app::panels::chips;
 use crate::app::panels::timeline::name_of;
-use crate::app::services::shared_page::SharedPage;
+use crate::app::services::shared_page::{SharedPage, left_out};
 use crate::app::state::filters::Predicate;
 use crate::app::state::graph::{GraphLine, LineOf};
 use crate::app::state::ids::ViewId;
@@ -29,7 +29,8 @@ fn shared(workspace: &Workspace) -> SharedPage {
     let findings = views.get(ViewId::Findings).map_or(&[][..], |view| view.findings(document));
     // The findings have a part of their own.
     let in_sight = document.views_in_sight().into_iter().filter(|view| *view != ViewId::Findings);
-    let sights = in_sight.filter_map(|view| views.get(view));
+    let (tables, without): (Vec<_>, Vec<_>) =
+        in_sight.map(|view| (view, views.get(view).and_then(|view| view.table_source()))).partition(|(_, table)| table.is_some());
     let page = Page {
         title: document.name(),
         facts: facts(document),
@@ -41,10 +42,10 @@ fn shared(workspace: &Workspace) -> SharedPage {
         lanes_left_out: 0,
         findings: Some(findings.iter().map(Entry::from).collect()),
         has_findings_of_all: true,
-        tables: Vec::new(),
+        tables: without.into_iter().map(|(view, _)| left_out(view.title())).collect(),
         command: compares(workspace).map(command).or_else(|| as_command(document)),
     };
-    SharedPage { page, tables: sights.filter_map(|view| view.table_source()).collect() }
+    SharedPage { page, tables: tables.into_iter().filter_map(|(_, table)| table).collect() }
 }
 
 fn facts(document: &Document) -> Vec<(String, String)> {

@@ -46,7 +46,7 @@ pub struct Lanes {
     by_hand: ByHand<LayerOf>,
     opened: BTreeMap<LayerOf, Parts>,
     lanes: Vec<Lane>,
-    /// The processes in the order of their lanes. It stays while the trace grows.
+    /// The processes in the order of their lanes. It stays while the trace grows, and after that if the trace was followed.
     order: Vec<ProcessId>,
 }
 
@@ -88,9 +88,11 @@ impl Lanes {
         self.lanes.iter().find(|lane| lane.of == of)
     }
 
-    /// Chooses the lanes again; returns whether they changed. If the filter selects only layers that
-    /// are switched off, they are shown anyway.
-    pub fn choose(&mut self, trace: &Trace, filter: &Filter, overview: &Overview, lines: &HeapLines) -> bool {
+    /// Chooses the lanes again; returns whether they changed. If the filter selects only layers that are switched off,
+    /// they are shown anyway. Lanes that are drawn already keep their places while the trace grows, and after that too if
+    /// the user has watched it grow (`is_followed`).
+    pub fn choose(&mut self, trace: &Trace, filter: &Filter, overview: &Overview, lines: &HeapLines, is_followed: bool) -> bool {
+        let keeps = is_followed || !trace.complete;
         let mut layers: KeyedMap<LayerOf, Vec<usize>> = KeyedMap::default();
         let mut largest: KeyedMap<ProcessId, u64> = KeyedMap::default();
         for heap in sources(trace, filter, overview) {
@@ -101,8 +103,7 @@ impl Lanes {
         }
         let mut ranked: Vec<(LayerOf, u64)> = layers.keys().map(|&of| (of, overview.peak_of(of))).collect();
         ranked.sort_by_key(|&(of, peak)| (Reverse(peak), of));
-        // While the trace grows, what is in sight stays there.
-        let stays = |of: LayerOf| !trace.complete && self.get(of).is_some();
+        let stays = |of: LayerOf| keeps && self.get(of).is_some();
         let is_wanted =
             |&(rank, (of, _)): &(usize, &(LayerOf, u64))| self.by_hand.get(*of).unwrap_or(rank < FIRST_LANES || stays(*of));
         let wanted = ranked.iter().enumerate().filter(is_wanted);
@@ -112,18 +113,18 @@ impl Lanes {
         }
         let mut processes: Vec<ProcessId> = largest.keys().copied().collect();
         processes.sort_by_key(|process| (Reverse(largest.get(process).copied()), *process));
-        self.keep_order(processes, !trace.complete);
+        self.keep_order(processes, keeps);
         let place = |process: ProcessId| self.order.iter().position(|&other| other == process);
         shown.sort_by_cached_key(|&(process, layer)| (place(process), layer));
-        let lane = |of: LayerOf| self.lane(of, layers.get(&of).map_or(&[], Vec::as_slice), overview, (lines, !trace.complete));
+        let lane = |of: LayerOf| self.lane(of, layers.get(&of).map_or(&[], Vec::as_slice), overview, (lines, keeps));
         let lanes: Vec<Lane> = shown.into_iter().map(lane).collect();
         let before = std::mem::replace(&mut self.lanes, lanes);
         before != self.lanes
     }
 
-    /// Takes the order of the processes; while the trace grows, new ones follow those that are known.
-    fn keep_order(&mut self, mut processes: Vec<ProcessId>, grows: bool) {
-        if grows {
+    /// Takes the order of the processes; if it is kept, new ones follow those that are known.
+    fn keep_order(&mut self, mut processes: Vec<ProcessId>, keeps: bool) {
+        if keeps {
             processes.retain(|process| !self.order.contains(process));
             self.order.append(&mut processes);
         } else {
@@ -131,12 +132,12 @@ impl Lanes {
         }
     }
 
-    fn lane(&self, of: LayerOf, heaps: &[usize], overview: &Overview, (lines, grows): (&HeapLines, bool)) -> Lane {
+    fn lane(&self, of: LayerOf, heaps: &[usize], overview: &Overview, (lines, keeps): (&HeapLines, bool)) -> Lane {
         let opened = self.opened.get(&of).copied();
         let mut parts = Vec::new();
         if opened == Some(Parts::Heaps) {
             let mut ranked = heaps.to_vec();
-            let before: &[HeapId] = self.get(of).filter(|_| grows).map_or(&[], |lane| &lane.heaps);
+            let before: &[HeapId] = self.get(of).filter(|_| keeps).map_or(&[], |lane| &lane.heaps);
             let place = |heap: usize| before.iter().position(|other| other.0 as usize == heap).unwrap_or(usize::MAX);
             ranked.sort_by_cached_key(|&heap| (place(heap), Reverse(overview.peak(heap))));
             let ranked = (0..).zip(ranked).map(|(rank, heap)| (rank, HeapId(heap as u32)));
@@ -174,13 +175,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_keep_their_order_while_the_trace_grows() {
+    fn processes_keep_their_order_if_it_is_kept() {
         let ids = |ids: &[u32]| ids.iter().copied().map(ProcessId).collect::<Vec<_>>();
         let mut lanes = Lanes::default();
         lanes.keep_order(ids(&[3, 1]), true);
         lanes.keep_order(ids(&[1, 7, 3]), true);
         assert_eq!(lanes.order, ids(&[3, 1, 7]), "another one grew larger, and a new one came");
         lanes.keep_order(ids(&[7, 1, 3]), false);
-        assert_eq!(lanes.order, ids(&[7, 1, 3]), "by size, when it has ended");
+        assert_eq!(lanes.order, ids(&[7, 1, 3]), "else by size");
     }
 }

@@ -9,6 +9,7 @@ use super::histograms::{BucketKind, Measure, Scale, histogram_chart};
 use super::view::ViewContext;
 use crate::app::base::theme;
 use crate::app::jobs::QueryContext;
+use crate::app::widgets::columns;
 use crate::app::widgets::line::{self, small_corners};
 use crate::format;
 use crate::model::{NodeId, Trace};
@@ -61,8 +62,12 @@ impl NodeDetails {
             ui.weak("Layers of memory nest: select one of them.");
             return;
         };
-        self.numbers(details, context, ui);
-        show_line(ui, &details.line, self.interval, context);
+        if self.interval.is_empty() {
+            ui.label(format::sentence(&columns::in_words(&details.numbers, self.interval)));
+        } else {
+            self.numbers(details, context, ui);
+            show_line(ui, &details.line, self.interval, context);
+        }
         for (kind, sums) in
             [(BucketKind::Size, &details.histogram.by_size), (BucketKind::Lifetime, &details.histogram.by_lifetime)]
         {

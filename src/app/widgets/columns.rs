@@ -6,6 +6,7 @@ use super::list::{ListColumn, Value, widest};
 use crate::app::base::table::{Head, SavedSort, SortKey};
 use crate::app::base::theme;
 use crate::app::state::settings::Settings;
+use crate::format;
 use crate::model::Trace;
 use crate::query::{ByClass, Column, LifetimeClass, Numbers, Sort, layer_label};
 use crate::units::{Interval, Layer};
@@ -129,6 +130,20 @@ pub fn value(column: Column, n: &Numbers, peak: Option<u64>, frames: Option<u64>
 pub fn is_shown(column: Column, interval: Interval, settings: &Settings) -> bool {
     let is_needed = interval.is_empty() && column == Column::OutstandingTo;
     is_needed || (settings.shows(column) && column.says_something(interval))
+}
+
+/// The title of a column for an interval. At an instant the tree has no level of lifetime classes.
+pub fn title_at(column: Column, interval: Interval) -> &'static str {
+    if column == Column::Name && interval.is_empty() { "Process / Heap / Stack" } else { title(column) }
+}
+
+/// The numbers of a line in words; at an instant only what is alive.
+pub fn in_words(n: &Numbers, interval: Interval) -> String {
+    let count = format::count(n.count);
+    if interval.is_empty() {
+        return format!("count {count}, {} alive", format::bytes(n.outstanding_to));
+    }
+    format!("count {count}, size {}, impacting size {}", format::bytes(n.size), format::signed_bytes(n.impacting))
 }
 
 /// The whole of which a change is a share: growth and what was given back do not cancel out in it.

@@ -48,6 +48,7 @@ impl Workspace {
                 views.filtered(document.filters());
                 if let Some(view) = views.show_finding(&finding, document) {
                     document.tab = Tab::View(view);
+                    document.found = Some((view, document.history.now().clone()));
                 }
             }
             DocCommand::GoToPlace(place) => {
@@ -58,6 +59,11 @@ impl Workspace {
             other => {
                 if let DocCommand::Resume(bookmark) = &other {
                     views.set_choices(&bookmark.views);
+                }
+                let is_back = matches!(other, DocCommand::Back);
+                let found = document.found.take_if(|(_, stop)| is_back && *stop == *document.history.now());
+                if let Some(view) = found.and_then(|(view, _)| views.get_mut(view)) {
+                    view.unselect(); // the place of the finding is left with its interval
                 }
                 document.carry_out(other);
                 if filters != *document.filters() {

@@ -6,7 +6,7 @@ mod source;
 mod typed;
 mod value;
 
-pub use column::{ListColumn, Width, widest};
+pub use column::{Goes, ListColumn, widest};
 pub use sort::{SavedSort, Sort, SortKey};
 pub use source::{Export, Format, TableSource, write};
 pub use typed::{ColumnOf, FlatTable, Head, TypedColumn, TypedTable};

@@ -4,7 +4,7 @@
 use eframe::egui::{self, Pos2, Response, Stroke, Ui};
 
 use super::canvas::Canvas;
-use super::{lanes, names, overlays};
+use super::{lanes, names, overlays, values};
 use crate::app::base::theme;
 use crate::app::document::Document;
 use crate::app::panels::counters;
@@ -110,10 +110,7 @@ pub fn tell(canvas: &Canvas<'_>, ui: &Ui, response: &Response, rows: Option<&[la
 
 /// The value of a line with its name.
 fn value(canvas: &Canvas<'_>, of: &LineOf, at: Ticks, name: &str) -> Option<(LineOf, String)> {
-    let line = canvas.drawn(of)?.line;
-    let value = line.is_known_at(at).then(|| line.value_at(at))?;
-    let number = if let LineOf::Counter(id) = of { counters::text_at(canvas.document, *id, at) } else { None };
-    Some((of.clone(), format!("{}  {name}", number.unwrap_or_else(|| format::bytes(value)))))
+    Some((of.clone(), format!("{}  {name}", values::of_line(canvas, of, Some(at))?)))
 }
 
 /// The line nearest to the pointer, if all lines share one scale.
@@ -137,11 +134,8 @@ fn nearest(canvas: &Canvas<'_>, at: Ticks, pointer: Pos2) -> Option<(LineOf, Str
         });
     }
     let lines = values.into_iter().map(|(of, value)| (of.clone(), value as f64));
-    let height = |counter: counters::Readout| {
-        let (height, _) = counter.value?;
-        Some((LineOf::Counter(counter.id), height as f64 / canvas.scales.factor(document, counter.id)))
-    };
-    let counters = counters::readout(document, at).filter_map(height);
+    let on_scale = |(id, height)| (LineOf::Counter(id), height as f64 / canvas.scales.factor(document, id));
+    let counters = counters::heights(document, at).map(on_scale);
     let (of, at_height) = lines.chain(counters).min_by(|a, b| far(a.1).total_cmp(&far(b.1)))?;
     if far(at_height) > bytes(REACH) {
         return None;

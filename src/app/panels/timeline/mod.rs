@@ -20,6 +20,7 @@ pub mod overlays;
 mod selection;
 mod system_memory;
 mod together;
+mod values;
 mod wheel;
 
 use std::cell::Cell;

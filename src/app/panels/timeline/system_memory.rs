@@ -9,7 +9,7 @@ use super::axes;
 use super::canvas::{Canvas, LaneLabel};
 use crate::app::base::theme;
 use crate::app::document::Document;
-use crate::app::state::graph::{GraphLine, LineOf};
+use crate::app::state::graph::GraphLine;
 use crate::app::state::overlays::MemoryShown;
 use crate::app::widgets::line;
 use crate::format;
@@ -38,7 +38,7 @@ pub fn paint(
     };
     let weak = visuals.weak_text_color();
     draw(&shown.commit, 1.5, weak, 0.25);
-    let color = theme::line(canvas.document.color_of(&LineOf::Layer(shown.process, shown.layer)), visuals);
+    let color = theme::line(canvas.document.color_of_whole((shown.process, shown.layer)), visuals);
     draw(&shown.known, 1.5, color, 0.5);
     shown.working_set.iter().for_each(|of| draw(of, 1.0, visuals.text_color().gamma_multiply(0.8), 0.0));
     shown.private_working_set.iter().for_each(|of| draw(of, 1.0, weak.gamma_multiply(0.8), 0.0));

@@ -3,12 +3,12 @@
 use eframe::egui::{self, Align2, Color32, FontId, Painter, Pos2, Rect, Sense, Ui, vec2};
 
 use super::canvas::Canvas;
-use super::names;
+use super::{names, values};
 use crate::app::base::theme;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::panels::counters;
-use crate::app::state::graph::{GraphLine, LineOf, Split};
-use crate::app::widgets::icons::short_text;
+use crate::app::state::graph::{Graph, GraphLine, LineOf, Split};
+use crate::app::widgets::icons::{short_text, short_value};
 use crate::app::widgets::line;
 use crate::format;
 use crate::query::layer_label;
@@ -16,6 +16,9 @@ use crate::units::Ticks;
 
 /// Height of a name in points.
 const ROW: f32 = 18.0;
+
+/// Largest part of a row for the value.
+const VALUE: f32 = 0.6;
 
 /// Draws the lines.
 pub fn paint(canvas: &Canvas<'_>, ui: &Ui) {
@@ -65,7 +68,7 @@ struct Named {
     value: Option<String>,
 }
 
-/// The legend: names of the lines, and their values at the cursor or at the end of the view.
+/// The legend: names of the lines, and their values.
 pub fn legend(canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut Ui, commands: &mut Commands) {
     let frame = canvas.frame();
     let area =
@@ -73,9 +76,8 @@ pub fn legend(canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut 
     if area.width() < 40.0 {
         return;
     }
-    let at = cursor.unwrap_or(canvas.document.view().to);
     let room = ((area.height() / ROW) as usize).max(1);
-    let mut rows = rows(canvas, at);
+    let mut rows = rows(canvas, cursor);
     if rows.len() > room {
         name_in_full(&mut rows);
     }
@@ -110,14 +112,14 @@ fn name_in_full(rows: &mut Vec<Row>) {
 }
 
 /// The lines in the order of drawing; if there are several processes, each one's name comes before its lines.
-fn rows(canvas: &Canvas<'_>, at: Ticks) -> Vec<Row> {
+fn rows(canvas: &Canvas<'_>, cursor: Option<Ticks>) -> Vec<Row> {
     let Some(graph) = canvas.graph() else { return Vec::new() };
     let document = canvas.document;
-    let (values, sum) = graph.values_at(at);
+    let (parts, sum) = stacked(graph, cursor);
     let mut rows: Vec<Row> = Vec::new();
     if let Split::Stack(layer) = graph.split {
         let name = layer_label(layer).to_owned();
-        rows.push(Row::Line(Named { of: None, short: name.clone(), name, value: sum.map(format::bytes) }));
+        rows.push(Row::Line(Named { of: None, short: name.clone(), name, value: sum }));
     }
     // In a stack the highest line comes first.
     let lines = graph.lines.iter().map(|line| &line.of);
@@ -129,18 +131,29 @@ fn rows(canvas: &Canvas<'_>, at: Ticks) -> Vec<Row> {
             rows.push(Row::Owner(document.trace.process_name(process)));
         }
         last_owner = owner;
-        let value = values.iter().find(|(other, _)| *other == of).map(|(_, value)| format::bytes(*value));
+        let value = match graph.is_stacked() {
+            true => parts.iter().find(|(other, _)| *other == of).map(|(_, value)| format::bytes(*value)),
+            false => values::of_line(canvas, of, cursor),
+        };
         let name = names::name_of(document, of);
         let (short, layer) = names::heading(document, of);
         // A layer is omitted in a stack of one layer, and under the name of a process.
         let short = if owner.is_some() || graph.is_stacked() || layer.is_empty() { short } else { name.clone() };
         rows.push(Row::Line(Named { of: Some(of.clone()), name, short, value }));
     }
-    rows.extend(counters::readout(document, at).map(|counters::Readout { id, name, value }| {
-        let value = value.map(|(_, text)| text);
-        Row::Line(Named { of: Some(LineOf::Counter(id)), short: name.clone(), name, value })
+    rows.extend(document.counters.lines().iter().map(|line| {
+        let (of, name) = (LineOf::Counter(line.id), counters::name(document, line.id));
+        Row::Line(Named { value: values::of_line(canvas, &of, cursor), of: Some(of), short: name.clone(), name })
     }));
     rows
+}
+
+/// The parts of a stack and their sum: at the cursor; without one, where the sum peaks in the view.
+fn stacked(graph: &Graph, cursor: Option<Ticks>) -> (Vec<(&LineOf, u64)>, Option<String>) {
+    let Some(whole) = graph.lines.last().filter(|_| graph.is_stacked()) else { return (Vec::new(), None) };
+    let (parts, sum) = graph.values_at(cursor.unwrap_or(whole.line.peak_at));
+    let sum = if cursor.is_some() { sum.map(format::bytes) } else { Some(values::peak(whole.line.peak)) };
+    (parts, sum)
 }
 
 /// One line of the legend. A click filters to its subject.
@@ -161,8 +174,10 @@ fn entry(canvas: &Canvas<'_>, rect: Rect, line: Named, ui: &mut Ui, commands: &m
         ui.painter().rect_filled(bar, 1.5, theme::series(number, &visuals));
     }
     let at = Pos2::new(rect.right() - 2.0, rect.center().y);
-    let value = ui.painter().text(at, Align2::RIGHT_CENTER, value, FontId::proportional(11.5), visuals.text_color());
-    let place = Rect::from_min_max(rect.left_top() + vec2(8.0, 0.0), Pos2::new(value.left() - 6.0, rect.bottom()));
+    let value = short_value(ui.painter(), &value, FontId::proportional(11.5), visuals.text_color(), rect.width() * VALUE);
+    let value_at = Align2::RIGHT_CENTER.anchor_size(at, value.size());
+    ui.painter().galley(value_at.min, value, visuals.text_color());
+    let place = Rect::from_min_max(rect.left_top() + vec2(8.0, 0.0), Pos2::new(value_at.left() - 6.0, rect.bottom()));
     short_text(ui, place, &short, FontId::proportional(12.0), visuals.text_color());
     if response.clicked()
         && let Some(path) = of.as_ref().and_then(|of| names::path(canvas.document, of))

@@ -4,9 +4,10 @@
 //! Every part appears exactly once, whatever a file says: duplicates and unknown parts are left out,
 //! and missing parts are added to the others. Cost: a look at some twenty tiles a frame.
 
+mod dropping;
 mod shape;
 
-use eframe::egui::Id;
+use eframe::egui::{Id, Vec2};
 use egui_tiles::{Container, Linear, LinearDir, SimplificationOptions, Tabs, Tile, TileId, Tiles, Tree};
 
 use super::ids::Tab;
@@ -30,6 +31,8 @@ pub struct Layout {
     width: Option<f32>,
     /// The width to give the list of sources before the next drawing.
     wanted: Option<f32>,
+    /// Whether a part was dropped since then, so that others may have become too small.
+    is_dropped: bool,
     /// The tab to scroll into view, and the number of frames left for it.
     pub reveal: Option<(Tab, u8)>,
     /// The tab that was chosen from *More* last: it keeps a place in the row until another one takes it.
@@ -56,7 +59,8 @@ impl Layout {
     /// Restores a saved layout, or uses the preset for a first look, with this width of the list of sources.
     pub fn new(shape: Option<&Shape>, sources: Option<f32>) -> Self {
         let first = Preset::FirstLook.shape();
-        let mut layout = Self { tree: Tree::empty(id()), width: None, wanted: None, reveal: None, recent: None };
+        let (tree, wanted) = (Tree::empty(id()), None);
+        let mut layout = Self { tree, width: None, wanted, is_dropped: false, reveal: None, recent: None };
         layout.build(shape.unwrap_or(&first));
         layout.wanted = sources.filter(|width| width.is_finite()).map(bounded_width);
         layout
@@ -133,55 +137,6 @@ impl Layout {
         self.in_sight().first().copied()
     }
 
-    /// Puts a part that was dropped beside a tab beside all tabs of that container: within the tab it would hide
-    /// together with it.
-    pub fn unnest(&mut self, dropped: TileId) {
-        self.unnested(dropped);
-    }
-
-    fn unnested(&mut self, dropped: TileId) -> Option<()> {
-        let tiles = &mut self.tree.tiles;
-        let is_linear = |id: TileId| matches!(tiles.get_container(id), Some(Container::Linear(_)));
-        let parent = tiles.parent_of(dropped)?;
-        // The dropped part may have got a tab of its own already.
-        let (row, own) = if is_linear(parent) { (parent, dropped) } else { (tiles.parent_of(parent)?, parent) };
-        let tabs = tiles.parent_of(row).filter(|_| is_linear(row))?;
-        let Some(Container::Tabs(Tabs { children, .. })) = tiles.get_container(tabs) else { return None };
-        let at = children.iter().position(|&child| child == row)?;
-        let others: Vec<TileId> = tiles.get_container(row)?.children().copied().filter(|&child| child != own).collect();
-        let [beside] = others[..] else { return None };
-        let inner = match tiles.get_container(beside) {
-            Some(Container::Tabs(inner)) => inner.children.clone(),
-            Some(_) => return None,
-            None => vec![beside],
-        };
-        let above = tiles.parent_of(tabs);
-        if let Some(Tile::Container(Container::Tabs(outer))) = tiles.get_mut(tabs) {
-            let front = inner.first().copied();
-            outer.children.splice(at..=at, inner);
-            front.into_iter().for_each(|front| outer.set_active(front));
-        }
-        if tiles.get_container(beside).is_some() {
-            tiles.remove(beside);
-        }
-        let mut replace = |of: TileId, old: TileId, new: TileId| match tiles.get_mut(of) {
-            Some(Tile::Container(Container::Linear(linear))) => {
-                linear.children.iter_mut().filter(|child| **child == old).for_each(|child| *child = new);
-                linear.shares.replace_with(old, new);
-            }
-            Some(Tile::Container(Container::Tabs(outer))) => {
-                outer.children.iter_mut().filter(|child| **child == old).for_each(|child| *child = new);
-            }
-            _ => {}
-        };
-        replace(row, beside, tabs);
-        match above {
-            Some(above) => replace(above, tabs, row),
-            None => self.tree.root = Some(row),
-        }
-        Some(())
-    }
-
     /// Takes note of the tab that has the keys.
     pub fn keep(&mut self, tab: Tab) {
         if !tab.is_main() {
@@ -207,8 +162,14 @@ impl Layout {
         }
     }
 
-    /// Prepares for drawing at a width: the list of sources keeps its width when the window is resized.
-    pub fn fit(&mut self, width: f32) {
+    /// Prepares for drawing at a size: the list of sources keeps its width when the window is resized, and no part is too
+    /// small after a drop.
+    pub fn fit(&mut self, size: Vec2) {
+        self.fit_sources(size.x);
+        self.widen_after_drop(size);
+    }
+
+    fn fit_sources(&mut self, width: f32) {
         let before = self.width.replace(width);
         if before == Some(width) {
             return;
@@ -217,7 +178,10 @@ impl Layout {
         let rect = |id: TileId| self.tree.tiles.rect(id).map(|rect| rect.width());
         let (kept, all) = match (before, rect(own), rect(row)) {
             (Some(before), Some(own), Some(row)) if before > 0.0 => (own, row * width / before),
-            _ => (self.wanted.unwrap_or(SOURCES_WIDTH).min(width * 0.3), width),
+            (_, _, row) => {
+                let all = row.unwrap_or(width);
+                (self.wanted.unwrap_or(SOURCES_WIDTH).min(all * 0.3), all)
+            }
         };
         if let Some(Tile::Container(Container::Linear(linear))) = self.tree.tiles.get_mut(row) {
             let others: f32 = linear.children.iter().filter(|&&child| child != own).map(|&child| linear.shares[child]).sum();

@@ -7,7 +7,7 @@ use super::table::Listed;
 use super::{Difference, Grouping};
 use crate::app::base::table::{Head, SavedSort, SortKey};
 use crate::app::widgets::columns::Wholes;
-use crate::app::widgets::list::{ListColumn, NO_STACK, Value, widest};
+use crate::app::widgets::list::{Goes, ListColumn, NO_STACK, Value, widest};
 use crate::query::{Compared, Group, layer_label};
 use crate::units::Layer;
 
@@ -153,18 +153,20 @@ impl Cell {
 impl Head for Cell {
     fn head(self) -> ListColumn {
         match self {
-            Self::Process => ListColumn::rest("Process", "One life of a process"),
-            Self::Heap => ListColumn::text("Handle", "Heap or tracker", 126.0),
-            Self::Stack => ListColumn::rest("Stack", "The function that wanted the memory; its stack as a tooltip"),
-            Self::Type => ListColumn::rest("Type", "The C++ type that was allocated"),
-            Self::Function => ListColumn::rest("Function", "The function that wanted the memory"),
-            Self::Module => ListColumn::rest("Module", "The module of the function that wanted the memory"),
-            Self::Tag => ListColumn::rest("Tag", "The tag that a rule gives to the stack"),
+            Self::Process => ListColumn::short("Process", "One life of a process"),
+            Self::Heap => ListColumn::text("Handle", "Heap or tracker", 126.0).goes(Goes::First),
+            Self::Stack => ListColumn::short("Stack", "The function that wanted the memory; its stack as a tooltip"),
+            Self::Type => ListColumn::short("Type", "The C++ type that was allocated"),
+            Self::Function => ListColumn::short("Function", "The function that wanted the memory"),
+            Self::Module => ListColumn::short("Module", "The module of the function that wanted the memory"),
+            Self::Tag => ListColumn::short("Tag", "The tag that a rule gives to the stack"),
             Self::Thread => ListColumn::text("Thread", "Thread that allocated", 90.0),
-            Self::Layer => ListColumn::text("Layer", "Layers nest and are never added together", 140.0),
-            Self::A => ListColumn::number("A", "Outstanding at the end of A", widest::BYTES),
-            Self::B => ListColumn::number("B", "Outstanding at the end of B", widest::BYTES),
-            Self::Delta => ListColumn::number("Change", "Outstanding at the end of B minus that of A", widest::CHANGE),
+            Self::Layer => ListColumn::text("Layer", "Layers nest and are never added together", 140.0).goes(Goes::First),
+            Self::A => ListColumn::number("A", "Outstanding at the end of A", widest::BYTES).goes(Goes::Last),
+            Self::B => ListColumn::number("B", "Outstanding at the end of B", widest::BYTES).goes(Goes::Last),
+            Self::Delta => {
+                ListColumn::number("Change", "Outstanding at the end of B minus that of A", widest::CHANGE).goes(Goes::Last)
+            }
             Self::Allocated => {
                 ListColumn::number("Allocated", "How much more was allocated inside B than inside A", widest::CHANGE)
             }

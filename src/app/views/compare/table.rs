@@ -34,7 +34,7 @@ pub fn show(difference: &mut Difference, order: &mut Order, searched: &str, cont
         ui,
         difference.listed.grouping.label(),
         &difference.listed,
-        &mut Lines { difference, order, searched, context },
+        &mut Lines { difference, order, searched, context, has_handles: true },
     );
     context.commands.append(pushed);
     if *order != before {
@@ -87,6 +87,8 @@ struct Lines<'a, 'b> {
     order: &'a mut Order,
     searched: &'a str,
     context: &'a mut ViewContext<'b>,
+    /// Whether there is room for the column of handles.
+    has_handles: bool,
 }
 
 impl Lines<'_, '_> {
@@ -129,6 +131,10 @@ fn place(group: &Group<Compared>, grouping: Grouping, heap: Option<HeapId>) -> O
 }
 
 impl List<Listed> for Lines<'_, '_> {
+    fn placed(&mut self, columns: &[Cell]) {
+        self.has_handles = columns.contains(&Cell::Heap);
+    }
+
     /// Goes to the line of the group in *Functions* or *Stacks*.
     fn clicked(&mut self, row: usize) {
         if let Some(place) = self.place(row) {
@@ -164,6 +170,11 @@ impl List<Listed> for Lines<'_, '_> {
                         }
                     });
                 }
+            }
+            // Without the column of handles the first one tells the heaps of a process apart.
+            (Cell::Process, Value::Text(process)) if !self.has_handles && group.heap.is_some() => {
+                let text = group.heap.iter().chain([process]).map(String::as_str).collect::<Vec<_>>().join(", ");
+                list::name(ui, Name { text: &text, style: Style::Plain, searched: self.searched });
             }
             // Only the column of the change itself has the colours of growth.
             (Cell::Allocated | Cell::Peak, &Value::Change(change)) if change != 0 => {

@@ -177,10 +177,10 @@ impl<const FREES: bool> Pane for CallTrees<FREES> {
         let table = self.table.as_ref()?;
         let line = table.lines.get(self.line?)?;
         let n = &line.numbers;
-        let (name, count, size) = (table.own_name(line), format::count(n.count), format::bytes(n.size));
+        let name = table.own_name(line);
         Some(match FREES {
-            true => format!("{name}: freed {count}, {size}"),
-            false => format!("{name}: count {count}, size {size}, impacting size {}", format::signed_bytes(n.impacting)),
+            true => format!("{name}: freed {}, {}", format::count(n.count), format::bytes(n.size)),
+            false => format!("{name}: {}", columns::in_words(n, table.interval)),
         })
     }
 }

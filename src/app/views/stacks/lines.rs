@@ -110,6 +110,10 @@ impl List<Table> for Lines<'_, '_> {
         losses::bound(&self.table.trace, self.table.interval, column)
     }
 
+    fn title(&self, column: Column) -> &'static str {
+        columns::title_at(column, self.table.interval)
+    }
+
     fn header_clicked(&mut self, column: Column) {
         self.action = Some(Action::SortBy(column));
     }

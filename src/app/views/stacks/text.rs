@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use crate::app::base::table::TypedTable;
-use crate::app::widgets::columns::{late, value};
+use crate::app::widgets::columns::{in_words, late, value};
 use crate::app::widgets::list::Value;
 use crate::format;
 use crate::model::{Row, Trace};
@@ -60,16 +60,8 @@ pub fn of_line(table: &Table, row: &TreeRow, index: usize) -> String {
 pub fn of_selected(table: &Table, index: usize) -> Option<String> {
     let row = table.row(index)?;
     let innermost = table.tree.shared_frames(&table.trace, index).pop();
-    let n = &row.numbers;
-    (!row.mixes_layers).then(|| {
-        format!(
-            "{}: count {}, size {}, impacting size {}",
-            innermost.unwrap_or(row.label),
-            format::count(n.count),
-            format::bytes(n.size),
-            format::signed_bytes(n.impacting)
-        )
-    })
+    let numbers = in_words(&row.numbers, table.interval);
+    (!row.mixes_layers).then(|| format!("{}: {numbers}", innermost.unwrap_or(row.label)))
 }
 
 impl TypedTable for Table {

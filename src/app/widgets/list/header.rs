@@ -15,8 +15,8 @@ pub fn cell<T: TypedTable>(ui: &mut Ui, column: Option<(T::Column, bool)>, list:
     let rect = ui.max_rect();
     ui.painter().rect_filled(rect, 0.0, ui.visuals().faint_bg_color);
     let Some((column, sorts)) = column else { return };
-    let (head, bound) = (column.head(), list.bound(column));
-    let title = if bound.is_some() { format!("{} *", head.title) } else { head.title.to_owned() };
+    let (head, title, bound) = (column.head(), list.title(column), list.bound(column));
+    let title = if bound.is_some() { format!("{title} *") } else { title.to_owned() };
     let response = ui.interact(rect, ui.scope_id().with("title"), Sense::click());
     let sorted = list.sorted(column).filter(|_| sorts);
     response.widget_info(|| {

@@ -13,14 +13,16 @@ use std::sync::Arc;
 use eframe::egui::{self, Align, Color32, Id, Layout, Rect, Sense, Ui, UiBuilder, pos2};
 use egui_table::{CellInfo, Column, HeaderCellInfo, HeaderRow, PrefetchInfo, Table, TableDelegate, TableState};
 
-use crate::app::base::table::column::{self, Chosen, Placed, Plan};
-pub use crate::app::base::table::{ColumnOf, ListColumn, Value, Width, widest};
+use crate::app::base::table::column::{self, Chosen, Placed, Plan, Wanted};
+pub use crate::app::base::table::{ColumnOf, Goes, ListColumn, Value, widest};
 use crate::app::base::table::{Export, Format, Head, TableSource, TypedTable};
 use crate::app::commands::{Command, Commands};
 pub use cells::{NO_STACK, Name, Share, Style, TRIANGLE, bar, branch, name, name_at, number, triangle};
 
 /// A table on the screen: the look of its cells, its order, and the actions on its lines.
 pub trait List<T: TypedTable> {
+    /// Called before the lines are drawn, with the columns that fit.
+    fn placed(&mut self, _columns: &[T::Column]) {}
     /// Called before these lines are drawn.
     fn prepare(&mut self, _rows: Range<usize>) {}
     /// The value of a cell.
@@ -72,6 +74,10 @@ pub trait List<T: TypedTable> {
     /// Why a column's numbers are bounds; `None` if they are exact.
     fn bound(&self, _column: T::Column) -> Option<String> {
         None
+    }
+    /// The title of a column.
+    fn title(&self, column: T::Column) -> &'static str {
+        column.head().title
     }
     /// Called when a header was clicked.
     fn header_clicked(&mut self, _column: T::Column) {}
@@ -141,10 +147,13 @@ fn draw<T: TypedTable, L: List<T>>(
     let area = ui.available_rect_before_wrap();
     let shown = |at: usize| list.is_shown(columns[at]).unwrap_or(!kept.chosen.hidden.contains(heads[at].title));
     let wanted = (0..columns.len()).filter(|&at| heads[at].is_rest() || shown(at));
-    let widths: Vec<(usize, Option<f32>)> = wanted.map(|at| (at, column::width(ui, &heads[at], &kept.chosen))).collect();
-    let least = heads.iter().find_map(|head| if let Width::Rest(least) = head.width { Some(least) } else { None });
+    let width = |at: usize| column::width(ui, &heads[at], &kept.chosen);
+    let wanted: Vec<Wanted> = wanted.map(|at| Wanted { column: at, width: width(at), goes: heads[at].goes }).collect();
+    let room = area.width() - END;
+    let least = heads.iter().find_map(|head| head.least(room)).unwrap_or(0.0);
     let sorted = columns.iter().position(|&column| list.sorted(column).is_some());
-    let plan = column::plan(&widths, least.unwrap_or(0.0), sorted, area.width() - END);
+    let plan = column::plan(&wanted, least, sorted, room);
+    list.placed(&plan.placed.iter().map(|placed| columns[placed.column]).collect::<Vec<_>>());
     let table_columns: Vec<Column> =
         plan.placed.iter().map(|placed| placed.width).chain([END]).map(|width| Column::new(width).resizable(false)).collect();
     let mut drawn =

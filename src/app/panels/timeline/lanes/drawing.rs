@@ -2,14 +2,14 @@
 
 use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Ui, vec2};
 
-use super::super::canvas::{Canvas, Drawn, LaneLabel};
-use super::super::{axes, difference, names, overlays};
+use super::super::canvas::{Canvas, LaneLabel};
+use super::super::{axes, names, overlays, values};
 use super::Wanted;
 use crate::app::base::theme;
 use crate::app::commands::Commands;
-use crate::app::panels::counters;
 use crate::app::state::alignment::Alignment;
 use crate::app::state::graph::{GraphLine, LineOf};
+use crate::app::state::overlay::Overlay;
 use crate::app::widgets::icons::{short_value, shortened};
 use crate::app::widgets::line;
 use crate::format;
@@ -51,7 +51,7 @@ impl Shown<'_> {
         let peak = others.into_iter().flatten().chain(drawn.as_ref().map(|drawn| drawn.line.peak)).max().unwrap_or(0);
         let top = (peak as f64 * axes::AIR).max(1.0);
         // Numbers that a program reported have no scale.
-        let label = (peak > 0 && self.reported().is_none()).then(|| axes::round_below(top));
+        let label = (peak > 0 && values::reported(document, &self.lane.of).is_none()).then(|| axes::round_below(top));
         let y = |value: f64| frame.bottom() - frame.height() * (value / top) as f32;
         if let Some(round) = label {
             let faint = visuals.widgets.noninteractive.bg_stroke.color;
@@ -77,8 +77,8 @@ impl Shown<'_> {
         }
         LaneLabel {
             color,
-            value: drawn.as_ref().and_then(|drawn| self.value(drawn)),
-            hint: match self.reported() {
+            value: values::of_line(self.canvas, &self.lane.of, self.cursor),
+            hint: match values::reported(document, &self.lane.of) {
                 Some((low, high)) => {
                     format!("Numbers that the program reports, from {} to {}", number_text(low), number_text(high))
                 }
@@ -87,36 +87,6 @@ impl Shown<'_> {
             scale: label.map(|round| (y(round), axes::bytes_mark(round))),
             peak_at: drawn.map(|drawn| drawn.line.peak_at),
         }
-    }
-
-    /// The text of the line's value: at the cursor; without one, of the selected interval, else the peak in the view.
-    fn value(&self, drawn: &Drawn<'_>) -> Option<String> {
-        let document = self.canvas.document;
-        if let Some(at) = self.cursor {
-            let number = if let LineOf::Counter(id) = self.lane.of { counters::text_at(document, id, at) } else { None };
-            return drawn.value_at(at).map(|value| number.unwrap_or_else(|| format::bytes(value)));
-        }
-        if let Some((_, high)) = self.reported() {
-            return Some(format!("peak {}", number_text(high)));
-        }
-        if let (None, Some(change)) = (document.selection(), difference::change_of(document, &self.lane.of)) {
-            return Some(format!("{} from pin 1 to 2", format::signed_bytes(change)));
-        }
-        let numbers = match &self.lane.of {
-            LineOf::Layer(process, layer) => document.source_list.numbers.get(&(*process, *layer)).copied(),
-            LineOf::Heap(heap) => document.answers.numbers(*heap),
-            _ => None,
-        };
-        Some(match document.selection().zip(numbers) {
-            Some((selection, numbers)) if selection.is_empty() => format!("{} alive", format::bytes(numbers.at_end)),
-            Some((_, numbers)) => format!("{} selected", format::signed_bytes(numbers.change)),
-            None => format!("peak {}", format::bytes(drawn.line.peak)),
-        })
-    }
-
-    /// The smallest and largest number of the lane, if a program reported them.
-    fn reported(&self) -> Option<(f32, f32)> {
-        if let LineOf::Counter(id) = self.lane.of { counters::range(self.canvas.document, id) } else { None }
     }
 
     /// The compared trace in the lane, in words.
@@ -161,6 +131,19 @@ impl Shown<'_> {
         response.on_hover_text(format!("{name}{hint}\nClick to filter to it"));
     }
 
+    /// Names that include the process of the lane, the longest first, for a trace of several.
+    fn names_with(&self, name: &str, whose: &str) -> Vec<String> {
+        let is_needed = self.canvas.document.source_list.has_many_processes && !whose.is_empty();
+        match self.lane.of {
+            // Its value says that memory is meant.
+            LineOf::Overlay(Overlay::Memory) if is_needed => {
+                vec![format!("{name} of {whose}"), format!("Memory of {whose}"), whose.to_owned()]
+            }
+            LineOf::Overlay(_) if is_needed => vec![format!("{name} of {whose}")],
+            _ => Vec::new(),
+        }
+    }
+
     fn words(&self, ui: &Ui, rect: Rect, color: Color32, value: &str, scale: Option<(f32, String)>) {
         let visuals = ui.visuals();
         let painter = ui.painter().with_clip_rect(rect.intersect(self.clip));
@@ -183,30 +166,29 @@ impl Shown<'_> {
             let galley = shortened(&painter, text, FontId::proportional(size), color, right_at(y) - left);
             painter.galley(Pos2::new(left, y), galley, color);
         };
-        let mut y = rect.top() + (rect.height() * 0.07).clamp(2.0, 5.0);
-        text(&name, if self.lane.is_part { 12.0 } else { 13.0 }, visuals.strong_text_color(), y);
-        y += 17.0;
+        let top = rect.top() + (rect.height() * 0.07).clamp(2.0, 5.0);
+        let y = top + 17.0;
         let right = right_at(y);
         let value = short_value(&painter, value, FontId::proportional(12.5), visuals.text_color(), right - left);
         let whose_left = left + value.size().x + 8.0;
         painter.galley(Pos2::new(left, y), value, visuals.text_color());
-        if whose.is_empty() {
-            return;
-        }
         // Below, if there is room, else beside.
+        let (is_below, is_beside) = (rect.height() >= 58.0, right - whose_left > 24.0);
+        let size = if self.lane.is_part { 12.0 } else { 13.0 };
+        let fits = |text: &String| {
+            painter.layout_no_wrap(text.clone(), FontId::proportional(size), visuals.text_color()).size().x
+                <= right_at(top) - left
+        };
+        let with_owner = if is_below || is_beside { None } else { self.names_with(&name, &whose).into_iter().find(fits) };
+        text(&with_owner.unwrap_or(name), size, visuals.strong_text_color(), top);
         let color = visuals.weak_text_color();
-        if rect.height() >= 58.0 {
+        if whose.is_empty() {
+        } else if is_below {
             text(&whose, 11.0, color, y + 17.0);
-        } else if right - whose_left > 24.0 {
+        } else if is_beside {
             let galley = shortened(&painter, &whose, FontId::proportional(11.0), color, right - whose_left);
             painter.galley(Pos2::new(whose_left, y + 1.0), galley, color);
         }
-    }
-}
-
-impl Drawn<'_> {
-    fn value_at(&self, at: Ticks) -> Option<u64> {
-        self.line.is_known_at(at).then(|| self.line.value_at(at))
     }
 }
 
