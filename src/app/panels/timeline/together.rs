@@ -18,7 +18,7 @@ use crate::units::Ticks;
 const ROW: f32 = 18.0;
 
 /// Largest part of a row for the value.
-const VALUE: f32 = 0.6;
+const VALUE: f32 = 0.74;
 
 /// Draws the lines.
 pub fn paint(canvas: &Canvas<'_>, ui: &Ui) {
