@@ -58,7 +58,7 @@ fn draw(canvas: &Canvas<'_>, painter: &Painter, of: &GraphLine, color: Color32, 
 enum Row {
     /// The process of the following lines.
     Owner(String),
-    /// What the values are.
+    /// The meaning of the values below it.
     Heading(&'static str),
     Line(Named),
 }
