@@ -321,6 +321,10 @@ fn without_a_pointer_the_legend_says_what_lanes_say() {
     click(&mut window, "Together");
     let line = value_of(&window, "Line of MemoryTestApp.exe: Commit (VirtualAlloc)");
     assert_eq!((line.as_str(), lane.lines().next()), ("peak 36.00 MB", Some("peak 36.00 MB")));
+    let place = window.get_by_label("Line of MemoryTestApp.exe: Commit (VirtualAlloc)").rect();
+    let texts = crate::driver::painted_texts(&window);
+    assert!(texts.iter().any(|(text, at)| text == "36.00 MB" && place.contains_rect(*at)), "the number has room");
+    assert!(texts.iter().any(|(text, _)| text == "peak in view"), "and what it is stands above");
     let plot = window.get_by_label("Outstanding size over time").rect();
     window.hover_at(plot.center());
     settle(&mut window);

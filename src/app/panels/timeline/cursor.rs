@@ -110,7 +110,7 @@ pub fn tell(canvas: &Canvas<'_>, ui: &Ui, response: &Response, rows: Option<&[la
 
 /// The value of a line with its name.
 fn value(canvas: &Canvas<'_>, of: &LineOf, at: Ticks, name: &str) -> Option<(LineOf, String)> {
-    Some((of.clone(), format!("{}  {name}", values::of_line(canvas, of, Some(at))?)))
+    Some((of.clone(), format!("{}  {name}", values::of_line(canvas, of, Some(at))?.text())))
 }
 
 /// The line nearest to the pointer, if all lines share one scale.

@@ -3,11 +3,12 @@
 use eframe::egui::{self, Align2, Color32, FontId, Painter, Pos2, Rect, Sense, Ui, vec2};
 
 use super::canvas::Canvas;
-use super::{names, values};
+use super::names;
+use super::values::{self, Value, What};
 use crate::app::base::theme;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::panels::counters;
-use crate::app::state::graph::{Graph, GraphLine, LineOf, Split};
+use crate::app::state::graph::{GraphLine, LineOf, Split};
 use crate::app::widgets::icons::{short_text, short_value};
 use crate::app::widgets::line;
 use crate::format;
@@ -57,6 +58,8 @@ fn draw(canvas: &Canvas<'_>, painter: &Painter, of: &GraphLine, color: Color32, 
 enum Row {
     /// The process of the following lines.
     Owner(String),
+    /// The meaning of the values below it.
+    Heading(&'static str),
     Line(Named),
 }
 
@@ -65,7 +68,7 @@ struct Named {
     of: Option<LineOf>,
     name: String,
     short: String,
-    value: Option<String>,
+    value: Option<Value>,
 }
 
 /// The legend: names of the lines, and their values.
@@ -78,6 +81,8 @@ pub fn legend(canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut 
     }
     let room = ((area.height() / ROW) as usize).max(1);
     let mut rows = rows(canvas, cursor);
+    let what = rows.iter().find_map(|row| if let Row::Line(line) = row { Some(line.value.as_ref()?.what) } else { None });
+    what.into_iter().for_each(|what| rows.insert(0, Row::Heading(what.heading())));
     if rows.len() > room {
         name_in_full(&mut rows);
     }
@@ -88,7 +93,11 @@ pub fn legend(canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut 
         let rect = Rect::from_min_size(area.left_top() + vec2(0.0, i as f32 * ROW), vec2(area.width(), ROW));
         match row {
             Row::Owner(name) => short_text(ui, rect, &name, FontId::proportional(11.5), faint),
-            Row::Line(line) => entry(canvas, rect, line, ui, commands),
+            Row::Heading(words) => {
+                let at = Pos2::new(rect.right() - 2.0, rect.center().y);
+                ui.painter().text(at, Align2::RIGHT_CENTER, words, FontId::proportional(10.5), faint);
+            }
+            Row::Line(line) => entry(canvas, rect, (line, what), ui, commands),
         }
     }
     if hidden > 0 {
@@ -100,7 +109,7 @@ pub fn legend(canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut 
 /// Drops the rows of owners, for which there is no room, and gives each line its full name.
 fn name_in_full(rows: &mut Vec<Row>) {
     let all = rows.len();
-    rows.retain(|row| matches!(row, Row::Line(_)));
+    rows.retain(|row| !matches!(row, Row::Owner(_)));
     if rows.len() == all {
         return;
     }
@@ -115,11 +124,16 @@ fn name_in_full(rows: &mut Vec<Row>) {
 fn rows(canvas: &Canvas<'_>, cursor: Option<Ticks>) -> Vec<Row> {
     let Some(graph) = canvas.graph() else { return Vec::new() };
     let document = canvas.document;
-    let (parts, sum) = stacked(graph, cursor);
+    let whole = graph.lines.last().filter(|_| graph.is_stacked());
+    // Without a cursor, the parts of a stack are those where it is highest.
+    let at = cursor.or(whole.map(|whole| whole.line.peak_at));
+    let (parts, sum) = at.map(|at| graph.values_at(at)).unwrap_or_default();
+    let what = if cursor.is_some() { What::AtCursor } else { What::AtPeak };
+    let value = |bytes: u64| Value { what, number: format::bytes(bytes) };
     let mut rows: Vec<Row> = Vec::new();
     if let Split::Stack(layer) = graph.split {
         let name = layer_label(layer).to_owned();
-        rows.push(Row::Line(Named { of: None, short: name.clone(), name, value: sum }));
+        rows.push(Row::Line(Named { of: None, short: name.clone(), name, value: sum.map(value) }));
     }
     // In a stack the highest line comes first.
     let lines = graph.lines.iter().map(|line| &line.of);
@@ -132,7 +146,7 @@ fn rows(canvas: &Canvas<'_>, cursor: Option<Ticks>) -> Vec<Row> {
         }
         last_owner = owner;
         let value = match graph.is_stacked() {
-            true => parts.iter().find(|(other, _)| *other == of).map(|(_, value)| format::bytes(*value)),
+            true => parts.iter().find(|(other, _)| *other == of).map(|(_, bytes)| value(*bytes)),
             false => values::of_line(canvas, of, cursor),
         };
         let name = names::name_of(document, of);
@@ -148,22 +162,17 @@ fn rows(canvas: &Canvas<'_>, cursor: Option<Ticks>) -> Vec<Row> {
     rows
 }
 
-/// The parts of a stack and their sum: at the cursor; without one, where the sum peaks in the view.
-fn stacked(graph: &Graph, cursor: Option<Ticks>) -> (Vec<(&LineOf, u64)>, Option<String>) {
-    let Some(whole) = graph.lines.last().filter(|_| graph.is_stacked()) else { return (Vec::new(), None) };
-    let (parts, sum) = graph.values_at(cursor.unwrap_or(whole.line.peak_at));
-    let sum = if cursor.is_some() { sum.map(format::bytes) } else { Some(values::peak(whole.line.peak)) };
-    (parts, sum)
-}
-
 /// One line of the legend. A click filters to its subject.
-fn entry(canvas: &Canvas<'_>, rect: Rect, line: Named, ui: &mut Ui, commands: &mut Commands) {
+fn entry(canvas: &Canvas<'_>, rect: Rect, (line, what): (Named, Option<What>), ui: &mut Ui, commands: &mut Commands) {
     let Named { of, name, short, value } = line;
-    let value = value.unwrap_or_else(|| "\u{2013}".to_owned());
+    let none = || "\u{2013}".to_owned();
+    let text = value.as_ref().map_or_else(none, Value::text);
+    // The heading says what the numbers of most lines are.
+    let shown = value.filter(|value| Some(value.what) == what).map_or_else(|| text.clone(), |value| value.number);
     let response = ui.interact(rect, ui.scope_id().with(("line", &name)), Sense::click());
     response.widget_info(|| {
         let info = egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Line of {name}"));
-        egui::WidgetInfo { current_text_value: Some(value.clone()), ..info }
+        egui::WidgetInfo { current_text_value: Some(text.clone()), ..info }
     });
     let visuals = ui.visuals().clone();
     if response.hovered() {
@@ -174,7 +183,7 @@ fn entry(canvas: &Canvas<'_>, rect: Rect, line: Named, ui: &mut Ui, commands: &m
         ui.painter().rect_filled(bar, 1.5, theme::series(number, &visuals));
     }
     let at = Pos2::new(rect.right() - 2.0, rect.center().y);
-    let value = short_value(ui.painter(), &value, FontId::proportional(11.5), visuals.text_color(), rect.width() * VALUE);
+    let value = short_value(ui.painter(), &shown, FontId::proportional(11.5), visuals.text_color(), rect.width() * VALUE);
     let value_at = Align2::RIGHT_CENTER.anchor_size(at, value.size());
     ui.painter().galley(value_at.min, value, visuals.text_color());
     let place = Rect::from_min_max(rect.left_top() + vec2(8.0, 0.0), Pos2::new(value_at.left() - 6.0, rect.bottom()));

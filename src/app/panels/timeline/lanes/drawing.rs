@@ -77,7 +77,7 @@ impl Shown<'_> {
         }
         LaneLabel {
             color,
-            value: values::of_line(self.canvas, &self.lane.of, self.cursor),
+            value: values::of_line(self.canvas, &self.lane.of, self.cursor).map(|value| value.text()),
             hint: match values::reported(document, &self.lane.of) {
                 Some((low, high)) => {
                     format!("Numbers that the program reports, from {} to {}", number_text(low), number_text(high))
