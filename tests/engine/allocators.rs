@@ -360,7 +360,7 @@ proptest! {
         expected.sort();
         prop_assert_eq!(rows(&trace), expected);
         prop_assert_eq!(trace.quality.unmatched_frees, naive.unmatched.values().sum::<u64>());
-        prop_assert_eq!(unmatched_of(&trace, None), naive.unmatched.clone());
+        prop_assert_eq!(&unmatched_of(&trace, None), &naive.unmatched);
         let of_mimalloc = naive.unmatched.into_iter().filter(|((_, name), _)| name.as_deref() == Some("mimalloc"));
         prop_assert_eq!(unmatched_of(&trace, Some("mimalloc")), of_mimalloc.collect::<BTreeMap<_, _>>());
         let bad = trace.problems.iter().filter(|problem| problem.kind == ProblemKind::BadEvent);

@@ -40,6 +40,9 @@ type Space = (&'static str, usize, usize, u64);
 /// A live block of a model: its number among all, its space and first byte.
 type Placed = (usize, Space, u64);
 
+/// A group of blocks, its rows, and the sparse pages that it pins.
+type Candidate<'a> = (Key, Vec<&'a Row>, PinnedPages);
+
 /// What a model remembers besides the live blocks.
 #[derive(Default)]
 struct Memory {
@@ -278,8 +281,8 @@ impl Replay {
     }
 
     /// The five groups that pin most pages and the five with most bytes among live blocks, in order of appearance.
-    fn candidates<'a>(&self, live: &[&'a Row], by: By) -> Vec<(Key, Vec<&'a Row>, PinnedPages)> {
-        let mut groups: Vec<(Key, Vec<&Row>, PinnedPages)> = Vec::new();
+    fn candidates<'a>(&self, live: &[&'a Row], by: By) -> Vec<Candidate<'a>> {
+        let mut groups: Vec<Candidate<'_>> = Vec::new();
         for row in live {
             let key = self.key(row, &[by]);
             match groups.iter_mut().find(|(other, ..)| *other == key) {
@@ -303,12 +306,12 @@ impl Replay {
                 (pinned.pages, pinned.live_bytes) = (pinned.pages + 1, pinned.live_bytes + bytes);
             }
         }
-        let first_five = |rank: &dyn Fn(&(Key, Vec<&Row>, PinnedPages)) -> u64| {
+        let first_five = |rank: &dyn Fn(&Candidate<'_>) -> u64| {
             let mut order: Vec<usize> = (0..groups.len()).filter(|i| rank(&groups[*i]) > 0).collect();
             order.sort_by_key(|i| std::cmp::Reverse(rank(&groups[*i])));
             order.into_iter().take(5).collect::<Vec<_>>()
         };
-        let bytes = |(_, rows, _): &(Key, Vec<&Row>, PinnedPages)| rows.iter().map(|row| row.size).sum::<u64>();
+        let bytes = |(_, rows, _): &Candidate<'_>| rows.iter().map(|row| row.size).sum::<u64>();
         let mut chosen = first_five(&|(.., pinned)| pinned.pages);
         chosen.extend(first_five(&|group| bytes(group) + 1));
         chosen.sort_unstable();

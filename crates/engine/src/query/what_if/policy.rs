@@ -40,17 +40,17 @@ impl Policy {
         match self {
             Self::NtHeap => match size {
                 ..=16_376 => slot(bucket(size + 8), 64 * KB),
-                ..=520_192 => Kind::Gap((size + 8).next_multiple_of(16)),
+                16_377..=520_192 => Kind::Gap((size + 8).next_multiple_of(16)),
                 _ => Kind::Own,
             },
             Self::SegmentHeap => match size {
                 ..=16_368 => slot(bucket(size), 64 * KB),
-                ..=131_072 => Kind::Gap((size + 16).next_multiple_of(16)),
+                16_369..=131_072 => Kind::Gap((size + 16).next_multiple_of(16)),
                 _ => Kind::Own,
             },
             Self::Mimalloc => match size {
                 ..=16_384 => slot(size_class(size), 64 * KB),
-                ..=131_072 => slot(size_class(size), 512 * KB),
+                16_385..=131_072 => slot(size_class(size), 512 * KB),
                 _ => Kind::Own,
             },
             Self::Jemalloc => match size {
@@ -69,9 +69,9 @@ impl Policy {
 fn bucket(bytes: u64) -> u64 {
     let step = match bytes {
         ..=1_024 => 16,
-        ..=2_048 => 64,
-        ..=4_096 => 128,
-        ..=8_192 => 256,
+        1_025..=2_048 => 64,
+        2_049..=4_096 => 128,
+        4_097..=8_192 => 256,
         _ => 512,
     };
     bytes.next_multiple_of(step)
@@ -81,7 +81,7 @@ fn bucket(bytes: u64) -> u64 {
 fn size_class(bytes: u64) -> u64 {
     match bytes {
         ..=8 => 8,
-        ..=128 => bytes.next_multiple_of(16),
+        9..=128 => bytes.next_multiple_of(16),
         _ => bytes.next_multiple_of(1 << ((bytes - 1).ilog2() - 2)),
     }
 }

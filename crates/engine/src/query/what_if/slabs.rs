@@ -83,7 +83,7 @@ impl Slab {
     fn new(class: Class) -> Self {
         let slots = (class.slab / class.slot) as usize;
         let mut free = vec![u64::MAX; slots.div_ceil(64)].into_boxed_slice();
-        if let (Some(last), true) = (free.last_mut(), slots % 64 > 0) {
+        if let (Some(last), true) = (free.last_mut(), !slots.is_multiple_of(64)) {
             *last = (1 << (slots % 64)) - 1;
         }
         let blocks = vec![0; class.slab.div_ceil(PAGE) as usize].into_boxed_slice();
