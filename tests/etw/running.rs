@@ -90,7 +90,7 @@ fn blocks_of_mimalloc_are_recorded_of_the_chosen_program() {
     let names: Vec<_> = trace.heaps.iter().filter_map(|heap| heap.name.as_deref()).collect();
     assert_eq!(names, ["mimalloc"]);
     let chunks = trace.rows.chunks();
-    let has_stack = |site: &highwater::model::SiteId| trace.site(*site).stack != highwater::model::NodeId::ROOT;
+    let has_stack = |site: &SiteId| trace.site(*site).stack != highwater::model::NodeId::ROOT;
     assert!(chunks.flat_map(|chunk| chunk.sites().to_vec()).filter(|site| has_stack(site)).count() > 0);
 }
 

@@ -22,7 +22,7 @@ fn a_trace_that_another_program_locks_is_said_to_be_locked() {
     fs::write(&path, small(false)).unwrap();
     let lock = OpenOptions::new().read(true).share_mode(0).open(&path).unwrap();
     let message = refusal(path.to_str().unwrap());
-    assert!(message.contains("locked.etl: another program is using this file"), "{message}");
+    assert!(message.contains("locked.etl: another program has this file open exclusively"), "{message}");
     drop(lock);
     assert_eq!(highwater(["info", path.to_str().unwrap()]).code, Some(0));
 }
