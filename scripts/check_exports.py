@@ -217,7 +217,7 @@ def check(highwater, schema, go, trace, layer, folder, part):
             same("folded", value, sum(int(line.rsplit(" ", 1)[1]) for line in folded))
             stacks("folded", value, sums(folded_stacks(folded)))
         else:
-            refused(highwater, "no stack has a number", *words, "--format", "folded", "--value", value)
+            refused(highwater, "no stack has a value", *words, "--format", "folded", "--value", value)
         speedscope = json.loads(export("speedscope", "--value", value).read_text())
         jsonschema.validate(speedscope, schema)
         signs = [1, -1]
