@@ -230,7 +230,8 @@ fn describe_doubts(found: &[Finding], doubts: &[String]) -> String {
 const FRAMES: usize = 5;
 
 /// The order of several findings.
-const ORDER: &str = "Findings, the largest part of their process's memory first; then what came and went, and peaks. One place can have several.\n\n";
+const ORDER: &str = "Findings, the largest part of their process's memory first; then what came and went, and peaks. \
+                     One place can have several.\n\n";
 
 /// The findings as text, a paragraph each.
 fn describe(findings: &[Finding]) -> String {

@@ -12,6 +12,7 @@ use crate::app::workspace::Workspace;
 use crate::export::html::{Entry, Lane, Page, command};
 use crate::format;
 use crate::load::Input;
+use crate::model::Trace;
 use crate::query::{Key, RowCondition, doubts};
 use crate::units::{Interval, Layer};
 
@@ -118,22 +119,27 @@ fn filter_options(document: &Document) -> Option<Vec<String>> {
         return None;
     }
     let mut options = Vec::new();
-    let mut option = |name: &str, value: String| options.extend([name.to_owned(), value]);
     for chip in chips {
         match &chip.what {
             Predicate::Under(path) => {
                 for key in path.iter() {
-                    match *key {
-                        Key::Process(process) => option("--process", trace.process(process).pid.to_string()),
-                        Key::Layer(layer) => option("--layer", layer.name().to_owned()),
-                        Key::Heap(heap) => option("--heap", trace.heap(heap).key()?),
-                        _ => return None,
-                    }
+                    options.extend(place_option(trace, key)?);
                 }
             }
-            Predicate::Row(RowCondition::Thread(thread), _) => option("--thread", thread.to_string()),
+            Predicate::Row(RowCondition::Thread(thread), _) => options.extend(["--thread".to_owned(), thread.to_string()]),
             _ => return None,
         }
     }
     Some(options)
+}
+
+/// The option for a process, layer or heap, with its value; other nodes of the tree have none.
+fn place_option(trace: &Trace, key: &Key) -> Option<[String; 2]> {
+    let (name, value) = match *key {
+        Key::Process(process) => ("--process", trace.process(process).pid.to_string()),
+        Key::Layer(layer) => ("--layer", layer.name().to_owned()),
+        Key::Heap(heap) => ("--heap", trace.heap(heap).key()?),
+        _ => return None,
+    };
+    Some([name.to_owned(), value])
 }

@@ -1,7 +1,8 @@
 //! Allocators that a program uses and that report none of their blocks: of those only pages are seen, so heaps look empty.
 //! Known by the modules that a process has loaded, and where it is linked into the program, by the names of functions.
 //!
-//! Cost: a pass over the modules of processes whose memory was recorded, once for a trace.
+//! Cost: a pass over the modules of processes whose memory was recorded, and over the unmatched frees for each allocator found,
+//! once for a trace.
 
 use super::{Process, ProcessId, Trace, UnmatchedFree};
 use crate::format::plain;

@@ -27,6 +27,7 @@ use crate::names::Names;
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Ticks};
 use allocator::{Allocator, Place};
+use arenas::Arenas;
 use policy::{Policy, Sized};
 use recorded::{OnePool, Recorded};
 use replay::{Peak, Requests};
@@ -226,11 +227,9 @@ type PoolGroups<'a> = (Keys<'a>, Describe<'a>);
 
 impl Asked<'_> {
     fn all_layers(&self, pools: Option<PoolGroups<'_>>) -> Result<Vec<ModelNumbers>, Cancelled> {
-        let layers = [Layer::Heap, Layer::Tracker].map(|layer| self.layer(layer, pools));
-        layers.into_iter().try_fold(Vec::new(), |mut all, models| {
-            all.extend(models?);
-            Ok(all)
-        })
+        let mut all = self.layer(Layer::Heap, pools)?;
+        all.extend(self.layer(Layer::Tracker, pools)?);
+        Ok(all)
     }
 
     fn layer(&self, layer: Layer, pools: Option<PoolGroups<'_>>) -> Result<Vec<ModelNumbers>, Cancelled> {
@@ -238,27 +237,42 @@ impl Asked<'_> {
         let is_asked = |(i, site)| trace.layer_of(site) == layer && self.mask.classes(SiteId(i)) != 0;
         let is_asked: Vec<bool> = (0..).zip(&trace.sites).map(is_asked).collect();
         let run = Run { asked: self, layer, requests: Requests { trace, is_asked: &is_asked } };
-        let recorded = run.numbers(Model::Recorded, None)?;
-        let Some(recorded) = recorded else { return Ok(Vec::new()) };
-        let mut models = vec![Model::NtHeap, Model::SegmentHeap, Model::Mimalloc, Model::Jemalloc];
-        models.extend(pools.map(|_| Model::Pools));
-        models.extend(self.arenas.map(|_| Model::Arenas));
-        let keys = pools.map(|(keys, _)| keys);
-        let mut all = vec![recorded];
-        all.extend(run.side_by_side(models.len(), |i| run.numbers(models[i].clone(), keys))?);
-        let peak = all[0].peak_touched_bytes;
+        let Some(recorded) = run.at_peak(&|| Box::<Recorded>::default(), &|| Box::new(|_, _| 0), u64::MAX)? else {
+            return Ok(Vec::new());
+        };
+        let peak = recorded.0.bytes();
+        let mut all = vec![run.numbers(Model::Recorded, &recorded)];
+        let of_keys = |keys| Groups { keys, frames: None };
+        let models: [(Model, New, Option<Groups<'_>>); 4] = [
+            (Model::NtHeap, || Box::new(Sized::new(Policy::NtHeap)), None),
+            (Model::SegmentHeap, || Box::new(Sized::new(Policy::SegmentHeap)), None),
+            (Model::Mimalloc, || Box::new(Sized::new(Policy::Mimalloc)), None),
+            (Model::Jemalloc, || Box::new(Sized::new(Policy::Jemalloc)), None),
+        ];
+        let mut models = models.to_vec();
+        models
+            .extend(pools.map(|(keys, _)| (Model::Pools, (|| Box::new(Sized::new(Policy::Pools))) as New, Some(of_keys(keys)))));
+        models.extend(self.arenas.map(|groups| (Model::Arenas, (|| Box::<Arenas>::default()) as New, Some(groups))));
+        all.extend(run.side_by_side(models.len(), |i| {
+            let (model, new, groups) = &models[i];
+            let found = run.at_peak(new, &|| run.group_of(*groups), u64::MAX)?;
+            Ok(found.map(|found| run.numbers(model.clone(), &found)))
+        })?);
         if let Some((keys, describe)) = pools {
-            let candidates = run.candidates(keys, describe)?;
-            let mut single = run.side_by_side(candidates.len(), |i| {
-                let (first, group) = &candidates[i];
-                run.one_pool(keys, *first, group, peak)
-            })?;
+            let candidates = run.candidates(keys, describe, recorded.1);
+            let mut single = run.side_by_side(candidates.len(), |i| run.one_pool(keys, &candidates[i], peak))?;
             single.sort_by_key(|model| model.peak_touched_bytes);
             all.extend(single);
         }
         Ok(all)
     }
 }
+
+/// Makes a model's allocator.
+type New = fn() -> Box<dyn Allocator>;
+
+/// A model's peak, and its live blocks with their places then.
+type AtPeak = (Peak, Vec<(RowId, Place)>);
 
 /// The requests of one layer.
 struct Run<'a> {
@@ -285,39 +299,18 @@ impl Run<'_> {
         Ok(all?.into_iter().flatten().collect())
     }
 
-    /// The numbers of a model; `None` if no block was ever alive.
-    fn numbers(&self, model: Model, pools: Option<Keys<'_>>) -> Result<Option<ModelNumbers>, Cancelled> {
-        let sized = |policy| move || Box::new(Sized::new(policy)) as Box<dyn Allocator>;
-        let new: Box<dyn Fn() -> Box<dyn Allocator>> = match model {
-            Model::Recorded | Model::PoolFor(_) => Box::new(|| Box::<Recorded>::default()),
-            Model::NtHeap => Box::new(sized(Policy::NtHeap)),
-            Model::SegmentHeap => Box::new(sized(Policy::SegmentHeap)),
-            Model::Mimalloc => Box::new(sized(Policy::Mimalloc)),
-            Model::Jemalloc => Box::new(sized(Policy::Jemalloc)),
-            Model::Pools => Box::new(sized(Policy::Pools)),
-            Model::Arenas => Box::new(|| Box::<arenas::Arenas>::default()),
-        };
-        let groups = match model {
-            Model::Pools => pools.map(|keys| Groups { keys, frames: None }),
-            Model::Arenas => self.asked.arenas,
-            _ => None,
-        };
-        self.at_peak(model, &*new, &|| self.group_of(groups), u64::MAX)
-    }
-
     /// The numbers of a pool for the group of a row, and all other blocks as recorded; `None` if the peak is not below that of
     /// the recorded blocks.
     fn one_pool(
         &self,
         keys: Keys<'_>,
-        first: RowId,
-        group: &Group<PinnedPages>,
+        (first, group): &(RowId, Group<PinnedPages>),
         recorded: u64,
     ) -> Result<Option<ModelNumbers>, Cancelled> {
-        let key = keys.of(&self.asked.trace.rows.get(first));
-        let new = || Box::new(OnePool::new(1)) as Box<dyn Allocator>;
+        let key = keys.of(&self.asked.trace.rows.get(*first));
         let is_its = || Box::new(|_, row: &Row| u32::from(keys.of(row) == key)) as GroupOf<'_>;
-        self.at_peak(Model::PoolFor(Box::new(group.clone())), &new, &is_its, recorded.saturating_sub(1))
+        let found = self.at_peak(&|| Box::new(OnePool::new(1)), &is_its, recorded.saturating_sub(1))?;
+        Ok(found.map(|found| self.numbers(Model::PoolFor(Box::new(group.clone())), &found)))
     }
 
     fn group_of<'a>(&self, groups: Option<Groups<'a>>) -> GroupOf<'a>
@@ -329,41 +322,38 @@ impl Run<'_> {
             let mut numbers = Numbers::default();
             return Box::new(move |id, row| numbers.of(keys, id, row));
         };
-        let heap_process: Vec<u32> = self.asked.trace.sites.iter().map(|site| self.asked.trace.process_of(site).0).collect();
+        let trace = self.asked.trace;
         Box::new(move |_, row| {
-            let times = &frames[heap_process[row.site.0 as usize] as usize];
+            let times = &frames[trace.process_of(trace.site(row.site)).0 as usize];
             times.partition_point(|time| *time <= row.birth) as u32
         })
     }
 
-    /// The numbers of a model at its peak; `None` if no block was ever alive, or more bytes are touched than `most_bytes`.
+    /// A model at its peak; `None` if no block was ever alive, or more bytes are touched than `most_bytes`.
     fn at_peak<'b>(
         &self,
-        model: Model,
         new: &dyn Fn() -> Box<dyn Allocator>,
         group_of: &dyn Fn() -> GroupOf<'b>,
         most_bytes: u64,
-    ) -> Result<Option<ModelNumbers>, Cancelled> {
-        let Asked { owners, cancel, .. } = self.asked;
-        let peak = self.requests.replay(&mut *new(), group_of(), Ticks::NEVER, cancel)?.peak;
-        let Some(peak) = peak.filter(|peak| peak.bytes() <= most_bytes) else { return Ok(None) };
-        let at_peak = self.requests.replay(&mut *new(), group_of(), peak.tick, cancel)?;
-        let owner = |_, row: &Row| owners[row.site.0 as usize].unwrap_or(u32::MAX);
-        let groups = owners.iter().flatten().max().map_or(0, |last| *last as usize + 1);
-        let pinned = self.pinned(&at_peak.live, owner, groups);
-        Ok(Some(self.of_peak(model, peak, pinned.iter().map(|pinned| pinned.pages).sum())))
+    ) -> Result<Option<AtPeak>, Cancelled> {
+        let replay = |last| self.requests.replay(&mut *new(), group_of(), last, self.asked.cancel);
+        let Some(peak) = replay(Ticks::NEVER)?.peak.filter(|peak| peak.bytes() <= most_bytes) else { return Ok(None) };
+        Ok(Some((peak, replay(peak.tick)?.live)))
     }
 
-    fn of_peak(&self, model: Model, peak: Peak, pinned: u64) -> ModelNumbers {
-        let live = u64::try_from(peak.live_bytes).unwrap_or(u64::MAX);
+    fn numbers(&self, model: Model, (peak, live): &AtPeak) -> ModelNumbers {
+        let owners = self.asked.owners;
+        let owner = |_, row: &Row| owners[row.site.0 as usize].unwrap_or(u32::MAX);
+        let groups = owners.iter().flatten().max().map_or(0, |last| *last as usize + 1);
+        let live_bytes = u64::try_from(peak.live_bytes).unwrap_or(u64::MAX);
         ModelNumbers {
             model,
             layer: self.layer,
             // What happened at a tick is outstanding from the next one on.
             at: Ticks(peak.tick.0.saturating_add(1)),
             peak_touched_bytes: peak.bytes(),
-            waste: peak.bytes().saturating_sub(live),
-            pinned,
+            waste: peak.bytes().saturating_sub(live_bytes),
+            pinned: self.pinned(live, owner, groups).iter().map(|pinned| pinned.pages).sum(),
         }
     }
 
@@ -381,13 +371,14 @@ impl Run<'_> {
         touched.counts(spaces.len(), groups).1
     }
 
-    /// Groups for which a pool is tried, each with its first row: those that pin most pages at the recorded peak, and those
-    /// with most bytes then.
-    fn candidates(&self, keys: Keys<'_>, describe: Describe<'_>) -> Result<Vec<(RowId, Group<PinnedPages>)>, Cancelled> {
-        let cancel = self.asked.cancel;
-        let replay = |last| self.requests.replay(&mut Recorded::default(), |_, _| 0, last, cancel);
-        let Some(peak) = replay(Ticks::NEVER)?.peak else { return Ok(Vec::new()) };
-        let mut live = replay(peak.tick)?.live;
+    /// Groups for which a pool is tried, each with its first row, given the live blocks at the recorded peak: those that pin
+    /// most pages then, and those with most bytes.
+    fn candidates(
+        &self,
+        keys: Keys<'_>,
+        describe: Describe<'_>,
+        mut live: Vec<(RowId, Place)>,
+    ) -> Vec<(RowId, Group<PinnedPages>)> {
         live.sort_unstable_by_key(|(id, _)| *id);
         let (mut numbers, mut bytes) = (Numbers::default(), Vec::<u128>::new());
         let groups: Vec<u32> = live
@@ -416,6 +407,6 @@ impl Run<'_> {
             let row = self.asked.trace.rows.get(first);
             (first, describe(row.site, keys.of(&row).1, pinned[group]))
         };
-        Ok(chosen.into_iter().map(described).collect())
+        chosen.into_iter().map(described).collect()
     }
 }

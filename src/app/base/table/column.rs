@@ -233,6 +233,7 @@ mod tests {
         assert_eq!(columns(&plan(&widths, 220.0, Some(4), 400.0)), [0, 1, 4]);
         assert_eq!(columns(&plan(&widths, 220.0, Some(4), 10.0)), [0, 4], "one number is always there");
     }
+
     #[test]
     fn columns_that_go_first_go_first_and_those_that_go_last_only_without_room_for_names() {
         let mut widths = in_turn([None, Some(140.0), Some(90.0), Some(100.0), Some(80.0)]);
