@@ -25,7 +25,8 @@ build_for_windows() {
     nice -n 19 scripts/windows.sh build >"$windows_log" 2>&1 &
     windows_build=$!
     set +m
-    trap 'kill -- -$windows_build 2>/dev/null; rm -f "$windows_log"' EXIT
+    # The group has ended where all went well, and a command that fails in a trap would be this script's exit code.
+    trap 'kill -- -$windows_build 2>/dev/null || true; rm -f "$windows_log"' EXIT
     trap 'exit 130' INT TERM
 }
 
