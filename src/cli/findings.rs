@@ -15,7 +15,7 @@ use crate::format::{self, plain};
 use crate::limits::{Accepted, Baseline};
 use crate::model::{Quality, Trace};
 use crate::query::{
-    Bucket, Cancel, Decides, Finding, FindingKind, Fold, FrameAddress, Index, Mask, Measured, MeasuredRequest, SourceLine,
+    Bucket, Cancel, Decides, Finding, FindingKind, Fold, FrameAddress, Habit, Index, Mask, Measured, MeasuredRequest, SourceLine,
     findings, totals,
 };
 use crate::symbols::Names;
@@ -62,6 +62,9 @@ struct Answer<'a> {
 #[derive(Serialize)]
 struct Entry<'a> {
     kind: &'static str,
+    /// Which habit; only of habits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    habit: Option<&'static str>,
     process: String,
     pid: u32,
     layer: &'static str,
@@ -199,6 +202,7 @@ fn entry<'a>(trace: &Trace, finding: &'a Finding) -> Entry<'a> {
     let process = trace.process(finding.process);
     Entry {
         kind: finding.kind.name(),
+        habit: finding.habit.map(Habit::name),
         process: process.label(),
         pid: process.pid.0,
         layer: finding.layer.name(),

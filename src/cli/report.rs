@@ -64,7 +64,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
         check_file_out(out, args.replace.existing())?;
     }
     if args.unmatched {
-        unmatched::check(args).map_err(Failure::BadArguments)?;
+        unmatched::check(&args.asked, &args.groups.by).map_err(Failure::BadArguments)?;
         return args.asked.answer("report", |loaded| unmatched::answer(args, loaded));
     }
     args.asked.answer("report", |loaded| answer(args, loaded))

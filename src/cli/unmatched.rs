@@ -1,8 +1,9 @@
-//! `report --unmatched`: frees of what was allocated before the trace, or whose allocation was lost, by who freed.
+//! `--unmatched` of `report` and `export`: frees of what was allocated before the trace, or whose allocation was lost, by who
+//! freed.
 
 use serde::Serialize;
 
-use super::asked::{IntervalInSeconds, Loaded, stopped};
+use super::asked::{Asked, IntervalInSeconds, Loaded, stopped};
 use super::report::ReportArgs;
 use super::text::{self, Align, Table};
 use super::words::key_word;
@@ -13,50 +14,73 @@ use crate::query::{By, Cancel, Fold, UNMATCHED_KEYS, UnmatchedGroup, UnmatchedRe
 
 /// The JSON answer; its field names are the machine interface.
 #[derive(Serialize)]
-struct Answer<'a> {
+pub(super) struct Answer<'a> {
     schema: &'static str,
     groups: &'a [UnmatchedGroup],
     quality: Quality,
     doubts: &'a [String],
 }
 
+/// Keys of the groups unless others are asked for.
+pub(super) const UNMATCHED_BY: [By; 3] = [By::Process, By::Heap, By::Stack];
+
 /// Groups in the text output unless `--top` is given.
 const SHOWN: usize = 40;
 
+/// Frees without an allocation, in groups, with what the answer says of the trace.
+pub(super) struct Frees {
+    /// By size, then by number of frees, both falling.
+    pub(super) groups: Vec<UnmatchedGroup>,
+    quality: Quality,
+    doubts: Vec<String>,
+}
+
+impl Frees {
+    /// The frees that were asked for; `fold` skips the allocator's frames in functions and modules.
+    pub(super) fn of(asked: &Asked, loaded: &Loaded, by: Vec<By>, fold: bool) -> Result<Self, Failure> {
+        let trace = &loaded.trace;
+        let request = UnmatchedRequest {
+            interval: loaded.interval,
+            by,
+            filter: asked.filter(),
+            under: Vec::new(),
+            fold: Fold::allocator(fold),
+        };
+        let sites = unmatched_sites(trace);
+        let names = loaded.with_rules(&symbols::names_of_sites(trace, asked.symbols(), sites.iter()));
+        let groups = unmatched(trace, &names, &request, &Cancel::default()).map_err(stopped)?;
+        let mut doubts = doubts(trace, loaded.interval.to);
+        doubts.extend(not_kept(trace));
+        Ok(Self { groups, quality: trace.quality, doubts })
+    }
+
+    /// The answer for programs.
+    pub(super) fn answer(&self) -> Answer<'_> {
+        Answer { schema: "highwater.unmatched/1", groups: &self.groups, quality: self.quality, doubts: &self.doubts }
+    }
+}
+
 /// Checks the arguments as far as that is possible without reading the files.
-pub(super) fn check(args: &ReportArgs) -> Result<(), String> {
-    if let Some(key) = args.groups.by.iter().find(|key| !UNMATCHED_KEYS.contains(key)) {
+pub(super) fn check(asked: &Asked, by: &[By]) -> Result<(), String> {
+    if let Some(key) = by.iter().find(|key| !UNMATCHED_KEYS.contains(key)) {
         let keys: Vec<&str> = UNMATCHED_KEYS.into_iter().map(key_word).collect();
         return Err(format!("--by {} does not apply to --unmatched, which takes {}", key_word(*key), keys.join(", ")));
     }
-    match args.asked.choices.about_blocks() {
+    match asked.choices.about_blocks() {
         Some(option) => Err(format!("{option} does not apply to --unmatched, whose blocks are not known; leave it out")),
         None => Ok(()),
     }
 }
 
+/// Prints what `report --unmatched` asks for.
 pub(super) fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
-    let trace = &loaded.trace;
-    let request = UnmatchedRequest {
-        interval: loaded.interval,
-        by: args.groups.by.clone(),
-        filter: args.asked.filter(),
-        under: Vec::new(),
-        fold: Fold::allocator(args.fold),
-    };
-    let sites = unmatched_sites(trace);
-    let names = loaded.with_rules(&symbols::names_of_sites(trace, args.asked.symbols(), sites.iter()));
-    let mut groups = unmatched(trace, &names, &request, &Cancel::default()).map_err(stopped)?;
-    let mut doubts = doubts(trace, loaded.interval.to);
-    doubts.extend(not_kept(trace));
-    report_problems(&trace.problems);
+    let mut frees = Frees::of(&args.asked, loaded, args.groups.by.clone(), args.fold)?;
+    report_problems(&loaded.trace.problems);
     if let Some(form) = args.programs.form() {
-        groups.truncate(args.groups.top.unwrap_or(usize::MAX));
-        let quality = trace.quality;
-        let answer = Answer { schema: "highwater.unmatched/1", groups: &groups, quality, doubts: &doubts };
-        return loaded.told.for_programs(form, &answer, &["groups"]);
+        frees.groups.truncate(args.groups.top.unwrap_or(usize::MAX));
+        return loaded.told.for_programs(form, &frees.answer(), &["groups"]);
     }
-    loaded.told.text(&describe(args, loaded, &groups, &doubts))
+    loaded.told.text(&describe(args, loaded, &frees.groups, &frees.doubts))
 }
 
 /// The doubt about frees of which the trace keeps only the number.

@@ -22,6 +22,7 @@ mod freed;
 mod functions;
 mod generations;
 mod gpu_memory;
+mod habits;
 mod heap_numbers;
 mod hostile_replay;
 mod index;

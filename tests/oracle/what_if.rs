@@ -111,6 +111,15 @@ fn kind(model: &str, size: u64) -> Kind {
     }
 }
 
+/// The bytes that a block of some size takes.
+pub fn taken(model: &str, size: u64) -> u64 {
+    match kind(model, size) {
+        Kind::Slot(slot, _) => slot,
+        Kind::Gap(length) => length,
+        Kind::Own => size.div_ceil(PAGE) * PAGE,
+    }
+}
+
 /// The place of a new block.
 fn place(model: &str, block: &Block<'_>, live: &[Placed], memory: &mut Memory) -> (Space, u64) {
     let (process, group) = (block.row.life, block.group);

@@ -61,6 +61,37 @@ fn the_whole_of_a_trace_has_as_many_as_its_quality_says() {
 }
 
 #[test]
+fn an_export_has_the_groups_of_the_report() {
+    let Some(file) = case("frees-only.zip") else { return };
+    let told = answer(["report", &file, "--unmatched", "--json"]);
+    let export = |words: &[&str]| {
+        let run = highwater([&["export", &file, "-o", "-", "--unmatched", "--format"], words].concat());
+        assert_eq!(run.code, Some(0), "{run:?}");
+        run.out
+    };
+    assert_eq!(serde_json::from_str::<Value>(&export(&["json"])).unwrap(), told);
+    let csv = export(&["csv", "--by", "process,responsible"]);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(lines[0].starts_with("process,pid,") && lines[0].ends_with(",count,size"), "{csv}");
+    assert!(lines.len() == 3 && lines[1].contains("game.exe!+0x1111") && lines[1].ends_with(",5,2621440"), "{csv}");
+    let folded = export(&["folded", "--layer", "heap"]);
+    assert_eq!(folded.trim_end(), "game.exe (4660);game.exe!+0x2222;game.exe!+0x1111;ntdll.dll!+0x1234 5");
+
+    for (words, told) in [
+        (&["--format", "folded"][..], "--layer"),
+        (&["--format", "pprof"], "use csv, json or folded"),
+        (&["--format", "csv", "--by", "type"], "--by type"),
+        (&["--format", "folded", "--by", "heap"], "do not apply to folded"),
+        (&["--format", "csv", "--rows"], "--rows"),
+    ] {
+        let run = highwater([&["export", &file, "-o", "-", "--unmatched"], words].concat());
+        assert!(run.code == Some(2) && run.err.contains(told), "{words:?} {run:?}");
+    }
+    let none = highwater(["export", &file, "-o", "-", "--unmatched", "--format", "folded", "--to", "0.0000001"]);
+    assert!(none.code == Some(1) && none.err.contains("no file was written"), "{none:?}");
+}
+
+#[test]
 fn what_no_free_tells_is_refused_with_what_there_is() {
     let run = highwater(["report", "demo:", "--unmatched", "--by", "type"]);
     assert!(run.code == Some(2) && run.err.contains("--by type") && run.err.contains("responsible_module"), "{run:?}");

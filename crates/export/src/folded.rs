@@ -34,6 +34,6 @@ pub fn folded(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Res
 }
 
 /// A name without the separator, so that it stays one frame.
-fn part(name: &str) -> String {
+pub(super) fn part(name: &str) -> String {
     plain(name).replace(';', ":")
 }

@@ -34,6 +34,7 @@ mod rows;
 mod speedscope;
 mod stacks;
 mod streamed;
+mod unmatched;
 
 use std::io::{self, Write};
 
@@ -47,6 +48,7 @@ pub use json::{json, ndjson};
 pub use pprof::pprof;
 pub use rows::{rows_csv, rows_ndjson};
 pub use speedscope::speedscope;
+pub use unmatched::{unmatched_csv, unmatched_folded};
 
 /// Writes an export in any format that is a single file.
 pub fn write(exported: &Exported<'_>, format: Format, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Document;
 use crate::app::state::filters::{Chip, Filters, Predicate};
 use crate::model::{HeapId, ProcessId};
-use crate::query::{Finding, FindingKind, Key, Path};
+use crate::query::{Finding, FindingKind, Habit, Key, Path};
 use crate::units::{Interval, Layer, Ticks};
 
 impl Document {
@@ -31,6 +31,7 @@ impl Document {
         let (Interval { from, to }, span) = (finding.interval, self.trace.span);
         match finding.kind {
             FindingKind::Peak => Interval { from: to, to },
+            FindingKind::Habit if finding.habit.is_some_and(Habit::is_of_peak) => Interval { from: to, to },
             FindingKind::Step => {
                 let room = self.trace.clock.frequency.min(span.len() as u64 / 20) as i64;
                 self.clamp(Interval { from: Ticks(from.0.saturating_sub(room)), to: Ticks(to.0.saturating_add(room)) })

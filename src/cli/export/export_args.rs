@@ -9,6 +9,7 @@ use crate::cli::Failure;
 use crate::cli::asked::{Asked, needs_names};
 use crate::cli::outputs::Replace;
 use crate::cli::progress::Quiet;
+use crate::cli::unmatched;
 use crate::cli::words::{one_key, one_of};
 use crate::export::{Format, Value};
 use crate::query::{By, ReportRequest};
@@ -42,6 +43,11 @@ pub(in crate::cli) struct ExportArgs {
     #[arg(long, conflicts_with_all = ["by", "top", "fold"])]
     pub(super) rows: bool,
 
+    /// Write frees without a known allocation (allocated before the trace, or lost): csv, json or folded [default of --by:
+    /// process,heap,stack]
+    #[arg(long, conflicts_with_all = ["rows", "value"])]
+    pub(in crate::cli) unmatched: bool,
+
     /// Leave out the allocator's frames, and frames that rules fold
     #[arg(long)]
     pub(super) fold: bool,
@@ -59,6 +65,9 @@ pub(in crate::cli) struct ExportArgs {
 impl ExportArgs {
     /// Checks the arguments as far as that is possible without reading the files.
     pub(super) fn check(&self) -> Result<(), Failure> {
+        if self.unmatched {
+            return self.check_unmatched();
+        }
         let format = self.format.name();
         let refuse = |option: &str, why: &str| Err(Failure::BadArguments(format!("{option} does not apply to {format}, {why}")));
         let is_list = self.format.is_list();
@@ -79,6 +88,19 @@ impl ExportArgs {
             return refuse("--top", "which holds all stacks");
         }
         Ok(())
+    }
+
+    /// Checks the arguments of an export of frees without an allocation.
+    fn check_unmatched(&self) -> Result<(), Failure> {
+        let is_folded = self.format == Format::Folded;
+        let told = match (is_folded, self.format) {
+            (true, _) if !self.by.is_empty() || self.top.is_some() => {
+                Err("--by and --top do not apply to folded, which holds all stacks; leave them out".to_owned())
+            }
+            (true, _) | (false, Format::Csv | Format::Json) => unmatched::check(&self.asked, &self.by),
+            (false, other) => Err(format!("--unmatched does not apply to {}; use csv, json or folded", other.name())),
+        };
+        told.map_err(Failure::BadArguments)
     }
 
     /// Whether the output depends on symbol names.

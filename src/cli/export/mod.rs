@@ -11,8 +11,9 @@ mod tables_args;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use super::asked::{decides, stopped};
+use super::asked::{Loaded, decides, stopped};
 use super::outputs::{check_out, unwritten};
+use super::unmatched::{Frees, UNMATCHED_BY};
 use super::{Failure, output, report_problems};
 use crate::export::{self, ExportError, Exported, Format, Value};
 use crate::paths::{self, Existing};
@@ -32,6 +33,9 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         check_out(&args.out, args.replace.existing())?;
     }
     let loaded = args.asked.load("export")?;
+    if args.unmatched {
+        return unmatched(args, &loaded);
+    }
     let request = ReportRequest {
         interval: loaded.interval,
         by: if args.by.is_empty() { vec![By::Process, By::Heap] } else { args.by.clone() },
@@ -68,6 +72,29 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         (true, Format::Csv) => export::rows_csv(&exported, out),
         (true, _) => export::rows_ndjson(&exported, out),
         (false, format) => export::write(&exported, format, value, out),
+    })
+}
+
+/// Writes frees without an allocation.
+fn unmatched(args: &ExportArgs, loaded: &Loaded) -> Result<(), Failure> {
+    let by = if args.by.is_empty() { UNMATCHED_BY.to_vec() } else { args.by.clone() };
+    let mut frees = Frees::of(&args.asked, loaded, by, args.fold)?;
+    report_problems(&loaded.trace.problems);
+    frees.groups.truncate(args.top.unwrap_or(usize::MAX));
+    if frees.groups.is_empty() {
+        const WHY: &str = "no matching frees without an allocation in this interval";
+        if !args.format.is_list() {
+            return Err(Failure::Failed(format!("{WHY}; no file was written")));
+        }
+        output::message(WHY);
+    }
+    write_to(&args.out, args.replace.existing(), |out| match args.format {
+        Format::Csv => export::unmatched_csv(&frees.groups, out),
+        Format::Json => {
+            serde_json::to_writer(&mut *out, &frees.answer())?;
+            Ok(out.write_all(b"\n")?)
+        }
+        _ => export::unmatched_folded(&frees.groups, out),
     })
 }
 

@@ -56,7 +56,7 @@ impl Accepted {
         Self {
             process: Some(trace.process(finding.process).label()),
             layer: finding.layer.name().to_owned(),
-            kind: finding.kind.name().to_owned(),
+            kind: finding.label().to_owned(),
             responsible: finding.function.clone(),
             most_bytes: finding.bytes,
             reason: String::new(),

@@ -104,7 +104,7 @@ pub use diff::{CommonGroups, Compared, Delta, DiffSide, diff, folded_diff};
 pub use doubts::{doubts, doubts_about, input_doubts, is_doubt, losses};
 pub use earlier::{BEFORE_UNKNOWN, Earlier, LatestCommit, known_part};
 pub use filter::{Filter, Key, Mask, Path, layer_of};
-pub use findings::{Finding, FindingKind, findings, headlines};
+pub use findings::{Finding, FindingKind, Habit, findings, headlines};
 pub use flame::{FlameBox, FlameBoxes, FlameWeight, FlameWeights, find_way, flame_boxes};
 pub use frame_name::FrameName;
 pub use functions::{

@@ -28,7 +28,8 @@ use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Ticks};
 use allocator::{Allocator, Place};
 use arenas::Arenas;
-use policy::{Policy, Sized};
+pub(super) use policy::Policy;
+use policy::Sized;
 use recorded::{OnePool, Recorded};
 use replay::{Peak, Requests};
 

@@ -36,6 +36,7 @@ fn color(kind: FindingKind, visuals: &Visuals) -> Color32 {
         FindingKind::Churn => 2,
         FindingKind::UnexplainedCommit => 7,
         FindingKind::Fragmentation => 3,
+        FindingKind::Habit => 6,
     };
     theme::series(line, visuals)
 }

@@ -13,7 +13,7 @@ pub fn open(view: &mut Stacks, finding: &Finding, document: &Document) {
     let Some(site) = finding.sites.first().map(|&site| trace.site(site)) else { return };
     // A finding about a whole layer is shown in the heap of its first site.
     let source = source_of(finding.process, finding.layer, Some(site.heap));
-    let class = class_of(finding.kind, finding.is_fall);
+    let class = class_of(finding);
     let group: Vec<Key> = source.into_iter().chain([Key::Impacting(class.impacting()), Key::Class(class)]).collect();
     let toggled = Arc::make_mut(&mut view.toggled);
     for end in 1..=group.len() {
@@ -48,13 +48,17 @@ pub fn open_heap(view: &mut Stacks, heap: HeapId, document: &Document) {
 }
 
 /// The lifetime class of the rows that a finding is about, in its interval.
-fn class_of(kind: FindingKind, is_fall: bool) -> LifetimeClass {
-    match kind {
-        FindingKind::Step if is_fall => LifetimeClass::Aofi,
+fn class_of(finding: &Finding) -> LifetimeClass {
+    match finding.kind {
+        FindingKind::Step if finding.is_fall => LifetimeClass::Aofi,
         FindingKind::Growth | FindingKind::Step => LifetimeClass::Aifo,
         FindingKind::Spikes | FindingKind::Churn => LifetimeClass::Aifi,
         FindingKind::Peak | FindingKind::AtExit | FindingKind::UnexplainedCommit | FindingKind::Fragmentation => {
             LifetimeClass::Aofo
         }
+        FindingKind::Habit => match finding.habit {
+            Some(habit) if habit.is_of_peak() => LifetimeClass::Aofo,
+            _ => LifetimeClass::Aifi,
+        },
     }
 }

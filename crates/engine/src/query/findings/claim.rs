@@ -1,5 +1,6 @@
 //! The result of a detector, before it is ranked and described.
 
+use super::habits::Habit;
 use super::kind::FindingKind;
 use super::source::Source;
 use crate::model::{HeapId, NodeId, ProcessId, SiteId};
@@ -9,6 +10,8 @@ use crate::units::{Interval, Layer};
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
     pub(super) kind: FindingKind,
+    /// Of a habit: which.
+    pub(super) habit: Option<Habit>,
     pub(super) process: ProcessId,
     pub(super) layer: Layer,
     pub(super) heap: HeapId,
@@ -19,7 +22,8 @@ pub(super) struct Claim {
     pub(super) interval: Interval,
     pub(super) bytes: u64,
     pub(super) count: u64,
-    /// For a peak: the bytes that the place held. For fragmentation: the live bytes on nearly empty pages.
+    /// For a peak: the bytes that the place held. For fragmentation: the live bytes on nearly empty pages. For equal
+    /// blocks: the size of each.
     pub(super) part: Option<u64>,
     /// For a step: whether it goes down.
     pub(super) is_fall: bool,
@@ -38,6 +42,7 @@ impl Claim {
     pub(super) fn at(kind: FindingKind, source: &Source, place: usize) -> Self {
         Self {
             kind,
+            habit: None,
             process: source.process,
             layer: source.layer,
             heap: source.heap,
@@ -62,12 +67,14 @@ impl Claim {
         if self.level == 0 { 0.0 } else { (self.bytes as f64 / self.level as f64).min(1.0) }
     }
 
-    /// Rank of the kind: lasting memory before temporary memory, mere size last.
+    /// Rank of the kind: lasting memory before temporary memory, then mere size, and last
+    /// habits, which are no event.
     fn class(&self) -> u8 {
         match self.kind {
             FindingKind::Growth | FindingKind::Step | FindingKind::AtExit | FindingKind::UnexplainedCommit => 0,
             FindingKind::Spikes | FindingKind::Churn | FindingKind::Fragmentation => 1,
             FindingKind::Peak => 2,
+            FindingKind::Habit => 3,
         }
     }
 }
@@ -75,7 +82,7 @@ impl Claim {
 /// Sorts claims, best first: by class, then by share of the layer's peak in its process, then by bytes.
 pub(super) fn rank(mut claims: Vec<Claim>) -> Vec<Claim> {
     claims.sort_by(|a, b| {
-        let ids = |claim: &Claim| (claim.kind, claim.process, claim.heap, claim.node);
+        let ids = |claim: &Claim| (claim.kind, claim.habit, claim.process, claim.heap, claim.node);
         let by_share = b.share().total_cmp(&a.share()).then(b.bytes.cmp(&a.bytes));
         a.class().cmp(&b.class()).then(by_share).then_with(|| ids(a).cmp(&ids(b)))
     });

@@ -19,11 +19,13 @@ pub enum FindingKind {
     UnexplainedCommit,
     /// Nearly empty pages of a heap or tracker.
     Fragmentation,
+    /// A way of allocating that costs requests or bytes.
+    Habit,
 }
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Growth,
         Self::Step,
         Self::Spikes,
@@ -32,6 +34,7 @@ impl FindingKind {
         Self::Churn,
         Self::UnexplainedCommit,
         Self::Fragmentation,
+        Self::Habit,
     ];
 
     /// Returns the name in the machine interface.
@@ -45,6 +48,7 @@ impl FindingKind {
             Self::Churn => "churn",
             Self::UnexplainedCommit => "unexplained_commit",
             Self::Fragmentation => "fragmentation",
+            Self::Habit => "habit",
         }
     }
 }

@@ -1,18 +1,20 @@
 //! Findings: what grew, spiked or leaked in an interval, best first, each with a place in the code and a number. The
-//! kinds are growth, steps, spikes, peaks, blocks at exit, churn, commit that nothing accounts for, and fragmentation.
+//! kinds are growth, steps, spikes, peaks, blocks at exit, churn, commit that nothing accounts for, fragmentation, and habits.
 //! Uncertain results are not reported. `docs/findings.md` describes each kind and how often it is right.
 //!
 //! Layers are never mixed: each finding is about one heap, tracker or commit of one process, and shares are of its
 //! layer.
 //!
-//! Cost: the totals of the interval, graphs of the heaps, and some five parallel passes over the rows, each cancelled
+//! Cost: the totals of the interval, graphs of the heaps, and some six parallel passes over the rows, each cancelled
 //! within a chunk; tables of at most some tens of MB. Names only label places and identify the allocator's frames.
 
 mod at_exit;
 mod churn;
 mod claim;
 mod fragmentation;
+mod function_groups;
 mod growth;
+mod habits;
 mod kind;
 mod levels;
 mod peak;
@@ -31,6 +33,8 @@ use crate::names::Names;
 use crate::tables::KeyedSet;
 use crate::units::{Interval, Layer};
 use claim::Claim;
+use function_groups::FunctionGroups;
+pub use habits::Habit;
 pub use kind::FindingKind;
 use question::Question;
 use source::Sources;
@@ -40,6 +44,8 @@ use source::Sources;
 pub struct Finding {
     /// Kind of the finding.
     pub kind: FindingKind,
+    /// Which habit it is, of a habit.
+    pub habit: Option<Habit>,
     /// Process that owns the memory.
     pub process: ProcessId,
     /// Layer of the memory.
@@ -80,6 +86,11 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Its kind, or which habit it is.
+    pub fn label(&self) -> &'static str {
+        self.habit.map_or(self.kind.name(), Habit::name)
+    }
+
     /// The frames of its place as text, innermost first, the first with its source line.
     pub fn frames_with_source(&self) -> impl Iterator<Item = String> {
         let mut source = self.source.as_ref().map(|line| format!("  {line}"));
@@ -114,7 +125,9 @@ pub fn findings(
     claims.extend(at_exit::find(&question, &sources)?);
     claims.extend(churn::find(&question, &sources));
     claims.extend(unexplained::find(&question, &sources, &tops)?);
-    claims.extend(fragmentation::find(&question, &sources)?);
+    let groups = FunctionGroups::new(&question, &sources)?;
+    claims.extend(fragmentation::find(&question, &sources, &groups)?);
+    claims.extend(habits::find(&question, &sources, &groups, (&tops, &held))?);
     let mut ranked = claim::rank(claims);
     ranked.truncate(MOST);
     cancel.check()?;
@@ -143,6 +156,7 @@ fn told(question: &Question<'_>, claim: Claim) -> Finding {
     let doubts = words::doubts(question, &claim);
     Finding {
         kind: claim.kind,
+        habit: claim.habit,
         process: claim.process,
         layer: claim.layer,
         heap: (!claim.is_of_layer).then_some(claim.heap),

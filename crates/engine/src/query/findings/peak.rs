@@ -17,7 +17,7 @@ pub(super) struct Top {
     /// The first moment at which this many bytes are alive.
     pub(super) moment: Ticks,
     /// The tick before that moment; empty if the peak is at the start of the interval.
-    interval: Interval,
+    pub(super) interval: Interval,
 }
 
 /// Finds the peaks of all layers, and sets the layer peak of each source. Cost: see [`sum_peaks`].

@@ -1,6 +1,7 @@
 //! Texts of findings, and the reasons to doubt them.
 
 use super::claim::Claim;
+use super::habits::Habit;
 use super::kind::FindingKind;
 use super::question::Question;
 use crate::format::{self, plain};
@@ -50,8 +51,34 @@ pub(super) fn sentence(question: &Question<'_>, claim: &Claim, function: Option<
             };
             format!("{count} nearly empty pages in {}: {live} of blocks keep {all} in use{keeps}", heap(question, claim))
         }
+        FindingKind::Habit => habit(claim, &place),
     };
     format!("{}: {what}", question.index.trace().process_name(claim.process))
+}
+
+/// Describes a habit, and what a change would save.
+fn habit(claim: &Claim, place: &str) -> String {
+    let (bytes, count) = (format::bytes(claim.bytes), format::count(claim.count));
+    match claim.habit {
+        Some(Habit::Temporary) => {
+            format!(
+                "{count} blocks ({bytes}) in {place}, are freed before their thread allocates again; one buffer that is kept would do"
+            )
+        }
+        Some(Habit::Growing) => {
+            format!(
+                "{count} blocks ({bytes}) in {place}, are replaced by a larger one each time a container grows; reserving its size would \
+                 avoid them"
+            )
+        }
+        Some(Habit::EqualBlocks) => {
+            let size = format::count(claim.part.unwrap_or(0));
+            format!("{count} blocks of {size} bytes each in {place}; an array or a pool of them would take {bytes} less")
+        }
+        Some(Habit::RoundedUp) | None => {
+            format!("{count} blocks just above a power of two in {place}; with that power as size they would take {bytes} less")
+        }
+    }
 }
 
 /// Formats the source line that follows a function name.

@@ -13,7 +13,7 @@ const KB: u64 = 1024;
 
 /// The rules of an allocator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Policy {
+pub(in crate::query) enum Policy {
     /// The NT heap with its low-fragmentation heap.
     NtHeap,
     SegmentHeap,
@@ -35,6 +35,15 @@ enum Kind {
 }
 
 impl Policy {
+    /// Returns the bytes that a block of some size takes.
+    pub(in crate::query) fn taken(self, size: u64) -> u64 {
+        match self.kind(size.max(1)) {
+            Kind::Slot(class) => class.slot,
+            Kind::Gap(bytes) => bytes,
+            Kind::Own => size.max(1).div_ceil(PAGE).saturating_mul(PAGE),
+        }
+    }
+
     fn kind(self, size: u64) -> Kind {
         let slot = |slot, slab| Kind::Slot(Class { slot, slab });
         match self {
