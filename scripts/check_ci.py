@@ -1,11 +1,12 @@
 """What CI services are given, as other programs read it; see check-ci.sh.
 
-* YAML of packaging/ci: PyYAML reads it, and every step has what composite actions need.
+* YAML of packaging/ci and of all documents: PyYAML reads it, and every step has what composite actions need.
 * SARIF of `check` and `diff`: the public schema of version 2.1.0.
 """
 
 import copy
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,7 +41,7 @@ def main():
             done = subprocess.run([highwater, *words, "--quiet", "--sarif", str(sarif)], check=False)
             assert done.returncode == code, (words, done.returncode)
             validate(json.loads(sarif.read_text()), schema)
-    print("YAML of packaging/ci and SARIF are well")
+    print("YAML of packaging/ci and the documents, and SARIF, are well")
 
 
 def validate(sarif, schema):
@@ -53,6 +54,8 @@ def validate(sarif, schema):
 
 
 def check_yaml():
+    blocks = [yaml.safe_load(block) for path in Path("docs").glob("*.md") for block in blocks_of(path)]
+    assert any("jobs" in block for block in blocks) and any("include" in block for block in blocks), blocks
     folder = Path("packaging/ci")
     texts = {path.name: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*/*.yml"))}
     assert sorted(texts) == ["action.yml", "highwater.gitlab-ci.yml", "workflow.yml"], sorted(texts)
@@ -67,6 +70,11 @@ def check_yaml():
     assert set(given) <= set(action["inputs"]), given
     job = texts["highwater.gitlab-ci.yml"][".highwater"]
     assert job["artifacts"]["reports"] == {"junit": "memory.xml"} and job["artifacts"]["when"] == "always", job
+
+
+def blocks_of(path):
+    """The blocks of YAML in a document."""
+    return re.findall(r"^```yaml\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
 def inputs_of(step):

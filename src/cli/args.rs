@@ -314,17 +314,36 @@ pub(super) fn mistyped(word: &OsStr) -> Option<String> {
     Some(format!("{text} is neither a command nor a file{nearest} highwater --help lists the commands"))
 }
 
-/// Clap's message about bad arguments, in one line that ends with the help to look at.
-pub(super) fn one_line(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    // An unknown option is no value that somebody wants to pass.
-    let left_out = ["Usage:", "For more information", "tip: to pass"];
-    let told = lines.iter().filter(|line| !line.is_empty() && !left_out.iter().any(|begin| line.starts_with(begin)));
-    let message = told.copied().collect::<Vec<_>>().join(" ");
-    let usage = lines.iter().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or("highwater");
-    let command: Vec<&str> = usage.split(' ').take_while(|word| !word.starts_with(['[', '<', '-'])).collect();
-    format!("{}; see {} --help", message.strip_prefix("error: ").unwrap_or(&message), command.join(" "))
+/// Clap's message about bad arguments, in one line that ends with the help to look at. `words` are those of the command line, the
+/// program's name first.
+pub(super) fn one_line(error: &clap::Error, words: &[impl AsRef<OsStr>]) -> String {
+    let command = command_of(words);
+    let name = command.get_bin_name().unwrap_or("highwater");
+    let told = if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let known = command.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);
+        format!("{} needs a command: {}", command.get_name(), known.collect::<Vec<_>>().join(", "))
+    } else {
+        let text = error.to_string();
+        // An unknown option is no value that somebody wants to pass.
+        let is_told = |line: &&str| !line.is_empty() && !line.starts_with("tip: to pass");
+        let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+        let told = lines.filter(|line| is_told(line) && !line.starts_with("For more information"));
+        told.collect::<Vec<_>>().join(" ")
+    };
+    format!("{}; see {name} --help", told.strip_prefix("error: ").unwrap_or(&told))
+}
+
+/// The command that a command line names: as far as its first words are commands.
+fn command_of(words: &[impl AsRef<OsStr>]) -> clap::Command {
+    let mut command = CommandLine::command();
+    command.build();
+    for word in words.iter().skip(1) {
+        match command.find_subcommand(word.as_ref()) {
+            Some(found) => command = found.clone(),
+            None => break,
+        }
+    }
+    command
 }
 
 #[cfg(test)]
@@ -407,10 +426,16 @@ mod tests {
 
     #[test]
     fn complaints_take_one_line() {
-        let error = parse(&["report", "a.etl", "--layer", "roof"]).unwrap_err();
-        let line = one_line(&error);
+        let told = |words: &[&str]| {
+            let error = parse(words).unwrap_err();
+            one_line(&error, &[&["highwater"], words].concat())
+        };
+        let line = told(&["report", "a.etl", "--layer", "roof"]);
         assert!(!line.contains('\n') && line.contains("roof") && line.contains("tracker"), "{line}");
-        let line = one_line(&parse(&["report", "a.etl", "--csv"]).unwrap_err());
-        assert_eq!(line, "unexpected argument '--csv' found; see highwater report --help");
+        assert!(line.ends_with("; see highwater report --help"), "{line}");
+        assert_eq!(told(&["report", "a.etl", "--csv"]), "unexpected argument '--csv' found; see highwater report --help");
+        assert_eq!(told(&["--jsn"]), "unexpected argument '--jsn' found; see highwater --help");
+        assert_eq!(told(&["symbols"]), "symbols needs a command: lookup, fetch, check; see highwater symbols --help");
+        assert!(told(&["symbols", "lookup"]).ends_with("; see highwater symbols lookup --help"));
     }
 }

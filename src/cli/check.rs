@@ -48,6 +48,11 @@ struct RuleAnswer<'a> {
 
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     args.quiet.apply();
+    check_stdout(args.on_stdout())?;
+    args.ci.noted(check(args))
+}
+
+fn check(args: &CheckArgs) -> Result<(), Failure> {
     if args.init {
         return init::run(args);
     }
@@ -55,7 +60,6 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     // Arguments are checked before the work of loading.
     args.asked.check().map_err(Failure::BadArguments)?;
     let _read = [args.asked.rules.reading(), Reading::of([file.clone()]), args.known.check(args.replace)?];
-    check_stdout(args.on_stdout())?;
     args.check_reports()?;
     let rules = LimitRules::read(file).map_err(Failure::BadArguments)?.list;
     let mut known = args.known.read()?;

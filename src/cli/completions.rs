@@ -39,7 +39,8 @@ fn in_bash(script: &str, command: &Command) -> String {
     let mut script = script.replacen(WORD, &format!("{WORD}{LISTED}"), 1);
     let mut lists: Vec<String> = Vec::new();
     visit(command, "highwater", &mut |command, name| {
-        if command.get_positionals().any(|arg| arg.get_id() == "files") {
+        // Traces of all commands, and the two sides of `diff`.
+        if command.get_positionals().any(|arg| matches!(arg.get_id().as_str(), "files" | "a" | "b")) {
             let head = format!("        {name})\n            opts=\"");
             script = script.replacen(&head, &format!("{head}demo: "), 1);
         }

@@ -281,8 +281,12 @@ fn asked(args: &DiffArgs, both: &[Side; 2], traces: &[Arc<Trace>; 2]) -> Result<
 
 pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     args.quiet.apply();
-    let both = args.sides().map_err(Failure::BadArguments)?;
     check_stdout(args.on_stdout())?;
+    args.ci.noted(diff(args))
+}
+
+fn diff(args: &DiffArgs) -> Result<(), Failure> {
+    let both = args.sides().map_err(Failure::BadArguments)?;
     let _read = [reading(&args.inputs()), args.rules.reading()];
     args.markdown.as_deref().map_or(Ok(()), check_report)?;
     args.ci.check()?;

@@ -14,7 +14,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "highwater record",
         &[
-            ("highwater record --name game.exe -o game.etl", "until Ctrl+C, with call stacks"),
+            ("highwater record --name game.exe --stacks -o game.etl", "until Ctrl+C, with call stacks"),
             (
                 "highwater record --launch game.exe --ring 5m --stop-when \"private>8G\" -o leak.etl",
                 "the five minutes before it is too much",

@@ -107,7 +107,7 @@ fn answer(args: &FindingsArgs, loaded: &Loaded) -> Result<(), Failure> {
     }
     let held = before - found.len();
     let left = if args.programs.is_asked() { None } else { at_exit(&index, loaded, &mask, &names)? };
-    let at_exit = left.as_deref().map_or_else(String::new, |left| describe_left(left, &found));
+    let at_exit = left.as_deref().map_or_else(|| describe_growing(&found), |left| describe_left(left, &found));
     found.truncate(args.top.unwrap_or(usize::MAX));
     report_problems(&trace.problems);
     if let Some(form) = args.programs.form() {
@@ -166,6 +166,18 @@ fn describe_left(left: &[(&'static str, Bucket)], found: &[Finding]) -> String {
         }
     }
     text + "\n"
+}
+
+/// The places that grew most, of processes that were not seen to end: what they leak is not known before they do.
+fn describe_growing(found: &[Finding]) -> String {
+    let grew: Vec<&Finding> = found.iter().filter(|finding| finding.kind == FindingKind::Growth).take(LEAKS).collect();
+    let line = |finding: &&Finding| {
+        let place = finding.frames_with_source().next().map_or_else(|| "(no stack recorded)".to_owned(), |frame| plain(&frame));
+        let (bytes, rate) = (format::bytes(finding.bytes), finding.rate_bytes_per_s.unwrap_or(0.0).max(0.0) as u64);
+        let blocks = text::plural(finding.count, "block");
+        format!("    {bytes} in {blocks}, by {}/s: {place}\n", format::bytes(rate))
+    };
+    if grew.is_empty() { String::new() } else { format!("Growing steadily:\n{}\n", grew.iter().map(line).collect::<String>()) }
 }
 
 /// The growth that another finding states for the place of this one, in bytes per second.
@@ -234,8 +246,8 @@ fn describe_doubts(found: &[Finding], doubts: &[String]) -> String {
 const FRAMES: usize = 5;
 
 /// The order of several findings.
-const ORDER: &str = "Findings, the largest part of their process's memory first; then what came and went, and peaks. \
-                     One place can have several.\n\n";
+const ORDER: &str = "Findings, the largest part of their process's memory first; then spikes, churn and sparse pages, peaks and habits. \
+                     A place can have several.\n\n";
 
 /// The findings as text, a paragraph each.
 fn describe(findings: &[Finding]) -> String {

@@ -38,7 +38,7 @@ pub(super) struct McpArgs {
     #[arg(long, value_name = "FOLDER")]
     root: Vec<PathBuf>,
 
-    /// Symbol path: folders, stores and servers with PDBs, as in _NT_SYMBOL_PATH, which does not count without this
+    /// Symbol path: folders, stores and servers with PDBs, as in _NT_SYMBOL_PATH; without this option that variable is ignored
     #[arg(long, value_name = "PATH")]
     symbols: Option<String>,
 

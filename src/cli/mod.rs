@@ -84,7 +84,7 @@ pub fn run(
         Ok(line) => dispatch(&line, open_window),
         Err(error) if error.use_stderr() => Err(match compared::line(&error, &words) {
             Some(line) => Failure::Failed(line),
-            None => Failure::BadArguments(args::one_line(&error)),
+            None => Failure::BadArguments(args::one_line(&error, &words)),
         }),
         Err(help_or_version) => output::answer(&help_or_version.to_string()),
     };

@@ -30,6 +30,10 @@ use crate::seconds::Seconds;
 use making::{failure, in_place, told};
 
 #[derive(Args, Debug)]
+// Written out, since the generated one has the hidden option, too.
+#[command(
+    override_usage = "highwater record [OPTIONS] <--pid <N>...|--name <GAME.EXE>|--launch <COMMAND>|--recover <FOLDER>|--self-test|--clean-up>"
+)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct RecordArgs {
     /// Running processes, by id

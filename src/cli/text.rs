@@ -80,7 +80,7 @@ const GAP: usize = 2;
 const BAR: usize = 8;
 
 /// Steps until a table fits: names are cut to so many characters, then columns of numbers are left out until so many remain.
-const STEPS: [(usize, usize); 4] = [(24, 4), (16, 2), (10, 1), (8, 1)];
+const STEPS: [(usize, usize); 4] = [(28, 3), (20, 2), (12, 1), (8, 1)];
 
 impl Table {
     pub(super) fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
@@ -202,8 +202,13 @@ impl Plan {
     }
 }
 
-/// A text of at most so many characters: its middle is cut.
+/// A text of at most so many characters: of `module!function` the module is left out first, then the middle is cut.
 fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let function = text.split_once('!').map(|(_, function)| function).filter(|function| !function.starts_with("+0x"));
+    let text = function.unwrap_or(text);
     let length = text.chars().count();
     if length <= most {
         return text.to_owned();
@@ -245,12 +250,12 @@ mod tests {
         );
         assert!(full.contains("5.00 MB  \u{2588}\u{2588}\u{258c}"), "{full}");
         let narrow = text(&table, Some(42));
-        assert!(narrow.contains("GameModule!L\u{2026}adEverything  10.00 MB  1,000") && !narrow.contains("--wide"), "{narrow}");
+        assert!(narrow.contains("LevelLoader:\u{2026}adEverything  10.00 MB  1,000") && !narrow.contains("--wide"), "{narrow}");
         let least = text(&table, Some(33));
-        assert!(least.contains("GameModu\u{2026}rything  10.00 MB  1,000") && !least.contains('\u{2588}'), "{least}");
+        assert!(least.contains("LevelLoa\u{2026}rything  10.00 MB  1,000") && !least.contains('\u{2588}'), "{least}");
         let tiny = text(&table, Some(20));
         assert!(
-            tiny.contains("GameM\u{2026}hing  10.00 MB") && tiny.ends_with("No room for Count: --wide shows all columns\n"),
+            tiny.contains("Level\u{2026}hing  10.00 MB") && tiny.ends_with("No room for Count: --wide shows all columns\n"),
             "{tiny}"
         );
         for room in 20..60 {

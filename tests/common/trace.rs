@@ -46,6 +46,25 @@ pub fn without_memory_events() -> Vec<u8> {
     trace(session(false), &story()[..2])
 }
 
+/// A trace of a program that frees each of its 1,200 blocks of 40 bytes at once.
+pub fn temporary() -> Vec<u8> {
+    let mut records = story();
+    let end = records.pop();
+    let heap = 0x1D_0000;
+    let mut tell = |time: i64, event: Event, frames: &[u64]| {
+        records.push((Record { time: 1_000 + time, pid: PID, tid: Tid(2), event }, frames.to_vec()));
+    };
+    for i in 0..1_200 {
+        let (at, address) = (2_000 + 10 * i, 0x9000);
+        tell(at, Event::Alloc { layer: Layer::Heap, heap, address, size: 40 }, &[]);
+        let stack = Event::Stack { owner: 1_000 + at, part: StackPart::User, frames: FrameRange::default() };
+        tell(at + 1, stack, &[0x7FF7_0000_4000, 0x7FF7_0000_2000, 0x7FFE_0000_0000]);
+        tell(at + 5, Event::Free { layer: Layer::Heap, heap, address }, &[]);
+    }
+    records.extend(end.map(|(record, frames)| (Record { time: 20_000, ..record }, frames)));
+    trace(session(false), &records)
+}
+
 /// What happens in it, by time.
 pub fn story() -> Vec<(Record, Vec<u64>)> {
     let mut records = Vec::new();

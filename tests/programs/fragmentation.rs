@@ -35,6 +35,21 @@ fn live_blocks_and_bytes_are_those_of_a_report() {
 }
 
 #[test]
+fn a_habit_says_what_it_is_and_how_many_blocks_it_costs() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("temporary.etl");
+    fs::write(&file, crate::common::trace::temporary()).unwrap();
+    let file = file.to_str().unwrap();
+    let told = json(["findings", file, "--kind", "habit", "--json"]);
+    // The next block of the thread tells that one was temporary: the last has none.
+    let [habit] = &told["findings"].as_array().unwrap()[..] else { panic!("{told}") };
+    assert_eq!((&habit["habit"], &habit["count"], &habit["bytes"]), (&"temporary".into(), &1_199.into(), &(1_199 * 40).into()));
+    assert_eq!(habit["function"], "Game.exe!+0x4000");
+    let text = highwater(["findings", file, "--kind", "habit"]).out;
+    assert!(text.contains("1,199 blocks (46.84 KB) in Game.exe!+0x4000, heap 0x1d0000, are freed before"), "{text}");
+}
+
+#[test]
 fn other_conditions_and_moments_outside_the_trace_are_bad_arguments() {
     for words in [
         &["--layer", "commit"][..],

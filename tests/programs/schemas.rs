@@ -193,6 +193,9 @@ fn each_answer_is_as_its_schema_says_and_has_no_other_key() {
     checker.run(&["pages", "demo:", &generated, "--each"]);
     checker.run(&["whatif", "demo:", &generated, "--each"]);
     checker.run(&["pages", "demo:", "--at", "28"]);
+    let temporary = word(folder, "temporary.etl");
+    fs::write(&temporary, crate::common::trace::temporary()).unwrap();
+    checker.run(&["findings", &temporary]);
     checker.run(&["functions", "demo:", "--of", "InnerLoopOperation"]);
     checker.run(&["symbols", "lookup", "demo:", "--pid", "4660", "0x7ff63a4015e6", "10"]);
     checker.run(&["symbols", "lookup", game.word(), "--pid", "4660", "0x7ffe10000008"]);

@@ -23,6 +23,9 @@ pub enum BisectError {
     /// A file is damaged, or not of the kind that it should be.
     #[error("{}: {}", .0.display(), .1)]
     Damaged(PathBuf, String),
+    /// There is no such folder.
+    #[error("{}: there is no such folder; highwater export --format parquet writes one", .0.display())]
+    NoFolder(PathBuf),
     /// The folder has no tables of captures.
     #[error("{}: no tables of captures (highwater export --format parquet writes them)", .0.display())]
     NoTables(PathBuf),
@@ -41,8 +44,9 @@ pub(crate) fn captures(lake: &Path) -> Result<Vec<String>> {
     let folder = lake.join("captures");
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound && lake.is_dir() => {
-            return Err(BisectError::NoTables(lake.to_owned()));
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let none = if lake.is_dir() { BisectError::NoTables } else { BisectError::NoFolder };
+            return Err(none(lake.to_owned()));
         }
         Err(error) => return Err(BisectError::Io(if lake.is_dir() { folder } else { lake.to_owned() }, error)),
     };

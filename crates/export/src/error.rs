@@ -18,7 +18,7 @@ pub enum ExportError {
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// A format with one value per stack would add up layers, which contain each other.
-    #[error("{} memory would be added up, although one contains the other; choose one of them with --layer", layer_names(.0))]
+    #[error("{} memory contain each other and cannot be added up; choose one of them with --layer", layer_names(.0))]
     SeveralLayers(Vec<Layer>),
     /// No stack has a number of this kind.
     #[error("no stack has a value for --value {0}; try allocated, peak or count")]

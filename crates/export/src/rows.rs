@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::csv::joined;
 use super::{ExportError, Exported, csv_cell, csv_line};
 use crate::model::{Chunk, SiteId};
-use crate::query::{LifetimeClass, allocated_type, heap_label, stack_labels};
+use crate::query::{LifetimeClass, allocated_type, stack_labels};
 use crate::tables::KeyedMap;
 use crate::units::Ticks;
 
@@ -29,7 +29,8 @@ struct SiteTexts {
     pid: u32,
     process_start_s: Option<f64>,
     layer: &'static str,
-    heap: String,
+    /// The tracker's name or the handle in hex; `None` for commit.
+    heap: Option<String>,
     #[serde(rename = "type")]
     allocated_type: Option<String>,
     /// The outermost frame first.
@@ -65,7 +66,7 @@ pub fn rows_csv(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), Expo
             pid.to_string(),
             number(*process_start_s),
             (*layer).to_owned(),
-            csv_cell(heap),
+            heap.as_deref().map_or_else(String::new, csv_cell),
             allocated_type.as_deref().map_or_else(String::new, csv_cell),
             joined(stack),
             number(thread),
@@ -134,7 +135,7 @@ fn texts(exported: &Exported<'_>, site: SiteId) -> SiteTexts {
         pid: process.pid.0,
         process_start_s: process.start.map(|at| trace.clock.seconds(at)),
         layer: heap.layer.name(),
-        heap: heap_label(heap),
+        heap: heap.key(),
         allocated_type: allocated_type(trace, names, site).map(str::to_owned),
         stack: stack_labels(trace, names, site),
     }

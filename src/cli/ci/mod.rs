@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::Failure;
 use super::outputs::{check_report, is_stdout, write_report};
+use super::{Failure, output};
 use crate::limits::SourceRoots;
 use crate::query::SourceLine;
 use sarif::Log;
@@ -75,6 +75,17 @@ impl CiArgs {
     pub(super) fn annotated(&self, annotations: impl IntoIterator<Item = Annotation>) -> Option<String> {
         let Service::Github = self.annotate?;
         Some(annotations.into_iter().map(|annotation| github::workflow_command(&annotation) + "\n").collect())
+    }
+
+    /// Passes a result on; if the work failed, first prints why as an annotation, if those were asked for.
+    pub(super) fn noted(&self, result: Result<(), Failure>) -> Result<(), Failure> {
+        let Err(failure) = &result else { return result };
+        if !matches!(failure, Failure::LimitBroken) {
+            let (severity, title) = (Severity::Error, "highwater".to_owned());
+            let annotated = self.annotated([Annotation { severity, title, text: failure.sentence(), at: None }]);
+            annotated.map_or(Ok(()), |text| output::document(&text))?;
+        }
+        result
     }
 
     /// Writes the report for code scanning, if it was asked for.

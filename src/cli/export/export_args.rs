@@ -79,7 +79,10 @@ impl ExportArgs {
             return Err(Failure::BadArguments(format!("{option} does not apply to --value samples")));
         }
         if self.rows && !is_list {
-            return refuse("--rows", "which holds stacks, or all allocations");
+            return refuse(
+                "--rows",
+                if self.format == Format::Parquet { "which always has all allocations" } else { "which holds stacks" },
+            );
         }
         if !self.by.is_empty() && !is_list {
             return refuse("--by", "which holds stacks");

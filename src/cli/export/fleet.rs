@@ -136,6 +136,9 @@ fn conclude(args: &ExportArgs, jobs: &[Job], outcomes: Vec<Result<Vec<Done>, Fai
         }
     }
     output::answer(&(text + "\n"))?;
+    if !written.is_empty() && written.iter().all(|&rows| rows == 0) {
+        output::message(super::NOTHING);
+    }
     // A capture that lacks what was named has its own line; the others count.
     let is_failure = |failure: &Failure| !matches!(failure, Failure::BadArguments(_)) && !goes_on(failure);
     let failed = failures.iter().filter(|(_, failure)| is_failure(failure)).count();

@@ -98,14 +98,16 @@ fn unmatched(args: &ExportArgs, loaded: &Loaded) -> Result<(), Failure> {
     })
 }
 
+/// Why an export has nothing.
+const NOTHING: &str = "no matching allocations in this interval; widen the interval or the filters";
+
 /// Refuses to write stacks if there are none; lists are then written with their heading alone, which a line says.
 fn tell_nothing(args: &ExportArgs, is_empty: bool) -> Result<(), Failure> {
-    const WHY: &str = "no matching allocations in this interval; widen the interval or the filters";
     if is_empty && !args.format.is_list() {
-        return Err(Failure::Failed(format!("{WHY}; no file was written")));
+        return Err(Failure::Failed(format!("{NOTHING}; no file was written")));
     }
     if is_empty {
-        output::message(WHY);
+        output::message(NOTHING);
     }
     Ok(())
 }

@@ -68,8 +68,21 @@ pub(super) const TOOLS: [Tool; 8] = [
 ];
 
 /// Options without a use for tools: the form of the answer, the machine's limits, where names come from, exit codes.
-const NOT_OFFERED: [&str; 10] =
-    ["json", "markdown", "with", "wide", "quiet", "replace", "each", "symbols", "memory-limit", "fail-over"];
+const NOT_OFFERED: [&str; 13] = [
+    "json",
+    "ndjson",
+    "markdown",
+    "with",
+    "wide",
+    "quiet",
+    "replace",
+    "each",
+    "symbols",
+    "memory-limit",
+    "fail-over",
+    "annotate",
+    "source-root",
+];
 
 /// Options that name a file to be read.
 pub(super) const FILES_READ: [&str; 3] = ["stack_rules", "trackers", "baseline"];
@@ -224,7 +237,10 @@ mod tests {
         for tool in &TOOLS {
             let command = line.find_subcommand(tool.command).unwrap();
             for argument in tool.arguments() {
-                assert!(!["html", "write_baseline", "symbols", "memory_limit", "json", "root"].contains(&&*argument.name));
+                assert!(
+                    !["html", "write_baseline", "symbols", "memory_limit", "json", "ndjson", "annotate", "source_root", "root"]
+                        .contains(&&*argument.name)
+                );
                 let arg = command.get_arguments().find(|arg| arg.get_long() == Some(&argument.option));
                 if arg.is_some_and(|arg| arg.get_value_parser().type_id() == TypeId::of::<PathBuf>()) {
                     files.push(argument.name);

@@ -142,13 +142,13 @@ fn addresses_of<'t>(trace: &Trace, sites: impl Iterator<Item = &'t Site>) -> Vec
 fn named_path(given: Option<&str>) -> SymbolPath {
     let store = Sources::default_store();
     let mut path = given.map_or_else(SymbolPath::default, |given| SymbolPath::parse(given, store.as_deref()));
-    tell_missing_folders(&path);
     path.append(SymbolPath::from_environment(store.as_deref()).without_servers());
+    tell_missing_folders(&path);
     complain(&path);
     path
 }
 
-/// Reports once which folders of a path that the user named do not exist.
+/// Reports once which folders do not exist.
 fn tell_missing_folders(path: &SymbolPath) {
     static IS_TOLD: AtomicBool = AtomicBool::new(false);
     let missing = path.missing_folders();

@@ -188,6 +188,14 @@ fn markdown_and_junit_have_the_place() {
 }
 
 #[test]
+fn what_cannot_be_checked_is_an_annotation_too() {
+    let folder = Folder::new();
+    let said = check(&folder, "nowhere.etl", RULES, &["--annotate", "github"]);
+    assert!(said.code == Some(1) && said.out.lines().count() == 1, "{said:?}");
+    assert!(said.out.starts_with("::error title=highwater::nowhere.etl: there is no such file"), "{said:?}");
+}
+
+#[test]
 fn one_answer_goes_to_standard_output() {
     let folder = Folder::new();
     let only = |words: &[&str]| {

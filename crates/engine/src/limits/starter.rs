@@ -26,7 +26,8 @@ const HEADER: &str = "\
 #   Which rows: process, layer (heap, tracker, commit), heap, type, frame, not_frame; from and to in seconds.
 #   by: keys of the groups (process, heap, type, stack, function, module, tag, responsible, responsible_module, owner); layers are always separate.
 #   Limits: peak, outstanding (at the end), impacting, growth (bytes a second, by least squares),
-#   at_exit_size and at_exit_count (what was alive when its process ended), count (blocks).
+#   at_exit_size and at_exit_count (what was alive when its process ended), count (blocks),
+#   touched and waste (pages at the end that live blocks touch; bytes of them not in use).
 #   Bytes can have K, M or G (powers of 2^10). required: the check also fails if nothing matches.
 # The limits are what the trace reached plus a quarter, rounded up. Lower them where you can.
 ";

@@ -13,11 +13,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parquet::basic::{Compression, Encoding};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::ColumnPath;
 
 use super::table::{Kind, Table};
+
+/// Version of the tables, in each file's metadata: another one if a column goes or changes its meaning.
+const TABLES_VERSION: &str = "1";
 
 /// Rows of a row group: as many as query engines like to take at a time.
 pub(super) const GROUP_ROWS: usize = 1 << 17;
@@ -270,6 +274,7 @@ fn properties(table: &Table) -> WriterProperties {
         _ => &[],
     };
     let mut properties = WriterProperties::builder()
+        .set_key_value_metadata(Some(vec![KeyValue::new("highwater.tables".to_owned(), TABLES_VERSION.to_owned())]))
         .set_created_by(concat!("highwater ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::SNAPPY)
         .set_statistics_enabled(EnabledStatistics::Chunk)
