@@ -53,6 +53,7 @@ mod shells {
         assert_eq!(offered(&["highwater", "report", "--by", "thr"]), ["thread"]);
         assert_eq!(offered(&["highwater", "report", "de"]), ["demo:"]);
         assert_eq!(offered(&["highwater", "symbols", "check", "de"]), ["demo:"]);
+        assert_eq!(offered(&["highwater", "diff", "de"]), ["demo:"]);
         let commands = offered(&["highwater", ""]);
         assert!(["info", "record", "diff", "completions"].iter().all(|name| commands.iter().any(|offer| offer == name)));
         for hidden in ["measure", "man", "--screenshot"] {

@@ -34,14 +34,14 @@ pub fn session_names(pid: u32) -> [String; 3] {
 }
 
 /// Kind of session: kernel events.
-pub const KERNEL_SESSION: &str = "kernel";
+pub(crate) const KERNEL_SESSION: &str = "kernel";
 /// Kind of session: heap events.
-pub const HEAP_SESSION: &str = "heap";
+pub(crate) const HEAP_SESSION: &str = "heap";
 /// Kind of session: user-mode providers.
-pub const USER_SESSION: &str = "user";
+pub(crate) const USER_SESSION: &str = "user";
 
 /// Prefix of the names of all our sessions.
-pub const SESSION_PREFIX: &str = "highwater-";
+pub(crate) const SESSION_PREFIX: &str = "highwater-";
 
 /// The parameters of a session to start.
 #[derive(Clone, Copy, Debug)]

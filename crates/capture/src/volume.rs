@@ -14,7 +14,7 @@ use crate::format::{count, rough_bytes};
 use crate::tables::KeyedMap;
 
 /// How long is measured.
-pub const MEASURED: Duration = Duration::from_secs(1);
+pub(crate) const MEASURED: Duration = Duration::from_secs(1);
 /// A recording of more than this a minute is worth a thought: events, and bytes (a disk of 35 MB/s).
 const MUCH: Amount = Amount { events: 12_000_000, bytes: 2 << 30 };
 

@@ -102,7 +102,7 @@ pub struct Settings {
     /// Columns that are shown only on request: those of single allocations, whose lines show the same
     /// data after the address, and averages over frames.
     pub extra_columns: Vec<String>,
-    /// Files opened before, as stored by earlier versions; they are now in [`Recents`](super::recent).
+    /// Files opened before, as stored by earlier versions; they are now in `recent`.
     #[serde(skip_serializing)]
     pub recent: Vec<PathBuf>,
     /// The file of accepted findings, if it is not the one beside the settings.

@@ -5,7 +5,7 @@
 //! `MemoryTestApp.exe` starts one second into the trace and ends half a second
 //! before the trace does. It commits 126 MB in all and leaves nothing behind:
 //! [`BUFFER`] at its start, as much again in [`STEP`], [`SPIKES`] of a tenth of a
-//! second, and [`OTHER_COMMITS`] for its runtime, heaps and tables. Its default
+//! second, and 6 MB for its runtime, heaps and tables. Its default
 //! heap [`LEAKING_HEAP`] sees [`HEAP_BLOCKS`] allocations and not one free: larger
 //! ones at the start, then [`LEAK_SIZE`] bytes [`LEAKS_A_SECOND`] times a second.
 //! A second heap [`MESSAGE_HEAP`] is busy and balanced, and the tracker
@@ -38,22 +38,22 @@ use script::Script;
 /// Id of `MemoryTestApp.exe`.
 pub const APP_PID: u32 = 4660;
 /// Ids of its threads: the first one, and the one of the physics.
-pub const APP_THREADS: [u32; 2] = [4664, 4680];
+pub(crate) const APP_THREADS: [u32; 2] = [4664, 4680];
 /// Time at which it starts.
-pub const APP_START: i64 = ms(1_000);
+pub(crate) const APP_START: i64 = ms(1_000);
 /// Time at which its loop begins, which leaks.
 pub const LOOP_START: i64 = ms(1_250);
 /// Time at which its loop ends.
 pub const LOOP_END: i64 = ms(35_250);
 /// Time at which its process ends.
-pub const APP_END: i64 = ms(35_620);
+pub(crate) const APP_END: i64 = ms(35_620);
 /// Time at which the last rundown of the trace begins.
-pub const TRACE_END: i64 = ms(36_000);
+pub(crate) const TRACE_END: i64 = ms(36_000);
 
 /// Size of the buffer that is there nearly all the time, of the step and of a spike.
 pub const BUFFER: u64 = 10 << 20;
 /// Time at which the first buffer is committed, by `AllocateWorkingBuffers`.
-pub const BUFFER_TIME: i64 = ms(1_095);
+pub(crate) const BUFFER_TIME: i64 = ms(1_095);
 /// Time at which `Main` commits as much again.
 pub const STEP: i64 = 182_504_317;
 /// Times at which `ManipulateTemporaryBuffer` commits its buffers.
@@ -71,15 +71,13 @@ pub const SPIKES: [i64; 10] = [
 ];
 /// Duration of a spike.
 pub const SPIKE_TICKS: i64 = 1_000_000;
-/// Bytes that the program commits besides, in pieces.
-pub const OTHER_COMMITS: u64 = 6 << 20;
 
 /// Default heap of the program.
 pub const LEAKING_HEAP: u64 = 0x1D_0000;
 /// Number of allocations from that heap.
-pub const HEAP_BLOCKS: u64 = 1_200;
+pub(crate) const HEAP_BLOCKS: u64 = 1_200;
 /// Bytes of these allocations, all outstanding at the end.
-pub const HEAP_BYTES: u64 = 130 << 10;
+pub(crate) const HEAP_BYTES: u64 = 130 << 10;
 /// Bytes of a block that `InnerLoopOperation` leaks.
 pub const LEAK_SIZE: u64 = 40;
 /// Leaks per second.
@@ -88,42 +86,42 @@ pub const LEAKS_A_SECOND: i64 = 32;
 pub const LEAKS: u64 = 1_088;
 
 /// Heap of the program's messages; destroyed, empty, before the program ends.
-pub const MESSAGE_HEAP: u64 = 0x6A_0000;
+pub(crate) const MESSAGE_HEAP: u64 = 0x6A_0000;
 
 /// Name of the program's tracker.
 pub const TRACKER: &str = "PhysicsHeap";
 /// Handle of the tracker.
-pub const TRACKER_HANDLE: u64 = 0x01A4_7FF0_4A20;
+pub(crate) const TRACKER_HANDLE: u64 = 0x01A4_7FF0_4A20;
 /// Duration of one tooth of the tracker's sawtooth.
-pub const TOOTH_TICKS: i64 = ms(2_000);
+pub(crate) const TOOTH_TICKS: i64 = ms(2_000);
 /// Time at which the tracker is closed, with [`TRACKER_LEFT`] blocks alive.
-pub const TRACKER_CLOSE: i64 = ms(35_330);
+pub(crate) const TRACKER_CLOSE: i64 = ms(35_330);
 /// Number of blocks that live as long as the tracker.
-pub const TRACKER_LEFT: u64 = 10;
+pub(crate) const TRACKER_LEFT: u64 = 10;
 
 /// Id of `TelemetryService.exe`.
-pub const SERVICE_PID: u32 = 5120;
+pub(crate) const SERVICE_PID: u32 = 5120;
 /// Ids of its threads: collector and reporter.
-pub const SERVICE_THREADS: [u32; 2] = [5136, 5144];
+pub(crate) const SERVICE_THREADS: [u32; 2] = [5136, 5144];
 /// Its heap; no event reports that it is created.
-pub const SERVICE_HEAP: u64 = 0x2A4_0000;
+pub(crate) const SERVICE_HEAP: u64 = 0x2A4_0000;
 /// Number of reports that it builds, one every [`REPORT_TICKS`].
 pub const REPORTS: i64 = 9;
 /// Time from one report to the next.
-pub const REPORT_TICKS: i64 = ms(4_000);
+pub(crate) const REPORT_TICKS: i64 = ms(4_000);
 /// Number of its frees of blocks that were allocated before the trace.
-pub const UNMATCHED_FREES: u64 = 24;
+pub(crate) const UNMATCHED_FREES: u64 = 24;
 
 /// Frames per second that the program shows.
-pub const FRAMES_A_SECOND: i64 = 32;
+pub(crate) const FRAMES_A_SECOND: i64 = 32;
 /// Time of the first frame, to two milliseconds.
-pub const FIRST_FRAME: i64 = ms(1_375);
+pub(crate) const FIRST_FRAME: i64 = ms(1_375);
 /// Number of frames.
 pub const FRAMES: i64 = 1_080;
 /// Number of the frame that takes as long as two.
-pub const LONG_FRAME: i64 = 812;
+pub(crate) const LONG_FRAME: i64 = 812;
 /// Mark and duration of the program's work in that frame; the spike is part of it.
-pub const AUTOSAVE: (&str, i64) = ("Autosave", ms(55));
+pub(crate) const AUTOSAVE: (&str, i64) = ("Autosave", ms(55));
 /// Marks and their times.
 pub const LEVELS: [(&str, i64); 3] = [("Level 1", ms(1_300)), ("Level 2", ms(18_200)), ("Level 3", ms(29_000))];
 

@@ -85,7 +85,7 @@ const fn f(name: &'static str, rva: u32, size: u32) -> Function {
 }
 
 /// Libraries of every process, in the order in which they are loaded after the program.
-pub const LIBRARIES: [&Image; 4] = [&NTDLL, &KERNEL32, &KERNELBASE, &UCRTBASE];
+pub(crate) const LIBRARIES: [&Image; 4] = [&NTDLL, &KERNEL32, &KERNELBASE, &UCRTBASE];
 
 /// All images that have functions.
 pub const IMAGES: [&Image; 8] = [&APP, &SERVICE, &CMD, &NTDLL, &KERNEL32, &KERNELBASE, &UCRTBASE, &NTOSKRNL];
@@ -129,7 +129,7 @@ pub const SERVICE: Image = Image {
 };
 
 /// The shell that starts the program.
-pub const CMD: Image = Image {
+pub(crate) const CMD: Image = Image {
     file: "cmd.exe",
     folder: SYSTEM32,
     base: 0x7FF6_B1D0_0000,
@@ -208,7 +208,7 @@ pub const KERNEL32: Image = Image {
 };
 
 /// The C runtime.
-pub const UCRTBASE: Image = Image {
+pub(crate) const UCRTBASE: Image = Image {
     file: "ucrtbase.dll",
     folder: SYSTEM32,
     base: 0x7FFC_9EC2_0000,
@@ -228,7 +228,7 @@ pub const UCRTBASE: Image = Image {
 };
 
 /// The kernel.
-pub const NTOSKRNL: Image = Image {
+pub(crate) const NTOSKRNL: Image = Image {
     file: "ntoskrnl.exe",
     folder: r"\SystemRoot\system32\",
     base: 0xFFFF_F803_12A0_0000,

@@ -11,7 +11,7 @@ use super::locator::Download;
 use super::search::{Search, beginning, compressed, first_two};
 use super::servers::Absent;
 use crate::path::is_encrypted;
-use crate::paths::absolute_path;
+use crate::paths::{self, absolute_path};
 use crate::server::{Fetched, discard, fetch};
 use crate::trouble::{PlaceTrouble, Trouble};
 use crate::{PdbError, cabinet, depot};
@@ -116,6 +116,15 @@ impl Search<'_> {
             Err(error @ (PdbError::OtherBuild { .. } | PdbError::OtherImage | PdbError::Stopped)) => Err(error.into()),
             Err(error) => Err(PlaceTrouble::PointsToFile { path: path.to_owned(), error }),
         }
+    }
+
+    /// Gives a new file its name if it is the wanted one, and removes it otherwise.
+    fn adopt(&mut self, draft: &Path, target: &Path) -> Result<(), PdbError> {
+        let result = self.sought.verify(draft, self.stop).and_then(|()| Ok(paths::adopt(draft, target)?));
+        if result.is_err() {
+            let _ = fs::remove_file(draft);
+        }
+        result
     }
 }
 

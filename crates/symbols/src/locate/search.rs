@@ -2,14 +2,13 @@
 //! [`super::remote`]). Files that are there but of no use are reported.
 
 use std::fmt::Display;
-use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::locator::{Download, Locator};
 use crate::guard::Stop;
 use crate::path::Place;
-use crate::paths::{self, is_regular, open_regular, share_host};
+use crate::paths::{is_regular, open_regular, share_host};
 use crate::pe::{self, Build, Likeness};
 use crate::source::PdbFile;
 use crate::tables::KeyedSet;
@@ -255,15 +254,6 @@ impl<'a> Search<'a> {
             cabinet::expand(packed, draft, self.stop, &progress)?;
             self.sought.verify(draft, self.stop)
         })
-    }
-
-    /// Gives a new file its name if it is the wanted one, and removes it otherwise.
-    pub(super) fn adopt(&mut self, draft: &Path, target: &Path) -> Result<(), PdbError> {
-        let result = self.sought.verify(draft, self.stop).and_then(|()| Ok(paths::adopt(draft, target)?));
-        if result.is_err() {
-            let _ = fs::remove_file(draft);
-        }
-        result
     }
 
     #[cfg(not(feature = "symsrv"))]

@@ -19,11 +19,11 @@ use crate::events::{Event, mem};
 use crate::units::{Layer, Tid};
 
 /// Bytes of a setting.
-pub const SETTING_SIZE: u64 = 256;
+pub(crate) const SETTING_SIZE: u64 = 256;
 /// Bytes of a pair.
-pub const PAIR_SIZE: u64 = 512;
+pub(crate) const PAIR_SIZE: u64 = 512;
 /// Bytes of a message.
-pub const MESSAGE_SIZE: u64 = 128;
+pub(crate) const MESSAGE_SIZE: u64 = 128;
 
 /// The numbers in which the captures differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
