@@ -71,6 +71,9 @@ pub const SPIKES: [i64; 10] = [
 ];
 /// Duration of a spike.
 pub const SPIKE_TICKS: i64 = 1_000_000;
+/// Bytes that the program commits besides, in pieces.
+#[cfg(test)]
+const OTHER_COMMITS: u64 = 6 << 20;
 
 /// Default heap of the program.
 pub const LEAKING_HEAP: u64 = 0x1D_0000;
