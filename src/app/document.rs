@@ -23,7 +23,7 @@ use crate::app::state::filters::{Filters, Scope};
 pub use crate::app::state::graph::Split;
 use crate::app::state::graph::{Arrangement, Graph};
 use crate::app::state::heap_lines::HeapLines;
-use crate::app::state::history::{History, HistoryStop};
+use crate::app::state::history::History;
 use crate::app::state::ids::{Reading, Tab, ViewId};
 use crate::app::state::inputs::short_name;
 use crate::app::state::lanes::Lanes;
@@ -37,7 +37,7 @@ use crate::query::{Fold, Path};
 use crate::stack_rules::StackRules;
 use crate::units::{Interval, Ticks};
 use crate::{paths, symbols};
-pub use finding::source_of;
+pub use finding::{FoundStops, source_of};
 pub use steps::lasting;
 
 /// Bins of all lines together: many lines are drawn more coarsely, each without losing a peak, so that
@@ -98,8 +98,8 @@ pub struct Document {
     pub comparison: Comparison,
     pub alignment: Option<Alignment>,
     views: ViewSummary,
-    /// The view that shows the place of a finding, and the stop of the history to which that belongs.
-    pub found: Option<(ViewId, HistoryStop)>,
+    /// The findings that were gone to, each with the stop of the history to which it belongs.
+    pub found: FoundStops,
     arrangement: Arrangement,
     lanes: Lanes,
     lines: HeapLines,
@@ -144,7 +144,7 @@ impl Document {
             comparison: Comparison::default(),
             alignment: Some(Alignment::default()),
             views: ViewSummary::default(),
-            found: None,
+            found: FoundStops::default(),
             arrangement: Arrangement::default(),
             lanes: Lanes::default(),
             lines: HeapLines::default(),

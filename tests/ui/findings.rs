@@ -62,6 +62,7 @@ fn back_takes_a_finding_back() {
     window.get_by_label("Forward").click();
     settle(&mut window);
     assert!(!is_whole(&window) && has_containing(&window, "Selection: "));
+    assert!(has_containing(&window, ": count "), "its line is selected again");
 }
 
 #[test]

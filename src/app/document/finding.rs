@@ -1,12 +1,43 @@
 //! Goes to a finding: one click sets interval, filter and tree.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Document;
 use crate::app::state::filters::{Chip, Filters, Predicate};
+use crate::app::state::history::HistoryStop;
+use crate::app::state::ids::ViewId;
 use crate::model::{HeapId, ProcessId};
 use crate::query::{Finding, FindingKind, Habit, Key, Path};
 use crate::units::{Interval, Layer, Ticks};
+
+/// Findings that were gone to, with the stops of the history at which their places are selected.
+#[derive(Default)]
+pub struct FoundStops(VecDeque<(HistoryStop, ViewId, Finding)>);
+
+impl FoundStops {
+    /// Findings that are kept: the latest.
+    const MOST: usize = 64;
+
+    /// Notes that a view selects the place of a finding at a stop.
+    pub fn note(&mut self, stop: HistoryStop, view: ViewId, finding: Finding) {
+        self.0.retain(|(known, ..)| *known != stop);
+        self.0.push_back((stop, view, finding));
+        if self.0.len() > Self::MOST {
+            self.0.pop_front();
+        }
+    }
+
+    /// The view and the finding of a stop.
+    pub fn at(&self, stop: &HistoryStop) -> Option<(ViewId, &Finding)> {
+        self.0.iter().find(|(known, ..)| known == stop).map(|(_, view, finding)| (*view, finding))
+    }
+
+    /// Forgets all, whose ids mean nothing in another version of the trace.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
 
 impl Document {
     /// Selects the finding's interval, with some room around it in the view, and filters to its heap.

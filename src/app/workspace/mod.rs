@@ -48,7 +48,7 @@ impl Workspace {
                 views.filtered(document.filters());
                 if let Some(view) = views.show_finding(&finding, document) {
                     document.tab = Tab::View(view);
-                    document.found = Some((view, document.history.now().clone()));
+                    document.found.note(document.history.now().clone(), view, *finding);
                 }
             }
             DocCommand::GoToPlace(place) => {
@@ -60,14 +60,18 @@ impl Workspace {
                 if let DocCommand::Resume(bookmark) = &other {
                     views.set_choices(&bookmark.views);
                 }
-                let is_back = matches!(other, DocCommand::Back);
-                let found = document.found.take_if(|(_, stop)| is_back && *stop == *document.history.now());
-                if let Some(view) = found.and_then(|(view, _)| views.get_mut(view)) {
+                let travels = matches!(other, DocCommand::Back | DocCommand::Forward);
+                let left = document.found.at(document.history.now()).filter(|_| travels).map(|(view, _)| view);
+                if let Some(view) = left.and_then(|view| views.get_mut(view)) {
                     view.unselect(); // the place of the finding is left with its interval
                 }
                 document.carry_out(other);
                 if filters != *document.filters() {
                     views.filtered(document.filters());
+                }
+                let met = document.found.at(document.history.now()).filter(|_| travels).map(|(_, finding)| finding.clone());
+                if let Some(finding) = met {
+                    views.show_finding(&finding, document);
                 }
             }
         }
@@ -90,6 +94,7 @@ impl Workspace {
     pub fn update(&mut self, trace: Arc<Trace>) {
         let is_other = trace.builder() != self.document.trace.builder();
         if let Some(map) = self.document.update(trace, self.views.paths()) {
+            self.document.found.clear();
             self.views.renumber(&map);
             if is_other {
                 self.views.forget_all();
