@@ -111,6 +111,13 @@ pub struct Document {
 }
 
 impl Document {
+    /// Decimals of seconds: milliseconds, and in a short view a hundredth of it.
+    pub fn decimals(&self) -> usize {
+        let view = self.view();
+        let length = self.trace.clock.seconds(view.to) - self.trace.clock.seconds(view.from);
+        (2.0 - length.max(1e-6).log10()).ceil().clamp(3.0, 9.0) as usize
+    }
+
     pub fn new(job: JobId, inputs: Vec<Input>, files: Arc<paths::Reading>, trace: Arc<Trace>) -> Self {
         let mut counters = Counters::default();
         counters.update(&trace, !trace.heaps.is_empty());
@@ -306,7 +313,10 @@ impl Document {
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
             Part::OverlayAnswer(happened) => drop_aside(std::mem::replace(&mut self.overlays.answer, *happened)),
             Part::Sources { trace, by_heap } => {
+                let led = self.source_list.leading_layer().map(|sum| sum.layer);
                 self.source_list.layers(&trace, &by_heap);
+                // Views that follow the leading layer were asked before it was known.
+                self.needs_query |= self.source_list.leading_layer().map(|sum| sum.layer) != led;
                 answers.numbers = by_heap.iter().map(Into::into).collect();
                 answers.failed = false;
             }

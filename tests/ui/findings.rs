@@ -1,7 +1,7 @@
 //! What stands out, on the first screen: a click goes there, and Back comes back.
 
 use crate::common::highwater;
-use crate::driver::{Window, click, demo, has_containing, settle, window_set};
+use crate::driver::{Window, click, demo, has_containing, press, settle, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
@@ -63,6 +63,28 @@ fn back_takes_a_finding_back() {
     settle(&mut window);
     assert!(!is_whole(&window) && has_containing(&window, "Selection: "));
     assert!(has_containing(&window, ": count "), "its line is selected again");
+}
+
+#[test]
+fn what_was_left_at_exit_is_what_was_alive_then() {
+    let mut window = demo();
+    window.get_by_label("Findings").click();
+    settle(&mut window);
+    window.get_by_label_contains("Show MemoryTestApp.exe: 48.44 KB in 60 blocks not freed at exit").click();
+    settle(&mut window);
+    assert!(has_containing(&window, "Alive at 35.620"), "a moment is selected");
+    assert!(has_containing(&window, "48.44 KB"), "with what the finding says");
+}
+
+#[test]
+fn keys_of_the_window_do_nothing_behind_a_dialog() {
+    let mut window = demo();
+    window.get_by_label("Findings").click();
+    settle(&mut window);
+    window.query_all_by_label_contains("Accept MemoryTestApp.exe: 48").next().unwrap().click();
+    settle(&mut window);
+    press(&mut window, egui::Modifiers::NONE, egui::Key::W);
+    assert!(!has_containing(&window, "Selection: "), "W would select the worst frame");
 }
 
 #[test]

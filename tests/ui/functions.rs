@@ -286,3 +286,20 @@ fn commit_by_owner_has_the_numbers_of_the_report_and_filters() {
     let others = groups.iter().filter(|group| group.owner.as_deref() != Some("MemoryTestApp.exe"));
     others.for_each(|group| assert!(line(&window, group.owner.as_deref().unwrap()).is_empty(), "{group:?}"));
 }
+
+/// The layer that leads is known only when the sums without the filter are there.
+#[test]
+fn the_rows_are_of_the_layer_that_is_named_after_a_filter_is_cleared() {
+    let mut window = crate::driver::demo();
+    show_tab(&mut window, "Functions");
+    let rows = |window: &Window| -> Vec<String> {
+        window.query_all_by_label_contains("MemoryTestApp.exe!").filter_map(|row| row.accesskit_node().label()).collect()
+    };
+    let before = rows(&window);
+    click(&mut window, "Source MemoryTestApp.exe: Windows NT heaps");
+    assert_ne!(rows(&window), before, "rows of the heaps");
+    click(&mut window, "Clear filter");
+    settle(&mut window);
+    assert!(!before.is_empty());
+    assert_eq!(rows(&window), before);
+}

@@ -163,7 +163,10 @@ fn keys_go_from_mark_to_mark_and_from_frame_to_frame() {
     assert_eq!(interval(&window), (what, from, to));
     press(&mut window, Modifiers::NONE, Key::Z);
     press(&mut window, Modifiers::NONE, Key::F);
-    assert_eq!(interval(&window), ("View".to_owned(), next.1, next.2), "alone in sight it stays alone");
+    let (what, from, to) = interval(&window);
+    // In a short view times have more decimals.
+    let is_next = (from - next.1).abs() < 0.001 && (to - next.2).abs() < 0.001;
+    assert!(what == "View" && is_next, "alone in sight it stays alone: {from} {to}");
 }
 
 #[test]

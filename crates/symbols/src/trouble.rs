@@ -244,7 +244,7 @@ fn describe_file(file: &str, error: &PdbError) -> String {
 fn describe_nowhere(name: &str, places: usize) -> String {
     match places {
         0 => format!("{name} is neither beside the image nor where the linker wrote it, and there is no symbol path"),
-        1 => format!("{name} is not in the only folder or server of the symbol path"),
+        1 => format!("{name} is not in the only place of the symbol path"),
         n => format!("{name} is in none of the {n} places of the symbol path"),
     }
 }

@@ -120,14 +120,15 @@ impl Owner {
         Self { is_typing: ctx.egui_wants_keyboard_input(), has_menu: egui::Popup::is_any_open(ctx) }
     }
 
-    /// Whether neither a text field nor a menu owns the keyboard, so that keys act on the table.
+    /// Whether neither a text field, a dialog nor a menu owns the keyboard, so that keys act on the table.
     pub fn is_table(self, ctx: &egui::Context) -> bool {
         !self.has_menu && self.is_nobody(ctx)
     }
 
-    /// Whether no text field owns the keyboard.
+    /// Whether neither a text field nor a dialog owns the keyboard.
     pub fn is_nobody(self, ctx: &egui::Context) -> bool {
-        !self.is_typing && !ctx.egui_wants_keyboard_input()
+        let has_dialog = ctx.memory(|memory| memory.top_modal_layer().is_some());
+        !self.is_typing && !has_dialog && !ctx.egui_wants_keyboard_input()
     }
 }
 

@@ -57,11 +57,12 @@ impl Document {
     }
 
     /// The interval to select for a finding: of a step with a second before and after it, in which the level is
-    /// known; of a peak its moment, so that only what was alive counts.
+    /// known; of a peak, and of what was alive at an exit, its moment, so that only what was alive counts.
     fn interval_of(&self, finding: &Finding) -> Interval {
         let (Interval { from, to }, span) = (finding.interval, self.trace.span);
         match finding.kind {
-            FindingKind::Peak => Interval { from: to, to },
+            FindingKind::Peak | FindingKind::UnexplainedCommit | FindingKind::Fragmentation => Interval { from: to, to },
+            FindingKind::AtExit => Interval { from, to: from },
             FindingKind::Habit if finding.habit.is_some_and(Habit::is_of_peak) => Interval { from: to, to },
             FindingKind::Step => {
                 let room = self.trace.clock.frequency.min(span.len() as u64 / 20) as i64;

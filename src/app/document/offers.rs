@@ -4,6 +4,7 @@ use super::Document;
 use crate::app::state::ids::{Subject, Tab};
 use crate::app::state::overlay::Overlay;
 use crate::format;
+use crate::query::input_doubts;
 
 impl Document {
     /// Why a tab has nothing to show, if the trace lacks what it is about.
@@ -24,7 +25,11 @@ impl Document {
     /// Why the whole trace shows no memory, with what to record instead; `None` if it has memory events.
     pub fn why_nothing(&self) -> Option<String> {
         let is_without = self.trace.complete && self.trace.rows.is_empty() && !self.trace.counts.has_memory_events();
-        is_without.then(|| self.with_silent(crate::load::no_memory_events(&self.trace.counts)))
+        let why = || match input_doubts(&self.trace.problems).first() {
+            Some(doubt) => format!("{doubt}; what could be read has no memory events"),
+            None => crate::load::no_memory_events(&self.trace.counts).to_owned(),
+        };
+        is_without.then(|| self.with_silent(&why()))
     }
 
     /// A sentence, followed by those about allocators of which no blocks are seen.

@@ -43,6 +43,9 @@ fn fields(finding: &mut Accepted, file: &mut String, ui: &mut Ui) -> bool {
     ui.label("Why?");
     let reason = TextEdit::singleline(&mut finding.reason).hint_text("a cache of textures, at most 200 MB");
     let reason = ui.add(reason.desired_width(f32::INFINITY));
+    if ui.memory(|memory| memory.focused().is_none()) {
+        reason.request_focus();
+    }
     reason.widget_info(|| WidgetInfo::labeled(egui::Role::TextInput, true, "Reason"));
     let entered = reason.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
     ui.label("Kept in");

@@ -39,11 +39,17 @@ pub fn show(document: &Document, beside: f32, commands: &mut Commands, ui: &mut 
     }
 }
 
-/// Cuts a long text in its middle: its start says whether it is left out and in which process, its end names the place.
+/// The beginning of a chip that leaves something out, which is never cut.
+const WITHOUT: &str = "without ";
+
+/// Cuts a long text in its middle: its start says in which process, its end names the place.
 fn shortened(words: &str, most: usize) -> String {
     let letters: Vec<char> = words.chars().collect();
     if letters.len() <= most {
         return words.to_owned();
+    }
+    if let Some(what) = words.strip_prefix(WITHOUT) {
+        return format!("{WITHOUT}{}", shortened(what, most.saturating_sub(WITHOUT.len()).max(LEAST)));
     }
     // The end says most.
     let first = most / 3;
@@ -61,7 +67,7 @@ pub fn words(document: &Document, chip: &Chip) -> String {
         Predicate::Row(_, words) => words.to_string(),
         Predicate::Type(key) => format!("{} ({})", key.name, layer_label(key.layer)),
     };
-    if chip.is_excluded { format!("without {what}") } else { what }
+    if chip.is_excluded { format!("{WITHOUT}{what}") } else { what }
 }
 
 /// A node of the tree in words.

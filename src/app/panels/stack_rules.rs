@@ -216,7 +216,7 @@ fn name_stacks(rules: &StackRules, naming: &TagRule, is_new: bool, commands: &mu
         ui.separator();
         ui.horizontal(|ui| {
             let is_ready = !rule.name.trim().is_empty() && !rule.frame.trim().is_empty();
-            is_named = ui.add_enabled(is_ready, Button::new("Name stacks")).clicked() || (entered && is_ready);
+            is_named = ui.add_enabled(is_ready, Button::new("Tag stacks")).clicked() || (entered && is_ready);
             is_closed = ui.button("Cancel").clicked();
         });
     });

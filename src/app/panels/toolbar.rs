@@ -61,7 +61,7 @@ pub fn tools(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
             text.into_galley(ui, Some(egui::TextWrapMode::Extend), f32::INFINITY, egui::TextStyle::Body).size().x
         };
         let widths = texts.each_ref().map(|text| width(text));
-        chips::show(document, widths[0] + ARRANGEMENTS, commands, ui);
+        chips::show(document, widths[2] + ARRANGEMENTS, commands, ui);
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             for (arrangement, name, hint) in [
                 (Arrangement::Together, "Together", "All lines of the graph on one scale"),
@@ -92,7 +92,8 @@ fn interval(document: &Document) -> [String; 3] {
         Some(_) => ("Selection", format::duration(to - from)),
         None => ("View", format::duration(to - from)),
     };
-    let edges = format!("{from:.3} s to {to:.3} s");
+    let decimals = document.decimals();
+    let edges = format!("{from:.decimals$} s to {to:.decimals$} s");
     [format!("{what}: {edges} ({length})"), format!("{what}: {edges}"), edges]
 }
 

@@ -104,7 +104,8 @@ fn moments(document: &Document) -> [Ticks; 3] {
 
 /// Formats a moment without trailing zeros.
 pub fn short_time(document: &Document, at: Ticks) -> String {
-    let text = format!("{:.3}", document.trace.clock.seconds(at));
+    let decimals = document.decimals();
+    let text = format!("{:.decimals$}", document.trace.clock.seconds(at));
     let text = text.trim_end_matches('0').trim_end_matches('.');
     format!("{text} s")
 }

@@ -113,7 +113,7 @@ const SPIKE: &[Step] = &[
 const LEAK: &[Step] = &[
     Step {
         title: "One click",
-        text: "A card above the tabs names what grows: *MemoryTestApp.exe: steady growth of about 1.25 KB/s in InnerLoopOperation*. A click \
+        text: "The tab *Findings* names what grows: *MemoryTestApp.exe: steady growth of about 1.25 KB/s in InnerLoopOperation*. A click \
                selects its interval, filters to its heap, and opens the tree at the function.",
         show: |scene| Some(vec![leak(scene)?]),
     },
@@ -201,6 +201,7 @@ fn finding(scene: &Scene<'_>, kind: FindingKind) -> Option<DocCommand> {
 
 fn leak(scene: &Scene<'_>) -> Option<DocCommand> {
     let heap = heap(scene)?;
-    let found = scene.findings.iter().find(|finding| finding.heap == Some(heap))?;
+    let is_it = |finding: &&&Finding| finding.kind == FindingKind::Growth && finding.heap == Some(heap);
+    let found = scene.findings.iter().find(is_it)?;
     Some(DocCommand::GoToFinding(Box::new((*found).clone())))
 }

@@ -103,14 +103,7 @@ impl Pane for Findings {
             let width = (room - 6.0 * count as f32) / count as f32;
             for finding in best {
                 let card = card(ui, finding, vec2(width.max(80.0), CARD_HEIGHT));
-                let mut shows = card.clicked();
-                card.context_menu(|ui| {
-                    shows |= ui.button("Show").on_hover_text(SHOW).clicked();
-                    if ui.button(ACCEPT).on_hover_text(ACCEPT_HINT).clicked() {
-                        accept(finding, context);
-                    }
-                    copy(finding, context, ui);
-                });
+                let shows = card.clicked() | menu(&card, finding, context);
                 if shows {
                     go_to(finding, context);
                 }
@@ -180,10 +173,24 @@ fn in_a_line(all: &[Finding], context: &mut ViewContext<'_>, ui: &mut Ui) {
                 .sense(Sense::click()),
         );
         label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Finding {}", finding.text)));
-        if label.on_hover_ui(|ui| details(ui, finding)).on_hover_cursor(egui::CursorIcon::PointingHand).clicked() {
+        let label = label.on_hover_ui(|ui| details(ui, finding)).on_hover_cursor(egui::CursorIcon::PointingHand);
+        if label.clicked() | menu(&label, finding, context) {
             go_to(finding, context);
         }
     });
+}
+
+/// Draws the menu of a finding that is drawn above the tabs; returns whether it is to be shown.
+fn menu(of: &egui::Response, finding: &Finding, context: &mut ViewContext<'_>) -> bool {
+    let mut shows = false;
+    of.context_menu(|ui| {
+        shows = ui.button("Show").on_hover_text(SHOW).clicked();
+        if ui.button(ACCEPT).on_hover_text(ACCEPT_HINT).clicked() {
+            accept(finding, context);
+        }
+        copy(finding, context, ui);
+    });
+    shows
 }
 
 fn card(ui: &mut Ui, finding: &Finding, size: egui::Vec2) -> egui::Response {

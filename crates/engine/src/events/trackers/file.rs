@@ -116,7 +116,7 @@ fn event(text: &str, written: Spanned<WrittenEvent>, template: &NameTemplate) ->
     let WrittenEvent { id, name, version, does, fields } = written.into_inner();
     let key = key(text, &place, id, name)?;
     let Some((does, needed)) = meaning(does.get_ref()) else {
-        return Err(BadText::at(text, &does.span(), "does is allocate, free or reallocate"));
+        return Err(BadText::at(text, &does.span(), "does must be allocate, free or reallocate"));
     };
     let place = fields.span();
     let refuse = |what: String| BadText::at(text, &place, what);

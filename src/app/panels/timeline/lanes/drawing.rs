@@ -135,9 +135,8 @@ impl Shown<'_> {
     fn names_with(&self, name: &str, whose: &str) -> Vec<String> {
         let is_needed = self.canvas.document.source_list.has_many_processes && !whose.is_empty();
         match self.lane.of {
-            // Its value says that memory is meant.
             LineOf::Overlay(Overlay::Memory) if is_needed => {
-                vec![format!("{name} of {whose}"), format!("Memory of {whose}"), whose.to_owned()]
+                vec![format!("{name} of {whose}"), format!("Memory of {whose}"), name.to_owned()]
             }
             LineOf::Overlay(_) if is_needed => vec![format!("{name} of {whose}")],
             _ => Vec::new(),
