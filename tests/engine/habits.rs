@@ -216,7 +216,7 @@ fn of_peaks(blocks: &[Block], told: &mut BTreeSet<Told>) {
                 "mimalloc" => "mimalloc",
                 _ => continue,
             };
-            let power = |size: u64| (0..63).map(|n| 1u64 << n).filter(|power| *power < size).last();
+            let power = |size: u64| (0..63).rev().map(|n| 1u64 << n).find(|power| *power < size);
             let above =
                 |block: &&&Block| block.size > 128 && power(block.size).is_some_and(|power| 8 * (block.size - power) <= power);
             let rounded: Vec<u64> = own

@@ -61,8 +61,8 @@ fn answer_all(roots: &Folders, calls: &Receiver<Waiting>) {
 /// Has the command answer, whose files must lie in the roots.
 fn answer(roots: &Folders, Call { words, most }: &Call) -> Result<Answered, String> {
     let most = *most;
-    let matches = CommandLine::command().try_get_matches_from(words).map_err(|error| args::one_line(&error, &words))?;
-    let line = CommandLine::from_arg_matches(&matches).map_err(|error| args::one_line(&error, &words))?;
+    let matches = CommandLine::command().try_get_matches_from(words).map_err(|error| args::one_line(&error, words))?;
+    let line = CommandLine::from_arg_matches(&matches).map_err(|error| args::one_line(&error, words))?;
     let Some(asked) = line.command else { return Err("a tool is a command".to_owned()) };
     // Before a pattern is expanded: which files there are in its folder is not to be told either.
     if let Some(outside) = patterns(&matches).into_iter().find(|pattern| !roots.contain(folder_of(pattern))) {

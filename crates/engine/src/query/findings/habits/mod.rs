@@ -48,7 +48,7 @@ impl Habit {
     }
 }
 
-/// What a habit costs in one group: its blocks, and the bytes that the change would save.
+/// The cost of a habit in one group: its blocks, and the bytes that the change would save.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     habit: Habit,
