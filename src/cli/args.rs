@@ -328,7 +328,7 @@ pub(super) fn one_line(error: &clap::Error, words: &[impl AsRef<OsStr>]) -> Stri
         let is_told = |line: &&str| !line.is_empty() && !line.starts_with("tip: to pass");
         let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
         let told = lines.filter(|line| is_told(line) && !line.starts_with("For more information"));
-        told.collect::<Vec<_>>().join(" ")
+        told.collect::<Vec<_>>().join(" ").replace("invalid digit found in string", "expected a whole number")
     };
     format!("{}; see {name} --help", told.strip_prefix("error: ").unwrap_or(&told))
 }
@@ -434,6 +434,7 @@ mod tests {
         assert!(!line.contains('\n') && line.contains("roof") && line.contains("tracker"), "{line}");
         assert!(line.ends_with("; see highwater report --help"), "{line}");
         assert_eq!(told(&["report", "a.etl", "--csv"]), "unexpected argument '--csv' found; see highwater report --help");
+        assert!(told(&["report", "a.etl", "--top", "x"]).contains("'--top <N>': expected a whole number; see"));
         assert_eq!(told(&["--jsn"]), "unexpected argument '--jsn' found; see highwater --help");
         assert_eq!(told(&["symbols"]), "symbols needs a command: lookup, fetch, check; see highwater symbols --help");
         assert!(told(&["symbols", "lookup"]).ends_with("; see highwater symbols lookup --help"));

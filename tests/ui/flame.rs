@@ -53,6 +53,22 @@ fn a_click_on_a_box_makes_it_the_whole_and_its_function_can_be_filtered_to() {
     assert!(!has_containing(&window, "MemoryTestApp.exe!Operation1"));
 }
 
+/// At an instant the other weights have no meaning: nothing was allocated in it.
+#[test]
+fn at_an_instant_boxes_are_as_wide_as_what_is_alive() {
+    let mut window = crate::driver::demo();
+    click(&mut window, "Findings");
+    let step = "Show MemoryTestApp.exe: 33.77 MB of committed memory";
+    let shown = window.query_all_by_label_contains(step).next().unwrap();
+    shown.click();
+    settle(&mut window);
+    assert!(has_containing(&window, "Alive at 33."), "{:?}", labels(&window));
+    show_tab(&mut window, "Flame");
+    window.get_by_value("At End").click();
+    settle(&mut window);
+    assert!(window.query_by_label("Count").is_some() && window.query_by_label("At Start").is_none());
+}
+
 #[test]
 fn single_allocations_come_in_any_order_with_all_that_is_known_of_one() {
     let mut window = demo_at("Allocations");

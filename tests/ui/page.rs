@@ -19,6 +19,7 @@ fn save(window: &mut Window, command: &str, file: &Path) {
 
 fn share(window: &mut Window, file: &Path) -> Vec<Element> {
     save(window, "share as a page", file);
+    assert!(crate::driver::has_containing(window, &format!("Saved {}", file.display())), "the status bar says so");
     // A name without an ending gets that of a page.
     elements(&std::fs::read_to_string(file.with_extension("html")).unwrap())
 }

@@ -60,6 +60,8 @@ pub struct PanelContext<'a> {
     /// The existing file that the user named for saving.
     pub replacing: Option<&'a Place>,
     pub messages: &'a [Message],
+    /// The file that was just saved.
+    pub saved: Option<&'a str>,
     /// Files that are being written for long.
     pub writing: &'a [Writing],
     /// Whether the window closes as soon as they are written.

@@ -31,8 +31,9 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut egui::Ui) {
         let tab = if only_frees { Tab::View(ViewId::FreedBefore) } else { Tab::Trace };
         context.commands.on_click(&ui.add(line).on_hover_ui(all_doubts), DocCommand::ShowTab(tab));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            let selected = context.active_view().and_then(|view| view.says());
-            ui.add(egui::Label::new(selected.unwrap_or_else(|| layers(document))).truncate());
+            let saved = context.saved.map(|name| format!("Saved {name}"));
+            let said = saved.or_else(|| context.active_view().and_then(|view| view.says()));
+            ui.add(egui::Label::new(said.unwrap_or_else(|| layers(document))).truncate());
         });
     });
 }

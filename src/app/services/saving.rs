@@ -68,7 +68,8 @@ impl Place {
 /// The result of an export.
 pub enum Done {
     Copied(String),
-    Saved,
+    /// The file with this name was written.
+    Saved(String),
     /// The user stopped the write; nothing was changed.
     Stopped,
     Failed(String),
@@ -109,7 +110,7 @@ impl Exports {
         let (writing, watch) = Writing::begin(name.clone());
         self.writing.push(writing);
         self.start(ctx, move || match work(&watch) {
-            Ok(()) => Done::Saved,
+            Ok(()) => Done::Saved(name),
             Err(_) if watch.is_stopped() => Done::Stopped,
             Err(reason) => Done::Failed(format!("{name} could not be written: {reason}.")),
         });

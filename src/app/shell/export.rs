@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use eframe::egui;
 
@@ -14,6 +15,9 @@ use crate::app::services::picture::Picture;
 use crate::app::services::saving::{Done, save};
 use crate::app::services::shared_page::SharedPage;
 use crate::paths::Existing;
+
+/// How long the status bar says what was saved.
+pub(super) const SAVED_SHOWN: Duration = Duration::from_secs(8);
 
 impl HighwaterApp {
     /// Copies a table.
@@ -50,7 +54,7 @@ impl HighwaterApp {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
     ) {
         self.exports.start(ctx, move || match save(&file, existing, write) {
-            Ok(()) => Done::Saved,
+            Ok(()) => Done::Saved(file.display().to_string()),
             Err(reason) => Done::Failed(format!("{} could not be written: {reason}.", file.display())),
         });
     }
@@ -61,7 +65,11 @@ impl HighwaterApp {
             self.is_closing &= !matches!(done, Done::Failed(_) | Done::Taken(_) | Done::Refused(..));
             match done {
                 Done::Copied(text) => ctx.copy_text(text),
-                Done::Saved | Done::Stopped => {}
+                Done::Saved(name) => {
+                    self.saved = Some((name, Instant::now()));
+                    ctx.request_repaint_after(SAVED_SHOWN);
+                }
+                Done::Stopped => {}
                 Done::Free(place) => self.save_there(ctx, place),
                 Done::Failed(reason) => self.messages.push(Message::error(reason)),
                 Done::Taken(place) => self.replacing = Some(place),

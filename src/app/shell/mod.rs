@@ -22,6 +22,7 @@ mod window;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use eframe::egui;
 
@@ -56,6 +57,7 @@ use crate::app::workspace::open_traces::{OpenTrace, Traces};
 use crate::capture::Recorder;
 use crate::panics;
 use crate::paths::Existing;
+use export::SAVED_SHOWN;
 pub use window::{Options, Renderer, run};
 
 /// The program's window.
@@ -80,6 +82,8 @@ pub struct HighwaterApp {
     replacing: Option<Place>,
     /// Errors and notices on display, until the user closes them.
     messages: Vec<Message>,
+    /// The file that was saved last, and when.
+    saved: Option<(String, Instant)>,
     picture: Option<picture::Picture>,
     recorder: Option<Arc<dyn Recorder>>,
     manifests: ManifestNames,
@@ -144,6 +148,7 @@ impl HighwaterApp {
             typed_path: None,
             replacing: None,
             messages: Vec::new(),
+            saved: None,
             picture: options
                 .screenshot
                 .map(|path| picture::Picture::new(path, if options.replaces { Existing::GivesWay } else { Existing::Stays })),
@@ -264,6 +269,7 @@ impl HighwaterApp {
             typed_path: self.typed_path.as_ref(),
             replacing: self.replacing.as_ref(),
             messages: &self.messages,
+            saved: self.saved.as_ref().filter(|(_, at)| at.elapsed() < SAVED_SHOWN).map(|(name, _)| name.as_str()),
             writing: self.exports.writing(),
             is_closing: self.is_closing,
             recorder: self.recorder.as_ref(),

@@ -121,7 +121,7 @@ impl View for Flame {
     fn request(&self, document: &Document) -> Option<Request> {
         Some(Request {
             layer: self.layer.of(document),
-            weight: self.weight,
+            weight: self.weight_in(document),
             is_inverted: self.is_inverted,
             focus: self.focus.clone(),
             search: self.search.trim().to_lowercase(),

@@ -5,6 +5,7 @@ use eframe::egui::{self, Color32, FontId, Rect, Sense, Ui, Visuals, pos2, vec2};
 use super::{Flame, Icicle, Measure, Unit, Way};
 use crate::app::base::theme;
 use crate::app::commands::Command;
+use crate::app::document::Document;
 use crate::app::services::picture::{PictureFormat, PictureRequest, Subject};
 use crate::app::state::filters::Predicate;
 use crate::app::views::{Pane, ViewContext};
@@ -28,6 +29,11 @@ fn weight_label(weight: FlameWeight) -> &'static str {
         FlameWeight::AtEnd => "At End",
         FlameWeight::Count => "Count",
     }
+}
+
+/// Whether a weight says something: at an instant only what is alive does.
+fn has_meaning(weight: FlameWeight, document: &Document) -> bool {
+    !document.interval().is_empty() || matches!(weight, FlameWeight::AtEnd | FlameWeight::Count)
 }
 
 /// The label and unit of the widths by a weight.
@@ -72,10 +78,11 @@ impl Pane for Flame {
 
     fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
         self.layer.show(context, ui);
-        let shown = drop_down(ui, "flame weight", 110.0, weight_label(self.weight));
+        let now = self.weight_in(context.document);
+        let shown = drop_down(ui, "flame weight", 110.0, weight_label(now));
         shown.show_ui(ui, |ui| {
-            for weight in FlameWeight::ALL {
-                if ui.selectable_label(self.weight == weight, weight_label(weight)).clicked() {
+            for weight in FlameWeight::ALL.into_iter().filter(|weight| has_meaning(*weight, context.document)) {
+                if ui.selectable_label(now == weight, weight_label(weight)).clicked() {
                     self.weight = weight;
                     context.ask();
                 }
@@ -90,6 +97,13 @@ impl Pane for Flame {
 
     fn search(&mut self, text: String) {
         self.search = text;
+    }
+}
+
+impl Flame {
+    /// The weight that is drawn: the chosen one, or at an instant what is alive.
+    pub(super) fn weight_in(&self, document: &Document) -> FlameWeight {
+        if has_meaning(self.weight, document) { self.weight } else { FlameWeight::AtEnd }
     }
 }
 
