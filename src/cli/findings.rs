@@ -135,10 +135,24 @@ fn held_back(count: usize, known: &Baseline) -> String {
 /// Places with leaks that are listed first.
 const LEAKS: usize = 4;
 
+/// A size in blocks.
+fn size(bytes: u64, count: u64) -> String {
+    format!("{} in {}", format::bytes(bytes), text::plural(count, "block"))
+}
+
+/// A growth in bytes per second.
+fn rate(bytes_per_s: f64) -> String {
+    format!("{}/s", format::bytes(bytes_per_s.max(0.0) as u64))
+}
+
+/// The innermost frame of a finding's place, with its source line.
+fn place(finding: &Finding) -> String {
+    finding.frames_with_source().next().map_or_else(|| "(no stack recorded)".to_owned(), |frame| plain(&frame))
+}
+
 /// Memory that ended processes did not free, and the places that left most: first those that grew until then, which are
 /// leaks more surely than what was allocated once. Layers are never added together.
 fn describe_left(left: &[(&'static str, Bucket)], found: &[Finding]) -> String {
-    let size = |bytes: u64, count: u64| format!("{} in {}", format::bytes(bytes), text::plural(count, "block"));
     if left.is_empty() {
         return "Everything was freed at exit.\n\n".to_owned();
     }
@@ -150,9 +164,8 @@ fn describe_left(left: &[(&'static str, Bucket)], found: &[Finding]) -> String {
         .collect();
     leaks.sort_by_key(|(_, growth)| growth.is_none()); // stable: the largest first
     let line = |(finding, growth): &(&Finding, Option<f64>)| {
-        let place = finding.frames_with_source().next().map_or_else(|| "(no stack recorded)".to_owned(), |frame| plain(&frame));
-        let growth = growth.map_or_else(String::new, |rate| format!(", growing by {}/s", format::bytes(rate.max(0.0) as u64)));
-        format!("    {}{growth}: {place}\n", size(finding.bytes, finding.count))
+        let growth = growth.map_or_else(String::new, |growth| format!(", growing by {}", rate(growth)));
+        format!("    {}{growth}: {}\n", size(finding.bytes, finding.count), place(finding))
     };
     let listed = &leaks[..leaks.len().min(LEAKS)];
     let mut text = format!("Not freed at exit: {}.\n", layers.join(", "));
@@ -172,10 +185,8 @@ fn describe_left(left: &[(&'static str, Bucket)], found: &[Finding]) -> String {
 fn describe_growing(found: &[Finding]) -> String {
     let grew: Vec<&Finding> = found.iter().filter(|finding| finding.kind == FindingKind::Growth).take(LEAKS).collect();
     let line = |finding: &&Finding| {
-        let place = finding.frames_with_source().next().map_or_else(|| "(no stack recorded)".to_owned(), |frame| plain(&frame));
-        let (bytes, rate) = (format::bytes(finding.bytes), finding.rate_bytes_per_s.unwrap_or(0.0).max(0.0) as u64);
-        let blocks = text::plural(finding.count, "block");
-        format!("    {bytes} in {blocks}, by {}/s: {place}\n", format::bytes(rate))
+        let rate = rate(finding.rate_bytes_per_s.unwrap_or(0.0));
+        format!("    {}, by {rate}: {}\n", size(finding.bytes, finding.count), place(finding))
     };
     if grew.is_empty() { String::new() } else { format!("Growing steadily:\n{}\n", grew.iter().map(line).collect::<String>()) }
 }

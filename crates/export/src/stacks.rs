@@ -41,9 +41,12 @@ impl<'a> FrameMet<'a> {
     }
 }
 
+/// The words in place of the frames of a stack that was not recorded.
+pub(super) const NO_STACK: &str = "(no stack recorded)";
+
 /// The text in place of the frames of a stack that has none.
 pub(super) fn no_frames(stack: &StackMet<'_>) -> &'static str {
-    if stack.is_recorded { "(all frames folded)" } else { "(no stack recorded)" }
+    if stack.is_recorded { "(all frames folded)" } else { NO_STACK }
 }
 
 /// Names of processes.

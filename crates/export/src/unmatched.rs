@@ -5,6 +5,7 @@ use std::io::Write;
 
 use super::csv::joined;
 use super::folded::part;
+use super::stacks::NO_STACK;
 use super::{ExportError, csv_cell, csv_line};
 use crate::query::UnmatchedGroup;
 use crate::units::Layer;
@@ -47,7 +48,7 @@ pub fn unmatched_folded(groups: &[UnmatchedGroup], out: &mut dyn Write) -> Resul
         write!(out, "{}", part(&process(group)))?;
         let frames = group.stack.as_deref().unwrap_or_default();
         if frames.is_empty() {
-            write!(out, ";(no stack recorded)")?;
+            write!(out, ";{NO_STACK}")?;
         }
         for frame in frames {
             write!(out, ";{}", part(frame))?;

@@ -61,17 +61,18 @@ impl Workspace {
                     views.set_choices(&bookmark.views);
                 }
                 let travels = matches!(other, DocCommand::Back | DocCommand::Forward);
-                let left = document.found.at(document.history.now()).filter(|_| travels).map(|(view, _)| view);
-                if let Some(view) = left.and_then(|view| views.get_mut(view)) {
+                if travels
+                    && let Some((view, _)) = document.found.at(document.history.now())
+                    && let Some(view) = views.get_mut(view)
+                {
                     view.unselect(); // the place of the finding is left with its interval
                 }
                 document.carry_out(other);
                 if filters != *document.filters() {
                     views.filtered(document.filters());
                 }
-                let met = document.found.at(document.history.now()).filter(|_| travels).map(|(_, finding)| finding.clone());
-                if let Some(finding) = met {
-                    views.show_finding(&finding, document);
+                if travels && let Some((_, finding)) = document.found.at(document.history.now()) {
+                    views.show_finding(finding, document);
                 }
             }
         }

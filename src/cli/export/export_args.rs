@@ -95,13 +95,12 @@ impl ExportArgs {
 
     /// Checks the arguments of an export of frees without an allocation.
     fn check_unmatched(&self) -> Result<(), Failure> {
-        let is_folded = self.format == Format::Folded;
-        let told = match (is_folded, self.format) {
-            (true, _) if !self.by.is_empty() || self.top.is_some() => {
+        let told = match self.format {
+            Format::Folded if !self.by.is_empty() || self.top.is_some() => {
                 Err("--by and --top do not apply to folded, which holds all stacks; leave them out".to_owned())
             }
-            (true, _) | (false, Format::Csv | Format::Json) => unmatched::check(&self.asked, &self.by),
-            (false, other) => Err(format!("--unmatched does not apply to {}; use csv, json or folded", other.name())),
+            Format::Csv | Format::Json | Format::Folded => unmatched::check(&self.asked, &self.by),
+            other => Err(format!("--unmatched does not apply to {}; use csv, json or folded", other.name())),
         };
         told.map_err(Failure::BadArguments)
     }

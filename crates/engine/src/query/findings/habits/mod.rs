@@ -69,7 +69,7 @@ pub(super) fn find(
         let group = &groups.list[cost.group];
         let source = &sources.list[group.source];
         let born = |site: SiteId| question.totals.of(site).numbers().allocated.size;
-        claims.push(Claim { interval: source.life, ..claim(source, group, &cost, born) });
+        claims.push(claim(source, group, &cost, born));
     }
     for (cost, top) in sizes::find(question, sources, groups, (tops, held))? {
         let group = &groups.list[cost.group];
@@ -78,6 +78,14 @@ pub(super) fn find(
         claims.push(Claim { interval: top.interval, ..claim(source, group, &cost, alive) });
     }
     Ok(claims)
+}
+
+/// The states of all workers added up; each has an entry for each group.
+fn added<S>(mut all: Vec<S>, parts: &[Vec<S>], add: impl Fn(&mut S, &S)) -> Vec<S> {
+    for part in parts {
+        all.iter_mut().zip(part).for_each(|(all, part)| add(all, part));
+    }
+    all
 }
 
 /// The claim of a cost, at that place of its function that has most by `bytes`.

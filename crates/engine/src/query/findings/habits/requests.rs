@@ -3,7 +3,7 @@
 //! Rows are looked at in chunks of 65,536, in the order of their births; what would need a look across the border of two chunks is
 //! left out. So the numbers are the same with any number of workers, and at most a few blocks of each thread and chunk are missed.
 
-use super::{Cost, FunctionGroups, Habit, Question};
+use super::{Cost, FunctionGroups, Habit, Question, added};
 use crate::query::fold::VisitedChunk;
 use crate::query::{Bucket, Cancelled};
 use crate::tables::KeyedMap;
@@ -94,11 +94,11 @@ impl Chain {
 pub(super) fn find(question: &Question<'_>, groups: &FunctionGroups) -> Result<Vec<Cost>, Cancelled> {
     let sums = sums(question, groups)?;
     let count = groups.list.iter().map(|group| group.source + 1).max().unwrap_or(0);
-    let mut of_source = vec![Sums::default(); count];
-    groups.list.iter().zip(&sums).for_each(|(group, sums)| of_source[group.source].add(sums));
+    let mut of_source = vec![Bucket::default(); count];
+    groups.list.iter().zip(&sums).for_each(|(group, sums)| of_source[group.source].add(sums.born));
     let mut costs = Vec::new();
     for (group, (its, sums)) in groups.list.iter().zip(&sums).enumerate() {
-        let all = of_source[its.source].born;
+        let all = of_source[its.source];
         let Sums { born, temporary, outgrown } = *sums;
         let is_part = |part: u64, least: f64, of: u64| part as f64 >= least * of as f64;
         if temporary.count >= LEAST_TEMPORARY
@@ -120,17 +120,13 @@ pub(super) fn find(question: &Question<'_>, groups: &FunctionGroups) -> Result<V
 /// Returns the requests of each group in the interval.
 fn sums(question: &Question<'_>, groups: &FunctionGroups) -> Result<Vec<Sums>, Cancelled> {
     let trace = question.index.trace();
-    let process_of_site: Vec<u32> = trace.sites.iter().map(|site| trace.heap(site.heap).process.0).collect();
+    let process_of_site: Vec<u32> = trace.sites.iter().map(|site| trace.process_of(site).0).collect();
     let rows = question.index.visit();
     let none = || vec![Sums::default(); groups.list.len()];
     let parts = rows.fold_chunks(&rows.born_in(question.interval), question.cancel, none, |sums, visited| {
         Scan::new(question, groups, &process_of_site).run(visited, sums);
     })?;
-    let mut all = none();
-    for part in &parts {
-        all.iter_mut().zip(part).for_each(|(all, part)| all.add(part));
-    }
-    Ok(all)
+    Ok(added(none(), &parts, Sums::add))
 }
 
 /// The threads' last blocks in one chunk.

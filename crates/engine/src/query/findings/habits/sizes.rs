@@ -2,7 +2,7 @@
 //! the allocator are known: NT heaps and mimalloc, as docs/what-if.md defines them.
 
 use super::super::peak::Top;
-use super::{Cost, FunctionGroups, Habit, Question, Sources};
+use super::{Cost, FunctionGroups, Habit, Question, Sources, added};
 use crate::model::SiteId;
 use crate::query::what_if::Policy;
 use crate::query::{Bucket, Cancelled};
@@ -159,13 +159,6 @@ impl Chosen<'_> {
         })?;
         Ok(added(none, &parts, |sums, part| sums.add(*part)))
     }
-}
-
-fn added<S>(mut all: Vec<S>, parts: &[Vec<S>], add: impl Fn(&mut S, &S)) -> Vec<S> {
-    for part in parts {
-        all.iter_mut().zip(part).for_each(|(all, part)| add(all, part));
-    }
-    all
 }
 
 /// The bytes that a block would take less if it had the power of two below its size, if it is larger by at most an eighth.
