@@ -327,8 +327,11 @@ pub(super) fn one_line(error: &clap::Error, words: &[impl AsRef<OsStr>]) -> Stri
         // An unknown option is no value that somebody wants to pass.
         let is_told = |line: &&str| !line.is_empty() && !line.starts_with("tip: to pass");
         let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-        let told = lines.filter(|line| is_told(line) && !line.starts_with("For more information"));
-        told.collect::<Vec<_>>().join(" ").replace("invalid digit found in string", "expected a whole number")
+        let told = lines.filter(|line| is_told(line) && !line.starts_with("For more information")).map(|line| {
+            let similar = line.strip_prefix("tip: ").and_then(|tip| tip.split_once(": "));
+            similar.map_or_else(|| format!(" {line}"), |(_, names)| format!("; nearest: {names}"))
+        });
+        told.collect::<String>().trim_start().replace("invalid digit found in string", "expected a whole number")
     };
     format!("{}; see {name} --help", told.strip_prefix("error: ").unwrap_or(&told))
 }
@@ -435,6 +438,13 @@ mod tests {
         assert!(line.ends_with("; see highwater report --help"), "{line}");
         assert_eq!(told(&["report", "a.etl", "--csv"]), "unexpected argument '--csv' found; see highwater report --help");
         assert!(told(&["report", "a.etl", "--top", "x"]).contains("'--top <N>': expected a whole number; see"));
+        let line = told(&["report", "a.etl", "--by", "process,hep"]);
+        assert!(
+            line.contains("'hep' for '--by <KEYS>'") && line.ends_with("]; nearest: 'heap'; see highwater report --help"),
+            "{line}"
+        );
+        let line = told(&["report", "a.etl", "--jsn"]);
+        assert_eq!(line, "unexpected argument '--jsn' found; nearest: '--json'; see highwater report --help");
         assert_eq!(told(&["--jsn"]), "unexpected argument '--jsn' found; see highwater --help");
         assert_eq!(told(&["symbols"]), "symbols needs a command: lookup, fetch, check; see highwater symbols --help");
         assert!(told(&["symbols", "lookup"]).ends_with("; see highwater symbols lookup --help"));

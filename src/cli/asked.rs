@@ -343,7 +343,9 @@ pub(super) fn load_capture(
     let mut plan = memory::plan(capture, memory, choices.process.as_deref(), choices.layer);
     providers.add_to(&mut plan, capture)?;
     let name = capture.files.first().map_or("", |file| file.name.as_str());
-    load_planned(capture, &plan, &mut Progress::new(format!("Reading {name}"))).map(Arc::new).map_err(stopped)
+    let trace = load_planned(capture, &plan, &mut Progress::new(format!("Reading {name}"))).map_err(stopped)?;
+    providers.report_silent(&plan.trackers, capture, &trace);
+    Ok(Arc::new(trace))
 }
 
 /// Prepares an index for one question about some rows of a trace.

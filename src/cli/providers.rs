@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::output;
 use crate::events::TrackerProviders;
 use crate::load::{Capture, Plan};
+use crate::model::Trace;
 
 /// Providers whose events have a meaning that the user gives.
 #[derive(Args, Clone, Debug, Default)]
@@ -71,5 +72,17 @@ impl ProvidersAsked {
         }
         plan.marks = found.providers;
         Ok(())
+    }
+
+    /// Reports the mappings of `--trackers` that match no event of a loaded capture. Cost: a pass over the capture, only if
+    /// no tracker can be of them.
+    pub(super) fn report_silent(&self, trackers: &TrackerProviders, capture: &Capture, trace: &Trace) {
+        let Some(file) = &self.trackers.trackers else { return };
+        if trace.heaps.iter().any(|heap| trackers.could_have_made(heap.layer, heap.handle)) {
+            return;
+        }
+        for sentence in trackers.silent(&capture.providers()) {
+            output::message(&format!("--trackers {}: {sentence}; highwater info lists the providers", file.display()));
+        }
     }
 }

@@ -45,11 +45,30 @@ fn a_bad_mapping_is_a_bad_argument_with_its_line_and_bad_events_are_problems() {
     let folder = tempfile::tempdir().unwrap();
     let trace = trace(&folder);
     let run = highwater(["report", &trace, "--trackers", &mapping(&folder, "size:u63")]);
-    assert!(run.code == Some(2) && run.err.contains("line 7") && run.err.contains("own.toml"), "{}", run.err);
+    assert!(run.code == Some(2) && run.err.contains("own.toml:7: "), "{}", run.err);
     let run = highwater(["report", &trace, "--trackers", "nowhere.toml"]);
     assert!(run.code == Some(2) && run.err.contains("nowhere.toml"), "{}", run.err);
     let info = json(["info", &trace, "--json", "--trackers", &mapping(&folder, "_:u64 _:u64 size:u64")]);
     let problems: Vec<&str> =
         info["problems"].as_array().unwrap().iter().filter_map(|problem| problem["kind"].as_str()).collect();
     assert!(problems.contains(&"bad_event"), "{problems:?}");
+}
+
+#[test]
+fn a_mapping_that_no_event_matches_is_reported_with_what_the_trace_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = trace(&folder);
+    let said = |from: &str, to: &str| {
+        let path = mapping(&folder, "size:u64");
+        let text = std::fs::read_to_string(&path).unwrap().replace(from, to);
+        std::fs::write(&path, text).unwrap();
+        let run = highwater(["report", &trace, "--trackers", &path]);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        run.err
+    };
+    assert!(!said("none", "none").contains("--trackers"), "it matches");
+    let other = said("12345678", "12345679");
+    assert!(other.contains("own.toml: the trace has no event of the provider {12345679-"), "{other}");
+    let ids = said("id = ", "id = 1");
+    assert!(ids.contains("has the ids 11 and 12, but its events have the ids 1 and 2"), "{ids}");
 }

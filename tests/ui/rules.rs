@@ -178,6 +178,6 @@ fn a_team_s_file_is_dropped_on_the_window_and_a_bad_one_is_told_with_its_line() 
     assert_eq!(StackRules::read(&team).unwrap().len(), 1);
     std::fs::write(&team, "[[tag]]\nframe = 'main'\nnames = 'All of it'\n").unwrap();
     drop_file(&mut window, &team);
-    assert!(window.query_all_by_label_contains("team.toml, line 3: ").next().is_some());
+    assert!(window.query_all_by_label_contains("team.toml:3: ").next().is_some());
     assert!(has(&window, "2 rules"));
 }

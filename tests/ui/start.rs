@@ -140,7 +140,7 @@ fn settings_that_cannot_be_used_leave_the_window_as_it_is_at_a_new_start_and_are
     let graph = window.get_by_label("Outstanding size over time").rect();
     assert!(sources.width() > 20.0 && graph.width() > 400.0, "{sources:?}, {graph:?}");
     let window = open("theme = \"light\"\nsources_width = \n");
-    assert!(has_containing(&window, "settings.toml, line 2: "));
+    assert!(has_containing(&window, "settings.toml:2: "));
     drop(window);
     assert_eq!(fs::read_to_string(&file).unwrap(), "theme = \"light\"\nsources_width = \n", "what is in it is not lost");
 }

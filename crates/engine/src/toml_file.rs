@@ -39,6 +39,19 @@ impl BadText {
         let line = 1 + text.bytes().take(place.start).filter(|&byte| byte == b'\n').count();
         Self { line: Some(line), what: what.into() }
     }
+
+    /// Returns the error as it stands behind the name of the file, as compilers write it: `:LINE: …`.
+    pub fn behind_name(&self) -> String {
+        let Self { line, what } = self;
+        line.map_or_else(|| format!(": {what}"), |line| format!(":{line}: {what}"))
+    }
+}
+
+/// Reads a file of at most `most` bytes. An error is one sentence that begins with the file's name, and the line if it is
+/// known.
+pub fn read<T>(path: &Path, most: u64, parse: impl FnOnce(&str) -> Result<T, BadText>) -> Result<T, String> {
+    let text = text_of(path, most).map_err(|reason| format!("{} cannot be read: {reason}", path.display()))?;
+    parse(&text).map_err(|bad| format!("{}{}", path.display(), bad.behind_name()))
 }
 
 /// Parses a text into a `T`.

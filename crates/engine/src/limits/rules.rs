@@ -13,7 +13,7 @@ use crate::format;
 use crate::query::{By, Measure, ReportFilter, SiteChoice};
 use crate::tables::KeyedSet;
 use crate::time_spec::TimeSpec;
-use crate::toml_file::{self, BadText, text_of};
+use crate::toml_file::{self, BadText};
 use crate::units::Layer;
 
 /// Largest file that is read, in bytes; the parsed rules can take some hundred times as much memory.
@@ -149,11 +149,7 @@ impl LimitRules {
 
     /// Reads a rules file. An error is one sentence with the file's name and the line.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let text = text_of(path, MAX_FILE).map_err(|reason| format!("{} cannot be read: {reason}", path.display()))?;
-        Self::parse(&text).map_err(|bad| match bad.line {
-            Some(line) => format!("{}:{line}: {}", path.display(), bad.what),
-            None => format!("{}: {}", path.display(), bad.what),
-        })
+        toml_file::read(path, MAX_FILE, Self::parse)
     }
 }
 

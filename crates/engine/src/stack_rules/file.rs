@@ -14,7 +14,7 @@ use toml::Spanned;
 use super::stack_tags;
 use super::{FoldRule, MAX_RULES, OriginRule, Refusal, StackRules, TagHint, TagRule, WrittenOrigins, check_frame, check_name};
 use crate::paths::{self, Existing};
-use crate::toml_file::{self, BadText as BadRules, text_of};
+use crate::toml_file::{self, BadText as BadRules};
 
 /// Largest file, in bytes.
 const MAX_FILE: u64 = 4 << 20;
@@ -186,11 +186,7 @@ impl StackRules {
 
     /// Reads a file. An error is one sentence with the file's name, and the line if it is known.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let text = text_of(path, MAX_FILE).map_err(|reason| format!("{} cannot be read: {reason}", path.display()))?;
-        Self::parse(&text).map_err(|bad| match bad.line {
-            Some(_) => format!("{}, {bad}", path.display()),
-            None => format!("{}: {bad}", path.display()),
-        })
+        toml_file::read(path, MAX_FILE, Self::parse)
     }
 
     /// Writes the rules to a file of the program's own; if that fails, the old file stays intact.

@@ -52,10 +52,7 @@ impl Settings {
 
     /// Reads the settings from the text of a file. The error is the end of a sentence.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let table: Table = toml_file::parse(text).map_err(|bad| match bad.line {
-            Some(_) => format!(", {bad}"),
-            None => format!(": {bad}"),
-        })?;
+        let table: Table = toml_file::parse(text).map_err(|bad| bad.behind_name())?;
         let usual = written(&Self::default())?;
         let (mut known, mut left) = (Table::new(), Vec::new());
         let leaves = leaves(table, &usual);

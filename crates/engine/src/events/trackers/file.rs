@@ -11,7 +11,7 @@ use toml::Spanned;
 use super::fields::{FieldType, NameTemplate, is_field_name};
 use super::{Does, EventKey, FieldUse, Role, TrackerEvent, TrackerProvider, TrackerProviders};
 use crate::events::{guid_of_name, known_guid};
-use crate::toml_file::{self, BadText, text_of};
+use crate::toml_file::{self, BadText};
 
 /// Largest file, in bytes.
 const MAX_FILE: u64 = 256 << 10;
@@ -49,10 +49,10 @@ struct WrittenEvent {
 }
 
 impl TrackerProviders {
-    /// Reads a file; its mappings replace the built-in ones of their providers.
+    /// Reads a file; its mappings replace the built-in ones of their providers. An error is one sentence with the file's
+    /// name, and the line if it is known.
     pub fn from_file(path: &Path) -> Result<Self, String> {
-        let text = text_of(path, MAX_FILE).map_err(|error| format!("{}: {error}", path.display()))?;
-        Self::parse(&text).map_err(|bad| format!("{}: {bad}", path.display()))
+        toml_file::read(path, MAX_FILE, Self::parse)
     }
 
     /// Parses the text of a file; its mappings replace the built-in ones of their providers.

@@ -11,6 +11,7 @@
 
 mod fields;
 mod file;
+mod silent;
 
 use std::sync::{Arc, LazyLock};
 
