@@ -320,6 +320,7 @@ impl Document {
                 answers.numbers = by_heap.iter().map(Into::into).collect();
                 answers.failed = false;
             }
+            Part::Committed(lines) => answers.committed = lines,
             Part::Laid(lines) => answers.laid = Some(lines),
             Part::LifetimeBand(lives) => answers.lifetime_band = lives,
             Part::Failed(_) => answers.failed = true,

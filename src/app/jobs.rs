@@ -10,6 +10,7 @@
 mod answer;
 pub mod apart;
 mod ask;
+mod committed;
 mod laid;
 mod lines;
 mod load;

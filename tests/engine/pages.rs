@@ -1,7 +1,8 @@
 //! Pages of heaps, against a look at every page.
 
 use highwater::events::Event;
-use highwater::query::{By, Cancel, Group, HeapPages, PagesRequest, PinnedPages, ReportFilter, pages};
+use highwater::model::{Heap, ProcessId};
+use highwater::query::{By, Cancel, Group, HeapPages, PagesRequest, PinnedPages, ReportFilter, committed_over_time, pages};
 use highwater::symbols::Names;
 use highwater::units::{Layer, Ticks};
 use proptest::prelude::*;
@@ -59,6 +60,14 @@ fn filter() -> impl Strategy<Value = ReportFilter> {
     (process, layer, heap).prop_map(|(process, layer, heap)| ReportFilter { process, layer, heap, ..ReportFilter::default() })
 }
 
+/// The time after the last rundown of pages. A rundown tells of the time before it: before this moment ranges can be
+/// reserved twice, and a replay up to an earlier moment does not know of it.
+fn last_rundown(scenario: &Scenario) -> i64 {
+    let is_rundown = |event: &Event| matches!(event, Event::CommitRundown(_));
+    let told = scenario.steps.iter().filter(|step| is_rundown(&step.event)).map(|step| step.time + 1).max();
+    told.unwrap_or(i64::MIN)
+}
+
 proptest! {
     #![proptest_config(strategy::config())]
 
@@ -71,11 +80,9 @@ proptest! {
         let scenario = Scenario::of(&spread(ops));
         let ways = ways(replay(&scenario), &options);
         let expected = Replay::of(&scenario.steps);
-        let is_rundown = |event: &Event| matches!(event, Event::CommitRundown(_));
-        // A rundown tells of the time before it, which a replay up to an earlier moment does not know.
-        let told = scenario.steps.iter().filter(|step| is_rundown(&step.event)).map(|step| step.time + 1).max();
+        let told = last_rundown(&scenario);
         for (by, filter, at) in questions {
-            let at = edges(&scenario, at, at).0.max(told.unwrap_or(i64::MIN));
+            let at = edges(&scenario, at, at).0.max(told);
             let before: Vec<_> = scenario.steps.iter().filter(|step| step.time < at).cloned().collect();
             let reserved: Vec<_> = Replay::of(&before).reserved().collect();
             let (heaps, pinning): (Vec<HeapPages>, Vec<Group<PinnedPages>>) = expected.pages(at, &reserved, &by, &filter);
@@ -87,6 +94,50 @@ proptest! {
                 let first = pages(index, &Names::default(), &PagesRequest { top: Some(1), ..request }, &Cancel::default()).unwrap();
                 prop_assert_eq!(lines(&first.pinning), lines(&pinning[..pinning.len().min(1)]));
                 prop_assert_eq!(first.pinning_count, pinning.len());
+            }
+        }
+    }
+
+    #[test]
+    fn lines_of_committed_bytes_equal_the_pages_of_each_moment(
+        ops in strategy::ops(OPS),
+        places in prop::collection::vec(place(), 1..40),
+        options in options(),
+    ) {
+        let scenario = Scenario::of(&spread(ops));
+        let told = last_rundown(&scenario);
+        let mut moments: Vec<Ticks> = places.iter().map(|&at| Ticks(edges(&scenario, at, at).0.max(told))).collect();
+        moments.sort_unstable();
+        for index in &ways(replay(&scenario), &options) {
+            let trace = index.trace();
+            // Heaps of one process with one name are one, as for `pages`.
+            let key = |heap: &Heap| (heap.process, heap.layer, heap.key());
+            let mut keys: Vec<_> = trace.heaps.iter().filter(|heap| heap.layer != Layer::Commit).map(key).collect();
+            keys.sort();
+            keys.dedup();
+            let line_of: Vec<Option<u32>> =
+                trace.heaps.iter().map(|heap| keys.binary_search(&key(heap)).ok().map(|line| line as u32)).collect();
+            let lines = committed_over_time(index, &line_of, keys.len(), &moments, &Cancel::default()).unwrap();
+            for (place, &at) in moments.iter().enumerate() {
+                let request = PagesRequest { at, by: Vec::new(), filter: ReportFilter::default(), top: None };
+                let expected = pages(index, &Names::default(), &request, &Cancel::default()).unwrap();
+                // Two lives of one id whose starts were not seen have one label.
+                let label = |process: ProcessId| {
+                    let process = trace.process(process);
+                    (process.pid.0, process.start.map(|start| trace.clock.seconds(start).to_bits()))
+                };
+                let of_line = |(&(process, layer, ref name), line): (&(ProcessId, Layer, Option<String>), &Vec<Option<u64>>)| {
+                    Some((label(process), layer.name(), name.clone(), line[place]?))
+                };
+                let of_heap = |heap: &HeapPages| {
+                    let label = (heap.pid, heap.process_start_s.map(f64::to_bits));
+                    Some((label, heap.layer, heap.heap.clone(), heap.committed_bytes?))
+                };
+                let mut found: Vec<_> = keys.iter().zip(&lines).filter_map(of_line).collect();
+                let mut expected: Vec<_> = expected.heaps.iter().filter_map(of_heap).collect();
+                found.sort();
+                expected.sort();
+                prop_assert_eq!(found, expected, "at {:?}", at);
             }
         }
     }

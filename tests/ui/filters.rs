@@ -30,7 +30,7 @@ fn landmarks(window: &Window) -> Vec<String> {
 /// Lanes and sources say the same of what is left at the end.
 fn assert_agrees(window: &Window, filter: &str) {
     let sources = said(window, "Source ");
-    let at_end = |hint: &str| Some(hint.split_once("At the end of the view: ")?.1.to_owned());
+    let at_end = |hint: &str| Some(hint.split_once("At the end of the view: ")?.1.lines().next()?.to_owned());
     let nodes = window.root().children_recursive();
     let lanes: BTreeMap<String, String> = nodes
         .filter_map(|node| {

@@ -333,6 +333,23 @@ fn without_a_pointer_the_legend_says_what_lanes_say() {
 }
 
 #[test]
+fn a_lane_has_a_line_of_what_its_reservations_have_committed_unless_filters_leave_parts_of_heaps() {
+    let mut window = window_of(vec![Input::Demo]);
+    let lane = "Lane TelemetryService.exe: Windows NT heap 0x2a40000";
+    let committed = |window: &Window| value_of(window, lane).lines().find(|line| line.starts_with("Dashed: ")).map(str::to_owned);
+    // As `highwater pages demo:` says.
+    let whole = Some("Dashed: committed where its blocks are, 2.00 MB at the end, 23.1 % of it live".to_owned());
+    assert_eq!(committed(&window), whole);
+    click(&mut window, "Source TelemetryService.exe: Windows NT heaps");
+    settle(&mut window);
+    assert_eq!(committed(&window), whole, "a filter to a layer");
+    click(&mut window, "Grew (Impacting)");
+    click(&mut window, "Filter to this line");
+    settle(&mut window);
+    assert_eq!(committed(&window), None, "a filter to some blocks");
+}
+
+#[test]
 fn a_graph_without_memory_events_says_what_to_record() {
     let info = ProcessInfo { key: 30, parent: 1, name: "game.exe".into(), command_line: "game.exe".into() };
     let event = Event::Process(ProcessChange::Start, Box::new(info));

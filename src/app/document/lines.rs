@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Document;
 use crate::app::state::alignment::Alignment;
-use crate::app::state::answers::LayerOf;
+use crate::app::state::answers::{CommittedLine, LayerOf};
 use crate::app::state::graph::{Arrangement, GraphLine, LineOf, Split};
 use crate::app::state::lanes::{Lane, Parts};
 use crate::app::state::overlay::Overlay;
@@ -77,6 +77,11 @@ impl Document {
         let is_current = self.alignment.is_some() && laid.of.as_ptr() == Arc::as_ptr(&other.ready.trace);
         let (_, line) = laid.lines.iter().find(|(of, _)| *of == (*process, *layer)).filter(|_| is_current)?;
         Some((line, &other.name))
+    }
+
+    /// What the reservations of a lane's live blocks have committed, if that is known.
+    pub fn committed_line(&self, of: &LineOf) -> Option<&CommittedLine> {
+        self.answers.committed.iter().find(|line| line.of == *of)
     }
 
     /// The drawn line that contains a heap: its own, or that of its layer.

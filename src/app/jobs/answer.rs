@@ -11,7 +11,7 @@ use super::lines::{Grouped, Lines};
 use super::query::{Answer, Part, Query};
 use super::query_cache::{GraphKey, QueryCache};
 use super::query_context::QueryContext;
-use super::{laid, overlays};
+use super::{committed, laid, overlays};
 use crate::app::state::answers::{LayerOf, LifetimeBand, Overview};
 use crate::app::state::graph::{GraphLine, LineOf};
 use crate::model::{HeapId, SiteId};
@@ -54,7 +54,7 @@ pub(super) fn answer(
     for ask in asks {
         ask.complete(&mut context, &mut |answer| tell(Part::View(ask.view(), answer)))?;
     }
-    Ok(())
+    committed::picture(query, &mut context, &tell)
 }
 
 /// When a node of the tree was alive, and its own line.

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::app::state::alignment::{Alignment, Laid};
-use crate::app::state::answers::{LifetimeBand, Overview};
+use crate::app::state::answers::{CommittedLine, LifetimeBand, Overview};
 use crate::app::state::filters::Filters;
 use crate::app::state::graph::{Arrangement, LineOf, Split};
 use crate::app::state::ids::ViewId;
@@ -71,6 +71,8 @@ pub enum Part {
     Graph(Split, Vec<(LineOf, Series)>),
     /// Lines of the query's counters.
     Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
+    /// Committed bytes in the lanes of heaps and trackers.
+    Committed(Vec<CommittedLine>),
     /// Lines of the trace that is laid over the graph.
     Laid(Laid),
     /// Marks, frames and CPU use.

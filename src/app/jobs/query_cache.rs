@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Query;
 use crate::app::state::alignment::Alignment;
 use crate::app::state::answers::{LayerOf, Overview};
-use crate::app::state::filters::Scope;
+use crate::app::state::filters::{Filters, Scope};
 use crate::app::state::graph::{Arrangement, Split};
 use crate::app::state::lanes::Lane;
 use crate::app::state::overlays::{FramesOf, OverlayRequest};
@@ -44,6 +44,7 @@ pub struct QueryCache {
     pub(super) counters: Option<(Interval, Vec<CounterId>, usize)>,
     pub(super) sources: Option<(Interval, Rows)>,
     pub(super) happened: Option<PictureKey>,
+    pub(super) committed: Option<CommittedKey>,
     /// The index of the trace that is laid over the graph, and the inputs of its lines.
     pub(super) other: Option<Arc<Index>>,
     pub(super) laid: Option<LaidKey>,
@@ -165,6 +166,15 @@ pub(super) struct PictureKey {
     pub(super) bins: usize,
     pub(super) asked: OverlayRequest,
     pub(super) rows: Rows,
+}
+
+/// The inputs of the lines of committed bytes.
+#[derive(PartialEq)]
+pub(super) struct CommittedKey {
+    pub(super) view: Interval,
+    /// Empty if no lines are drawn.
+    pub(super) lanes: Vec<Lane>,
+    pub(super) filters: Filters,
 }
 
 /// The inputs of the lines of a trace that is laid over the graph.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::alignment::Laid;
 use super::filters::Filters;
-use super::graph::{Graph, GraphLine};
+use super::graph::{Graph, GraphLine, LineOf};
 use crate::model::{HeapId, ProcessId};
 use crate::query::{ByClass, Series};
 use crate::tables::KeyedMap;
-use crate::units::{Interval, Layer};
+use crate::units::{Interval, Layer, Ticks};
 
 /// The latest answers.
 #[derive(Default)]
@@ -25,6 +25,8 @@ pub struct Answers {
     pub lifetime_band: Option<LifetimeBand>,
     /// Lines of the trace that is laid over the graph.
     pub laid: Option<Laid>,
+    /// Committed bytes in the lanes of heaps and trackers.
+    pub committed: Vec<CommittedLine>,
     pub pins: Option<(Interval, Vec<ByClass>)>,
     /// By heap.
     pub numbers: Vec<SourceNumbers>,
@@ -57,6 +59,27 @@ impl SourceNumbers {
     /// The sum for two sources of one layer.
     pub fn plus(self, other: Self) -> Self {
         Self { at_end: self.at_end.saturating_add(other.at_end), change: self.change.saturating_add(other.change) }
+    }
+}
+
+/// What the reservations that hold a line's live blocks have committed.
+#[derive(Debug)]
+pub struct CommittedLine {
+    /// The line of live bytes to which it belongs.
+    pub of: LineOf,
+    /// The parts of the view in which it is known, in order.
+    pub parts: Vec<GraphLine>,
+}
+
+impl CommittedLine {
+    /// The committed bytes at a moment, if they are known.
+    pub fn value_at(&self, at: Ticks) -> Option<u64> {
+        self.parts.iter().map(|part| &part.line).find(|line| line.is_known_at(at)).map(|line| line.value_at(at))
+    }
+
+    /// The largest number of bytes in the view.
+    pub fn peak(&self) -> u64 {
+        self.parts.iter().map(|part| part.line.peak).max().unwrap_or(0)
     }
 }
 

@@ -15,7 +15,7 @@ mod known;
 
 use std::sync::Arc;
 
-use crate::query::{Filter, KeyMap, Path, RowCondition, TypeKey};
+use crate::query::{Filter, Key, KeyMap, Path, RowCondition, TypeKey};
 use crate::units::{Interval, Tid};
 pub use known::Known;
 
@@ -149,6 +149,12 @@ impl Filters {
     /// Whether the rows that pass depend on names.
     pub fn need_names(&self) -> bool {
         self.need_types() || self.need_functions() || self.need_owners()
+    }
+
+    /// Whether they leave each heap whole or not at all.
+    pub fn leave_whole_heaps(&self) -> bool {
+        let is_of_heaps = |key: &Key| matches!(key, Key::Process(_) | Key::Layer(_) | Key::Heap(_));
+        self.chips.iter().all(|chip| matches!(&chip.what, Predicate::Under(path) if path.iter().all(is_of_heaps)))
     }
 
     /// Only the chips for which `counts` is true.

@@ -127,7 +127,7 @@ pub use naming::{
 };
 pub use numbers::{Bucket, ByClass, Numbers, UNKNOWN_CHANGE};
 pub use owners::owners;
-pub use pages::{HeapPages, PAGE, PagesAnswer, PagesRequest, PinnedPages, pages};
+pub use pages::{HeapPages, MOST_MOMENTS, PAGE, PagesAnswer, PagesRequest, PinnedPages, committed_over_time, pages};
 pub use recorded::Recorded;
 pub use report::{Group, GroupNumbers, Report, ReportFilter, ReportRequest, each_group, each_stack, named_report, report};
 pub use row_groups::{RowGroup, RowGrouping, RowsAsked, SiteLabels, row_groups};

@@ -78,7 +78,10 @@ pub fn tell(canvas: &Canvas<'_>, ui: &Ui, response: &Response, rows: Option<&[la
         Some(LineOf::Overlay(what)) => overlays::read(canvas, *what, at),
         Some(of) => {
             let other = document.laid_line(of).filter(|(other, _)| other.line.is_known_at(at));
-            other.map(|(other, name)| format!("{}  {name}", format::bytes(other.line.value_at(at)))).into_iter().collect()
+            let other = other.map(|(other, name)| format!("{}  {name}", format::bytes(other.line.value_at(at))));
+            let committed = document.committed_line(of).and_then(|line| line.value_at(at));
+            let committed = committed.map(|bytes| format!("{}  committed where its blocks are", format::bytes(bytes)));
+            committed.into_iter().chain(other).collect()
         }
         None => Vec::new(),
     };

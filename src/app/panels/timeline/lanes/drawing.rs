@@ -1,6 +1,6 @@
 //! One lane on the screen: its line, and its heading with name, value and scale.
 
-use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Ui, vec2};
+use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Shape, Stroke, Ui, vec2};
 
 use super::super::canvas::{Canvas, LaneLabel};
 use super::super::{axes, names, overlays, values};
@@ -8,6 +8,7 @@ use super::Wanted;
 use crate::app::base::theme;
 use crate::app::commands::Commands;
 use crate::app::state::alignment::Alignment;
+use crate::app::state::answers::CommittedLine;
 use crate::app::state::graph::{GraphLine, LineOf};
 use crate::app::state::overlay::Overlay;
 use crate::app::widgets::icons::{short_value, shortened};
@@ -15,6 +16,9 @@ use crate::app::widgets::line;
 use crate::format;
 use crate::query::{Series, number_text};
 use crate::units::Ticks;
+
+/// Lengths of the dashes of committed bytes, and of the gaps between, in points.
+const DASH: (f32, f32) = (4.0, 3.0);
 
 /// A lane, and its place on the screen.
 pub(super) struct Shown<'a> {
@@ -47,7 +51,8 @@ impl Shown<'_> {
         let drawn = self.canvas.drawn(&self.lane.of);
         let own = self.own_line();
         let other = document.laid_line(&self.lane.of);
-        let others = [own.map(|own| own.line.peak), other.map(|(other, _)| other.line.peak)];
+        let committed = document.committed_line(&self.lane.of);
+        let others = [own.map(|own| own.line.peak), other.map(|(other, _)| other.line.peak), committed.map(CommittedLine::peak)];
         let peak = others.into_iter().flatten().chain(drawn.as_ref().map(|drawn| drawn.line.peak)).max().unwrap_or(0);
         let top = (peak as f64 * axes::AIR).max(1.0);
         // Numbers that a program reported have no scale.
@@ -68,6 +73,10 @@ impl Shown<'_> {
             painter.add(line::fill(&corners, frame, color.gamma_multiply(0.35)));
             painter.add(line::stroke(corners, 1.0, color));
         }
+        for part in committed.into_iter().flat_map(|committed| &committed.parts) {
+            let corners = self.canvas.corners(&part.points, frame, top);
+            painter.extend(Shape::dashed_line(&corners, Stroke::new(1.0, color), DASH.0, DASH.1));
+        }
         if let Some((other, _)) = other {
             let corners = self.canvas.corners(&other.points, frame, top);
             painter.add(line::stroke(corners, 1.0, visuals.text_color().gamma_multiply(0.7)));
@@ -82,7 +91,10 @@ impl Shown<'_> {
                 Some((low, high)) => {
                     format!("Numbers that the program reports, from {} to {}", number_text(low), number_text(high))
                 }
-                None => drawn.as_ref().map(|drawn| hint(drawn.line) + &self.hint_of_other(other)).unwrap_or_default(),
+                None => drawn
+                    .as_ref()
+                    .map(|drawn| hint(drawn.line) + &hint_of_committed(committed, drawn.line) + &self.hint_of_other(other))
+                    .unwrap_or_default(),
             },
             scale: label.map(|round| (y(round), axes::bytes_mark(round))),
             peak_at: drawn.map(|drawn| drawn.line.peak_at),
@@ -189,6 +201,17 @@ impl Shown<'_> {
             painter.galley(Pos2::new(whose_left, y + 1.0), galley, color);
         }
     }
+}
+
+/// What is committed for a line at the end of the view, in words.
+fn hint_of_committed(committed: Option<&CommittedLine>, live: &Series) -> String {
+    let Some(bytes) = committed.and_then(|line| line.parts.last()).map(|part| part.line.last) else { return String::new() };
+    let share = live.last as f64 / bytes.max(1) as f64;
+    format!(
+        "\nDashed: committed where its blocks are, {} at the end, {} of it live",
+        format::bytes(bytes),
+        format::percent(share)
+    )
 }
 
 /// The peak of a line in the view, and its value at the end.
