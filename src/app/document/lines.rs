@@ -79,7 +79,7 @@ impl Document {
         Some((line, &other.name))
     }
 
-    /// What the reservations of a lane's live blocks have committed, if that is known.
+    /// The bytes committed in the reservations of a lane's live blocks, if they are known.
     pub fn committed_line(&self, of: &LineOf) -> Option<&CommittedLine> {
         self.answers.committed.iter().find(|line| line.of == *of)
     }

@@ -62,7 +62,7 @@ impl SourceNumbers {
     }
 }
 
-/// What the reservations that hold a line's live blocks have committed.
+/// Bytes committed in the reservations that hold the live blocks of a line.
 #[derive(Debug)]
 pub struct CommittedLine {
     /// The line of live bytes to which it belongs.

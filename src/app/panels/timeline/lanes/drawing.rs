@@ -203,7 +203,7 @@ impl Shown<'_> {
     }
 }
 
-/// What is committed for a line at the end of the view, in words.
+/// Words for the bytes committed for a line at the end of the view.
 fn hint_of_committed(committed: Option<&CommittedLine>, live: &Series) -> String {
     let Some(bytes) = committed.and_then(|line| line.parts.last()).map(|part| part.line.last) else { return String::new() };
     let share = live.last as f64 / bytes.max(1) as f64;
