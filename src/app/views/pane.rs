@@ -14,6 +14,7 @@ use crate::app::state::view_choices::ViewChoices;
 use crate::limits::Baseline;
 use crate::model::Trace;
 use crate::query::{Finding, KeyMap, Path};
+use crate::units::Layer;
 
 /// A view as the window sees it. Most methods have a default, because they concern few views.
 pub trait Pane {
@@ -103,10 +104,18 @@ pub trait Pane {
     /// Sorts the table as a file says; without an order, or by a column that the table lacks, as at first.
     fn set_order(&mut self, _: Option<&SavedSort>) {}
 
-    /// Adds the user's other choices, which an investigation keeps, beside order and search.
+    /// The layer that the user chose, if the view shows one at a time.
+    fn layer(&self) -> Option<Layer> {
+        None
+    }
+
+    /// Chooses the layer; without one, it follows from the filter and the data.
+    fn set_layer(&mut self, _: Option<Layer>) {}
+
+    /// Adds the user's other choices, which an investigation keeps, beside order, search and layer.
     fn add_choices(&self, _: &mut ViewChoices) {}
 
-    /// Takes the choices of an investigation, beside order and search; those that are empty become as at first.
+    /// Takes the choices of an investigation, beside order, search and layer; those that are empty become as at first.
     fn take_choices(&mut self, _: &ViewChoices) {}
 
     /// The status bar text for the selected row.

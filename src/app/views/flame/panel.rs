@@ -2,16 +2,18 @@
 
 use eframe::egui::{self, Color32, FontId, Rect, Sense, Ui, Visuals, pos2, vec2};
 
-use super::{Flame, Icicle, Measure, Unit, Way};
+use super::{Flame, Icicle, Measure, Unit, Way, choices};
 use crate::app::base::theme;
 use crate::app::commands::Command;
 use crate::app::document::Document;
 use crate::app::services::picture::{PictureFormat, PictureRequest, Subject};
 use crate::app::state::filters::Predicate;
+use crate::app::state::view_choices::ViewChoices;
 use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::drop_down::drop_down;
 use crate::format;
 use crate::query::{FlameBox, FlameWeight, FrameName, NodeKey, node_name};
+use crate::units::Layer;
 
 const BOX_HEIGHT: f32 = 18.0;
 
@@ -97,6 +99,25 @@ impl Pane for Flame {
 
     fn search(&mut self, text: String) {
         self.search = text;
+    }
+
+    fn layer(&self) -> Option<Layer> {
+        self.layer.own()
+    }
+
+    fn set_layer(&mut self, layer: Option<Layer>) {
+        self.layer = layer.into();
+    }
+
+    fn add_choices(&self, choices: &mut ViewChoices) {
+        choices.weight = choices::saved_weight(self.weight);
+        let is_usual = !self.is_inverted && self.focus.is_empty();
+        choices.focus = (!is_usual).then(|| choices::focus_choice(self.is_inverted, &self.focus));
+    }
+
+    fn take_choices(&mut self, choices: &ViewChoices) {
+        self.weight = choices::weight(choices);
+        (self.is_inverted, self.focus) = choices::chosen_focus(choices).unwrap_or_default();
     }
 }
 

@@ -7,7 +7,8 @@ use eframe::egui::{self, Ui};
 use super::{ProcessChoice, Processors, Ran, list};
 use crate::app::base::table::TableSource;
 use crate::app::services::names::Looked;
-use crate::app::views::flame::turn_tools;
+use crate::app::state::view_choices::ViewChoices;
+use crate::app::views::flame::{chosen_focus, focus_choice, turn_tools};
 use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::centered::centered;
 use crate::format;
@@ -52,6 +53,15 @@ impl Pane for Processors {
 
     fn search(&mut self, text: String) {
         self.search = text;
+    }
+
+    fn add_choices(&self, choices: &mut ViewChoices) {
+        let is_usual = !self.is_inverted && self.focus.is_empty();
+        choices.focus = (!is_usual).then(|| focus_choice(self.is_inverted, &self.focus));
+    }
+
+    fn take_choices(&mut self, choices: &ViewChoices) {
+        (self.is_inverted, self.focus) = chosen_focus(choices).unwrap_or_default();
     }
 
     fn paths(&self) -> Vec<Path> {
