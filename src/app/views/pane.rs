@@ -11,6 +11,7 @@ use crate::app::state::filters::Filters;
 use crate::app::state::graph::Split;
 use crate::app::state::ids::Place;
 use crate::app::state::view_choices::ViewChoices;
+use crate::export::html::FlameGraph;
 use crate::limits::Baseline;
 use crate::model::Trace;
 use crate::query::{Finding, KeyMap, Path};
@@ -88,6 +89,11 @@ pub trait Pane {
 
     /// The view's table, if it has one, for copying or export.
     fn table_source(&self) -> Option<Arc<dyn TableSource>> {
+        None
+    }
+
+    /// The flame graph that the view shows, for a shared page.
+    fn flame_graph(&self) -> Option<FlameGraph> {
         None
     }
 

@@ -12,6 +12,7 @@ use crate::app::commands::{Command, DocCommand};
 use crate::app::document::Document;
 use crate::app::jobs::{LoadJob, drop_aside};
 use crate::app::services::comparison::{Comparison, Opened};
+use crate::app::state::ids::ViewId;
 use crate::app::state::inputs::short_name;
 use crate::app::state::view_choices::{SidesChoice, ViewChoices};
 use crate::app::views::flame::{chosen_focus, focus_choice};
@@ -19,6 +20,7 @@ use crate::app::views::questions::short_time;
 use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::centered::centered;
 use crate::app::widgets::drop_down::drop_down;
+use crate::export::html::FlameGraph;
 use crate::format;
 use crate::units::{Interval, Layer};
 
@@ -77,6 +79,10 @@ impl Pane for Compare {
     fn table_source(&self) -> Option<Arc<dyn TableSource>> {
         let difference = self.difference.as_ref().filter(|difference| difference.flame.is_none())?;
         Some(Arc::clone(&difference.listed) as Arc<dyn TableSource>)
+    }
+
+    fn flame_graph(&self) -> Option<FlameGraph> {
+        Some(self.difference.as_ref()?.flame.as_ref()?.as_page(ViewId::Compare.title(), false))
     }
 
     fn command(&self, document: &Document) -> Option<Vec<String>> {

@@ -5,6 +5,7 @@
 
 mod choices;
 mod modules;
+mod page;
 mod panel;
 mod unit;
 

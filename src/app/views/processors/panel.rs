@@ -7,10 +7,12 @@ use eframe::egui::{self, Ui};
 use super::{ProcessChoice, Processors, Ran, list};
 use crate::app::base::table::TableSource;
 use crate::app::services::names::Looked;
+use crate::app::state::ids::ViewId;
 use crate::app::state::view_choices::ViewChoices;
 use crate::app::views::flame::{chosen_focus, focus_choice, turn_tools};
 use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::centered::centered;
+use crate::export::html::FlameGraph;
 use crate::format;
 use crate::model::{IntervalOrigin, Trace};
 use crate::query::{Key, KeyMap, Path};
@@ -45,6 +47,10 @@ impl Pane for Processors {
 
     fn table_source(&self) -> Option<Arc<dyn TableSource>> {
         Some(Arc::clone(&self.ran.as_ref()?.list) as Arc<dyn TableSource>)
+    }
+
+    fn flame_graph(&self) -> Option<FlameGraph> {
+        Some(self.ran.as_ref()?.icicle.as_page(ViewId::Processors.title(), self.is_inverted))
     }
 
     fn searched(&self) -> Option<&str> {
