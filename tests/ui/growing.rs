@@ -227,7 +227,7 @@ fn the_first_heap_keeps_its_colour_when_another_one_comes() {
         }
     }
     w.finish().unwrap();
-    let lines = [0, 1].map(|heap| format!("Line of {}", name(heap)));
+    let lines = [format!("Line of {} (default)", name(0)), format!("Line of {}", name(1))];
     let options = Options { inputs: vec![Input::File(path)], speed: Some(20.0), ..Options::default() };
     let mut window = window_at_work(options, together());
     wait_for(&mut window, &lines[0]);
