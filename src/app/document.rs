@@ -17,7 +17,7 @@ use crate::app::services::comparison::Comparison;
 use crate::app::services::names::Names;
 use crate::app::services::providers::Providers;
 use crate::app::state::alignment::Alignment;
-use crate::app::state::answers::{Answers, Overview};
+use crate::app::state::answers::{Answers, LayerOf, Overview};
 use crate::app::state::counters::Counters;
 use crate::app::state::filters::{Filters, Scope};
 pub use crate::app::state::graph::Split;
@@ -32,9 +32,10 @@ use crate::app::state::overlays::Overlays;
 use crate::app::state::provider_choice::ProviderChoice;
 use crate::app::state::source_list::{SourceChoice, SourceList};
 use crate::load::Input;
-use crate::model::Trace;
+use crate::model::{HeapId, Trace};
 use crate::query::{Fold, Path};
 use crate::stack_rules::StackRules;
+use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks};
 use crate::{paths, symbols};
 pub use finding::{FoundStops, source_of};
@@ -104,6 +105,8 @@ pub struct Document {
     lanes: Lanes,
     lines: HeapLines,
     colors: LineColors,
+    /// The first heap of each layer in a trace that grows before the user's eyes: it has the colour of its layer for good.
+    first_heaps: KeyedMap<LayerOf, HeapId>,
     needs_query: bool,
     user_acted: bool,
     /// The interval of the tables when a mouse button went down; `None` while none is down.
@@ -156,6 +159,7 @@ impl Document {
             lanes: Lanes::default(),
             lines: HeapLines::default(),
             colors: LineColors::default(),
+            first_heaps: KeyedMap::default(),
             needs_query: true,
             user_acted: true,
             held_since: None,
@@ -299,6 +303,7 @@ impl Document {
         match answer.part {
             Part::Overview(lines) => {
                 drop_aside(std::mem::replace(&mut answers.overview, lines));
+                self.note_first_heaps();
                 self.choose_lines(); // the largest heaps are only known now
             }
             Part::Left(filters, lines) => {

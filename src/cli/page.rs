@@ -57,6 +57,7 @@ impl Question<'_> {
             lanes_left_out,
             findings: Some(found.iter().map(Entry::from).collect()),
             has_findings_of_all: false,
+            flames: Vec::new(),
             tables: vec![with_bars(of_text(table), report)],
             command: Some(command(std::env::args_os().map(|word| word.to_string_lossy().into_owned()))),
         })

@@ -497,3 +497,20 @@ fn findings_of_chosen_rows_know_nothing_of_the_others() {
     // Its blocks have 40 bytes.
     assert!(leaks(&["--size", "41.."]).is_empty());
 }
+
+#[test]
+fn an_impossible_size_of_a_damaged_event_is_a_doubt_of_its_findings() {
+    let told = |size: u64| {
+        let mut world = World::new(7, false);
+        world.start_up(From::Heap(0x1D_0000), 1, 1 << 20);
+        world.block(From::Heap(0x1D_0000), 2, world.length / 2, None, size);
+        found(world.trace(true))
+    };
+    let is_doubted = |finding: &Finding| finding.doubts.iter().any(|doubt| doubt.contains("impossible size"));
+    let large = told(10 << 20);
+    assert!(!large.is_empty() && !large.iter().any(is_doubted), "{:?}", texts(&large));
+    let impossible = told(5 << 50);
+    let (of_it, others): (Vec<&Finding>, Vec<&Finding>) = impossible.iter().partition(|finding| finding.bytes >= 5 << 50);
+    assert!(!of_it.is_empty() && of_it.iter().all(|finding| is_doubted(finding)), "{:?}", texts(&impossible));
+    assert!(!others.iter().any(|finding| is_doubted(finding)));
+}

@@ -68,6 +68,16 @@ fn the_palette_knows_the_words_of_questions_and_lists_first_what_can_be_run() {
     assert!(place("Tabs: ") < place("Columns: Peak"), "a switch that hides something is last: {peak:?}");
 
     let mut window = window_of(vec![Input::Demo]);
+    for (typed, first) in [
+        ("mimalloc", "Custom allocators\u{2026}"),
+        ("share", "Share as a page\u{2026}"),
+        ("pdb", "Tabs: Symbols"),
+        ("regression", "Tabs: Compare"),
+    ] {
+        palette(&mut window, typed);
+        assert!(listed(&window)[..3].contains(&first.to_owned()), "{typed}: {:?}", listed(&window));
+        press(&mut window, Modifiers::NONE, Key::Escape);
+    }
     palette(&mut window, "zoom");
     assert_eq!(listed(&window)[..2], ["Whole trace", "Zoom to selection"], "first what can be run");
 }

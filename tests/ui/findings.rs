@@ -66,6 +66,29 @@ fn back_takes_a_finding_back() {
 }
 
 #[test]
+fn back_leads_to_the_tab_where_a_finding_was_chosen() {
+    let mut window = demo();
+    let go = |window: &mut Window, to: &str| {
+        window.get_by_label(to).click();
+        settle(window);
+    };
+    const SHOW: &str = "Show MemoryTestApp.exe: 48.44 KB in 60 blocks not freed at exit";
+    let has_findings = |window: &Window| has_containing(window, SHOW);
+    go(&mut window, "Findings");
+    window.get_by_label_contains(SHOW).click();
+    settle(&mut window);
+    assert!(!has_findings(&window) && has_containing(&window, ": count "), "its line in Stacks");
+    go(&mut window, "Back");
+    assert!(has_findings(&window) && !has_containing(&window, "Remove filter"));
+    go(&mut window, "Forward");
+    assert!(!has_findings(&window) && has_containing(&window, ": count "));
+    // A tab that the user has chosen since stays.
+    go(&mut window, "Functions");
+    go(&mut window, "Back");
+    assert!(!has_findings(&window) && window.query_all_by_value("Top-down").next().is_some());
+}
+
+#[test]
 fn what_was_left_at_exit_is_what_was_alive_then() {
     let mut window = demo();
     window.get_by_label("Findings").click();

@@ -284,7 +284,7 @@ fn the_eye_of_a_heap_that_is_drawn_alone_is_open() {
 }
 
 /// The colour of the bar before the name of a lane or of a line in the legend.
-fn color_of(window: &Window, label: &str) -> egui::Color32 {
+pub fn color_of(window: &Window, label: &str) -> egui::Color32 {
     let name = window.get_by_label(label).rect();
     let is_bar =
         |bar: egui::Rect| (bar.width() - 3.0).abs() < 0.1 && name.contains(bar.center()) && bar.left() < name.left() + 7.0;
@@ -312,6 +312,25 @@ fn a_heap_has_one_colour_in_every_arrangement_and_through_filters() {
     assert_eq!(color_of(&window, LAYER), layer, "that of all heaps has not changed");
     click(&mut window, "Expand lane MemoryTestApp.exe: Windows NT heaps");
     assert_eq!(color_of(&window, &format!("Lane {HEAP}")), alone, "in an opened lane");
+    assert_eq!(color_of(&window, LAYER), layer);
+}
+
+#[test]
+fn a_heap_keeps_its_colour_after_many_other_lines_were_drawn() {
+    const HEAP: &str = "MemoryTestApp.exe: Windows NT heap 0x1d0000 (default)";
+    const LAYER: &str = "Lane MemoryTestApp.exe: Windows NT heaps";
+    let mut window = demo();
+    window.set_size(egui::vec2(1280.0, 1600.0));
+    let layer = color_of(&window, LAYER);
+    // The parts of a lane take colours, too.
+    crate::driver::menu(&mut window, "Lane MemoryTestApp.exe: Commit (VirtualAlloc)", "Functions below it");
+    click(&mut window, "Together");
+    let heap = color_of(&window, &format!("Line of {HEAP}"));
+    assert_ne!(heap, layer);
+    click(&mut window, "Lanes");
+    click(&mut window, "Collapse lane MemoryTestApp.exe: Commit (VirtualAlloc)");
+    click(&mut window, "Expand lane MemoryTestApp.exe: Windows NT heaps");
+    assert_eq!((color_of(&window, LAYER), color_of(&window, &format!("Lane {HEAP}"))), (layer, heap));
 }
 
 #[test]
@@ -346,6 +365,27 @@ fn a_lane_has_a_line_of_what_its_reservations_have_committed_unless_filters_leav
     click(&mut window, "Filter to this line");
     settle(&mut window);
     assert_eq!(committed(&window), None, "a filter to some blocks");
+}
+
+#[test]
+fn names_in_the_legend_are_whole_in_small_windows() {
+    let mut window = demo();
+    click(&mut window, "Together");
+    for size in [[1024.0, 640.0], [1280.0, 800.0], [1920.0, 1080.0]] {
+        window.set_size(size.into());
+        settle(&mut window);
+        let lines: Vec<_> = window.query_all_by_label_contains("Line of ").map(|line| line.rect()).collect();
+        assert!(lines.len() > 5);
+        let names = crate::driver::painted(&window).into_iter().filter_map(|shape| match shape {
+            egui::Shape::Text(text) if lines.iter().any(|line| line.contains(text.visual_bounding_rect().center())) => Some(text),
+            _ => None,
+        });
+        let cut: Vec<String> =
+            names.filter(|text| text.galley.text().contains('\u{2026}')).map(|text| text.galley.text().to_owned()).collect();
+        assert!(cut.is_empty(), "at {size:?}: {cut:?}");
+        let graph = window.get_by_label("Outstanding size over time").rect();
+        assert!(graph.width() > 0.5 * size[0] - 100.0, "the graph keeps most of the room: {graph} of {size:?}");
+    }
 }
 
 #[test]

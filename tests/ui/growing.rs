@@ -212,6 +212,37 @@ fn lanes_keep_their_colour_while_the_trace_grows_and_others_overtake_them() {
     assert_eq!(colors(&window), before);
 }
 
+#[test]
+fn the_first_heap_keeps_its_colour_when_another_one_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("second.etl");
+    let mut w = RecordWriter::new(Writer::new(std::fs::File::create(&path).unwrap(), SessionHeader::default()).unwrap());
+    let mut tell = |time: i64, event| w.put(0, &Record { time, pid: Pid(4), tid: Tid(8), event }, &[]).unwrap();
+    let info = ProcessInfo { key: 4, parent: 4, name: "p4.exe".to_owned(), command_line: String::new() };
+    tell(1, Event::Process(ProcessChange::Start, Box::new(info)));
+    for second in 0..LENGTH {
+        for heap in 0..if second < LENGTH / 2 { 1 } else { 2 } {
+            let event = Event::Alloc { layer: Layer::Heap, heap: handle(heap), address: 0x100 * second as u64, size: 1 << 20 };
+            tell(second * SECOND + 2 + heap as i64, event);
+        }
+    }
+    w.finish().unwrap();
+    let lines = [format!("Line of {} (default)", name(0)), format!("Line of {}", name(1))];
+    let options = Options { inputs: vec![Input::File(path)], speed: Some(20.0), ..Options::default() };
+    let mut window = window_at_work(options, together());
+    wait_for(&mut window, &lines[0]);
+    let color = crate::graph::color_of(&window, &lines[0]);
+    assert!(window.query_by_label(&lines[1]).is_none(), "there is only one heap yet");
+    wait_for(&mut window, &lines[1]);
+    assert_eq!(crate::graph::color_of(&window, &lines[0]), color);
+    to_the_end(&mut window);
+    assert_eq!(crate::graph::color_of(&window, &lines[0]), color);
+    assert_ne!(crate::graph::color_of(&window, &lines[1]), color);
+    window.get_by_label("Lanes").click();
+    settle(&mut window);
+    assert_eq!(crate::graph::color_of(&window, "Lane Windows NT heaps"), color, "the lane of both began with it");
+}
+
 /// Steps until so many of these lanes are drawn.
 fn settle_lanes(window: &mut Window, lanes: &[&str], count: usize) {
     let start = Instant::now();

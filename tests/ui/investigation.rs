@@ -27,7 +27,7 @@ pub fn write_note(window: &mut Window, text: &str) {
     press(window, Modifiers::NONE, Key::Enter);
 }
 
-fn save(window: &mut Window, command: &str, file: &Path) {
+pub fn save(window: &mut Window, command: &str, file: &Path) {
     give(window, command);
     wait_for(window, "Path");
     window.get_by_label("Path").type_text(file.to_str().unwrap());
@@ -37,7 +37,7 @@ fn save(window: &mut Window, command: &str, file: &Path) {
 }
 
 /// An empty window in which a file is dropped.
-fn dropped_in(file: &Path) -> Window {
+pub fn dropped_in(file: &Path) -> Window {
     let mut window = window_of(Vec::new());
     drop_file(&mut window, file);
     settle(&mut window);

@@ -45,6 +45,7 @@ mod pins;
 mod player;
 mod processors;
 mod providers;
+mod resumed;
 mod rules;
 mod saving;
 mod search;

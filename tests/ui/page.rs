@@ -77,13 +77,35 @@ fn a_page_with_filters_has_the_command_with_their_options_or_says_that_there_is_
 
 #[test]
 #[cfg_attr(any(windows, target_os = "macos"), ignore = "the system shows its dialog")]
-fn a_page_says_that_a_flame_graph_in_sight_is_not_part_of_it() {
+fn a_flame_graph_in_sight_is_part_of_a_page() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = demo();
     give(&mut window, "layout spike");
-    let all = share(&mut window, &folder.path().join("flame"));
-    assert!(all.iter().any(|element| element.name == "p" && element.text == "Flame is not part of this page."));
+    let file = folder.path().join("flame");
+    let all = share(&mut window, &file);
+    assert!(!all.iter().any(|element| element.text.ends_with("is not part of this page.")));
     assert!(texts(&all, "span", "tbody").any(|text| text.starts_with("MemoryTestApp.exe")), "the table beside it is");
+    let named: Vec<&str> = texts(&all, "text", "flame").collect();
+    assert!(named.contains(&"Main") && named.len() > 5, "{named:?}");
+    let told: Vec<&str> = texts(&all, "title", "flame").collect();
+    assert!(told.iter().any(|text| text.starts_with("MemoryTestApp.exe!Main: ") && text.ends_with('B')), "{told:?}");
+    assert!(texts(&all, "span", "legend").any(|text| text == "MemoryTestApp.exe"));
+    let rects = all.iter().filter(|element| element.name == "rect" && element.is_in("flame"));
+    let edges = rects.map(|rect| ["x", "width"].map(|name| rect.attribute(name).unwrap().parse::<f32>().unwrap()));
+    assert!(edges.into_iter().all(|[x, width]| x >= 0.0 && x + width <= 1000.1), "all is inside");
+    let text = std::fs::read_to_string(file.with_extension("html")).unwrap();
+    assert!(
+        text.len() < 2_000_000 && !text.contains("<script") && !text.contains("http:") && !text.contains("https:"),
+        "{}",
+        text.len()
+    );
+    // The flame graph of a comparison says what green is.
+    give(&mut window, "layout: first look");
+    give(&mut window, "tabs: compare");
+    crate::driver::click(&mut window, "Flame graph");
+    assert!(crate::driver::has_containing(&window, "less in B"));
+    let all = share(&mut window, &folder.path().join("compared"));
+    assert!(texts(&all, "span", "legend").any(|text| text == "less in B"));
 }
 
 #[test]

@@ -22,6 +22,12 @@ const SERIES: [(u32, u32); DISTINCT] = [
 /// Number of lines that everyone can tell apart by colour.
 pub const DISTINCT: usize = 8;
 
+/// Number of colours of lines, with the fainter ones.
+pub const COLORS: usize = DISTINCT * FAINT.len();
+
+/// How much fainter lines are than the first ones, by each further round of colours.
+const FAINT: [f32; 3] = [0.0, 0.4, 0.6];
+
 fn rgb(hex: u32) -> Color32 {
     Color32::from_rgb((hex >> 16) as u8, (hex >> 8) as u8, hex as u8)
 }
@@ -30,7 +36,7 @@ fn rgb(hex: u32) -> Color32 {
 pub fn series(index: usize, visuals: &Visuals) -> Color32 {
     let (dark, light) = SERIES[index % SERIES.len()];
     let color = rgb(if visuals.dark_mode { dark } else { light });
-    let faint = [0.0, 0.4, 0.6][(index / SERIES.len()) % 3];
+    let faint = FAINT[(index / SERIES.len()) % FAINT.len()];
     color.lerp_to_gamma(visuals.extreme_bg_color, faint)
 }
 

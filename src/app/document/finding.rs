@@ -6,31 +6,42 @@ use std::sync::Arc;
 use super::Document;
 use crate::app::state::filters::{Chip, Filters, Predicate};
 use crate::app::state::history::HistoryStop;
-use crate::app::state::ids::ViewId;
+use crate::app::state::ids::{Tab, ViewId};
 use crate::model::{HeapId, ProcessId};
 use crate::query::{Finding, FindingKind, Habit, Key, Path};
 use crate::units::{Interval, Layer, Ticks};
 
-/// Findings that were gone to, with the stops of the history at which their places are selected.
+/// A finding that was gone to.
+pub struct FoundStop {
+    /// The stop of the history at which its place is selected.
+    stop: HistoryStop,
+    /// The view that selects it.
+    pub view: ViewId,
+    pub finding: Finding,
+    /// The tab from which the user went to it.
+    pub from: Tab,
+}
+
+/// Findings that were gone to.
 #[derive(Default)]
-pub struct FoundStops(VecDeque<(HistoryStop, ViewId, Finding)>);
+pub struct FoundStops(VecDeque<FoundStop>);
 
 impl FoundStops {
     /// Findings that are kept: the latest.
     const MOST: usize = 64;
 
-    /// Notes that a view selects the place of a finding at a stop.
-    pub fn note(&mut self, stop: HistoryStop, view: ViewId, finding: Finding) {
-        self.0.retain(|(known, ..)| *known != stop);
-        self.0.push_back((stop, view, finding));
+    /// Notes that a view selects the place of a finding at a stop, to which the user went from a tab.
+    pub fn note(&mut self, stop: HistoryStop, (from, view): (Tab, ViewId), finding: Finding) {
+        self.0.retain(|known| known.stop != stop);
+        self.0.push_back(FoundStop { stop, view, finding, from });
         if self.0.len() > Self::MOST {
             self.0.pop_front();
         }
     }
 
-    /// The view and the finding of a stop.
-    pub fn at(&self, stop: &HistoryStop) -> Option<(ViewId, &Finding)> {
-        self.0.iter().find(|(known, ..)| known == stop).map(|(_, view, finding)| (*view, finding))
+    /// The finding of a stop.
+    pub fn at(&self, stop: &HistoryStop) -> Option<&FoundStop> {
+        self.0.iter().find(|known| known.stop == *stop)
     }
 
     /// Forgets all, whose ids mean nothing in another version of the trace.

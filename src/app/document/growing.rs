@@ -51,6 +51,9 @@ impl Document {
             self.lines.renumber(|heap| map.heap(heap));
             self.lanes.renumber(&map);
             self.colors.renumber(&map);
+            let firsts = std::mem::take(&mut self.first_heaps).into_iter();
+            self.first_heaps =
+                firsts.filter_map(|((process, layer), heap)| Some(((map.process(process)?, layer), map.heap(heap)?))).collect();
             let closed = std::mem::take(&mut self.source_choice.closed).into_iter();
             self.source_choice.closed = closed.filter_map(|(process, layer)| Some((map.process(process)?, layer))).collect();
             self.overlays.renumber();

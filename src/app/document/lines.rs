@@ -150,7 +150,7 @@ impl Document {
     }
 
     /// The line by which a line's colour is known: a lane in which the filters leave one heap has that heap's colour, and
-    /// the only heap of a layer that of its layer, however lines are arranged.
+    /// the only heap of a layer that of its layer, however lines are arranged and whatever heaps come later.
     fn color_key(&self, line: &LineOf) -> LineOf {
         let overview = &self.answers.overview;
         let heap = match *line {
@@ -165,9 +165,18 @@ impl Document {
         let Some(heap) = heap else { return line.clone() };
         let of = self.trace.heap(heap);
         let layer = (of.process, of.layer);
-        match overview.only.get(&layer) {
+        match overview.only.get(&layer).or_else(|| self.first_heaps.get(&layer)) {
             Some(only) if *only == heap => LineOf::Layer(layer.0, layer.1),
             _ => LineOf::Heap(heap),
+        }
+    }
+
+    /// Notes which heaps are the only ones of their layers while the trace grows before the user's eyes: their colour does
+    /// not change when another heap comes.
+    pub(super) fn note_first_heaps(&mut self) {
+        if self.follows_end {
+            let firsts = &mut self.first_heaps;
+            self.answers.overview.only.iter().for_each(|(&layer, &heap)| _ = firsts.entry(layer).or_insert(heap));
         }
     }
 

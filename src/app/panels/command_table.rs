@@ -152,13 +152,14 @@ pub fn why_not_record(context: &PanelContext<'_>) -> &'static str {
 fn open(context: &PanelContext<'_>) -> Vec<Entry> {
     let can_record = context.recorder.is_some() && !context.is_recording();
     vec![
-        Entry::new("Open\u{2026}", Command::OpenDialog).keys(keys::OPEN).hint("Open a trace"),
+        Entry::new("Open\u{2026}", Command::OpenDialog).keys(keys::OPEN).hint("Open a trace").also("load file etl"),
         Entry::new("Open by path\u{2026}", Command::TypePath(Some(TypedPath::new(Purpose::Traces))))
             .keys(keys::OPEN_PATH)
             .hint("Open a trace by its path"),
         Entry::new("Record\u{2026}", Command::Record(RecordCommand::Show(true)))
             .keys(keys::RECORD)
             .hint("Watch a running program")
+            .also("capture attach launch start live trace")
             .when(can_record, why_not_record(context)),
         Entry::new("Open demo trace", Command::Open(vec![Input::Demo])).hint("A program with a step, ten spikes and a leak"),
     ]
@@ -174,13 +175,13 @@ fn recent(context: &PanelContext<'_>) -> Vec<Entry> {
 fn share(context: &PanelContext<'_>) -> Vec<Entry> {
     let entry = Entry::new("Share as a page\u{2026}", Command::Share)
         .hint("One HTML file for a colleague: the graph, the findings and the tables in sight. It opens in any browser")
-        .also("report html export colleague")
+        .also("share report html export send colleague")
         .when(context.document.is_some(), NO_TRACE);
     let is_settled = context.document.is_some_and(Document::is_settled);
     let save = |words, with_trace, hint| {
         Entry::new(words, Command::SaveInvestigation { with_trace })
             .hint(hint)
-            .also("notes session colleague workspace")
+            .also("share notes session send colleague workspace bookmark")
             .when(context.document.is_some(), NO_TRACE)
             .when(is_settled, "The trace is still growing")
     };
@@ -243,6 +244,7 @@ fn close(context: &PanelContext<'_>) -> Vec<Entry> {
     vec![
         Entry::new("Compare with\u{2026}", Command::CompareDialog)
             .hint("Compare this trace with another one")
+            .also("diff before after baseline regression")
             .when(document.is_some(), NO_TRACE)
             .when(document.is_some_and(Document::is_settled), "The trace is still growing"),
         Entry::new("Close the other trace", Command::StopComparing).when(is_beside, "Nothing is being compared"),
@@ -286,6 +288,7 @@ fn chosen(context: &PanelContext<'_>) -> Vec<Entry> {
         search.when(document.is_some(), NO_TRACE).when(is(|d| d.searched().is_some()), "This tab has no search"),
         entry("Clear filter", DocCommand::ClearFilter)
             .hint("Show everything again")
+            .also("reset remove chips")
             .when(is(|d| !d.filters().is_all()), "Nothing is filtered"),
         entry("Clear selected interval", DocCommand::Select(None))
             .when(is(|d| d.selection().is_some()), "No interval is selected"),
@@ -350,12 +353,17 @@ fn stacks(context: &PanelContext<'_>) -> Vec<Entry> {
             .switch(wpa),
         Entry::new("Ask symbol servers", Command::Set(Setting::Symbols(symbols)))
             .hint("Also look for function names on the servers of your symbol path")
+            .also("pdb names download Microsoft")
             .switch(asks),
-        Entry::new("Stack rules\u{2026}", Command::ShowRules(true)).hint("Hidden frames, and tags for stacks"),
+        Entry::new("Stack rules\u{2026}", Command::ShowRules(true))
+            .hint("Hidden frames, and tags for stacks")
+            .also("fold group category"),
         Entry::new("Custom allocators\u{2026}", Command::ShowTrackers(true))
-            .hint("Map a provider's events to the allocations and frees of a custom allocator"),
+            .hint("Map a provider's events to the allocations and frees of a custom allocator")
+            .also("mimalloc jemalloc tcmalloc rpmalloc PIX tracker pool arena own provider"),
         Entry::new("Source files\u{2026}", Command::ShowSources(true))
-            .hint("Choose the editor, and where the build machine's folders are on this machine"),
+            .hint("Choose the editor, and where the build machine's folders are on this machine")
+            .also("code path mapping IDE"),
     ]
 }
 
@@ -399,7 +407,7 @@ fn exports(context: &PanelContext<'_>) -> Vec<Entry> {
     let view = context.active_view();
     let is_table = view.is_some_and(|view| view.table_source().is_some());
     let entry = |format: Format| {
-        let entry = Entry::new(format!("Table: {}", format.label()), Command::ExportInSight(format));
+        let entry = Entry::new(format!("Table: {}", format.label()), Command::ExportInSight(format)).also("save share");
         entry.when(document.is_some(), NO_TRACE).when(is_table, "This tab has no table")
     };
     Format::ALL.into_iter().map(entry).collect()
@@ -416,7 +424,14 @@ fn pictures(context: &PanelContext<'_>) -> Vec<Entry> {
             (_, Some(subject)) => Ok(Command::TakePicture(PictureRequest { subject, format })),
         };
         let words = format!("{of}: {}", format.label()).into();
-        Entry { words, hint: "Save the picture to a file, as it is drawn", keys: &[], also: "", switch: Switch::None, command }
+        Entry {
+            words,
+            hint: "Save the picture to a file, as it is drawn",
+            keys: &[],
+            also: "share screenshot image",
+            switch: Switch::None,
+            command,
+        }
     };
     let of_graph = PictureFormat::ALL.map(|format| entry("Graph", format, Some(Subject::Graph)));
     let of_view = PictureFormat::ALL.map(|format| entry("Visible tab", format, view.map(Subject::View)));

@@ -88,8 +88,13 @@ fn providers(context: &mut PanelContext<'_>, ui: &mut Ui) {
         Providers::Unknown => _ = ui.weak("They are listed when the trace is loaded."),
         Providers::Sought(_) => _ = ui.weak("Looking for providers\u{2026}"),
         Providers::Lost => _ = ui.weak("The files could not be read again."),
-        Providers::Known(all) if all.is_empty() => _ = ui.weak("Only the Windows kernel wrote events."),
         Providers::Known(all) => {
+            if all.is_empty() {
+                ui.weak("Only the Windows kernel wrote events.");
+            }
+            for text in context.mapping.without_events(all) {
+                ui.add(egui::Label::new(RichText::new(text).color(ui.visuals().warn_fg_color)).wrap());
+            }
             let area = egui::ScrollArea::vertical().id_salt("providers to map").auto_shrink([false, true]);
             area.max_height(LINES as f32 * 16.0).show(ui, |ui| {
                 all.iter().take(MOST).for_each(|seen| provider(context.mapping, seen, ui));

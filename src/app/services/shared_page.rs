@@ -31,7 +31,7 @@ impl SharedPage {
     }
 }
 
-/// The part of a page that stands for a view without a table, as a flame graph.
+/// The part of a page that stands for a view of which nothing can be shown, as one that is still being computed.
 pub fn left_out(title: &str) -> Table {
     let if_empty = format!("{title} is not part of this page.");
     Table { title: title.to_owned(), if_empty, columns: Vec::new(), lines: Vec::new(), left_out: 0 }

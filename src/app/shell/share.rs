@@ -8,8 +8,9 @@ use crate::app::services::shared_page::{SharedPage, left_out};
 use crate::app::state::filters::Predicate;
 use crate::app::state::graph::{GraphLine, LineOf};
 use crate::app::state::ids::ViewId;
+use crate::app::views::Pane;
 use crate::app::workspace::Workspace;
-use crate::export::html::{Entry, Lane, Page, command};
+use crate::export::html::{Entry, FlameGraph, Lane, Page, command};
 use crate::format;
 use crate::load::Input;
 use crate::model::Trace;
@@ -30,8 +31,9 @@ fn shared(workspace: &Workspace) -> SharedPage {
     let findings = views.get(ViewId::Findings).map_or(&[][..], |view| view.findings(document));
     // The findings have a part of their own.
     let in_sight = document.views_in_sight().into_iter().filter(|view| *view != ViewId::Findings);
-    let (tables, without): (Vec<_>, Vec<_>) =
-        in_sight.map(|view| (view, views.get(view).and_then(|view| view.table_source()))).partition(|(_, table)| table.is_some());
+    let in_sight: Vec<(ViewId, &dyn Pane)> = in_sight.filter_map(|id| Some((id, views.get(id)?))).collect();
+    let flames: Vec<FlameGraph> = in_sight.iter().filter_map(|(_, view)| view.flame_graph()).collect();
+    let has_nothing = |(_, view): &&(ViewId, &dyn Pane)| view.table_source().is_none() && view.flame_graph().is_none();
     let page = Page {
         title: document.name(),
         facts: facts(document),
@@ -43,10 +45,11 @@ fn shared(workspace: &Workspace) -> SharedPage {
         lanes_left_out: 0,
         findings: Some(findings.iter().map(Entry::from).collect()),
         has_findings_of_all: true,
-        tables: without.into_iter().map(|(view, _)| left_out(view.title())).collect(),
+        flames,
+        tables: in_sight.iter().filter(has_nothing).map(|(id, _)| left_out(id.title())).collect(),
         command: compares(workspace).map(command).or_else(|| as_command(document)),
     };
-    SharedPage { page, tables: tables.into_iter().filter_map(|(_, table)| table).collect() }
+    SharedPage { page, tables: in_sight.iter().filter_map(|(_, view)| view.table_source()).collect() }
 }
 
 fn facts(document: &Document) -> Vec<(String, String)> {

@@ -62,11 +62,11 @@ const MAIN: usize = 6;
 // In the order of the tabs: the name in the program, the key, the subject, and the words of questions.
 views! {
     Findings, "Findings", AnyTrace, "leak growth step spike peak problems summary";
-    Stacks, "Stacks", Allocations, "who allocated call tree callers backtrace";
+    Stacks, "Stacks", Allocations, "who allocated call tree callers backtrace heap";
     Functions, "Functions", Allocations, "who allocated hot callers callees butterfly";
-    Flame, "Flame", Allocations, "flame graph icicle";
+    Flame, "Flame", Allocations, "flame graph flamegraph icicle";
     Allocations, "Allocations", Allocations, "blocks list addresses rows";
-    Compare, "Compare", AnyTrace, "diff before after baseline";
+    Compare, "Compare", AnyTrace, "diff before after baseline regression";
     Types, "Types", Allocations, "classes objects";
     FreedBy, "Freed by", FreeStacks, "who freed free deallocated";
     FreedBefore, "Freed before", UnmatchedFrees, "unmatched frees late attach earlier allocated before";

@@ -1,7 +1,9 @@
 //! Assigns colours to lines: each drawn line has a number that no other drawn line has, and keeps it
-//! while it is drawn, even if its rank changes while the trace grows.
+//! while it is drawn, even if its rank changes while the trace grows. A source (layer, heap, counter) keeps it also when it
+//! was not drawn for some time: as long as there are enough colours, no other source gets its number.
 
 use super::graph::LineOf;
+use crate::app::base::theme::{COLORS, DISTINCT};
 use crate::query::KeyMap;
 use crate::tables::{KeyedMap, KeyedSet};
 
@@ -19,13 +21,12 @@ struct Slot {
 pub struct LineColors(KeyedMap<LineOf, Slot>);
 
 impl LineColors {
-    /// Sets the lines that are drawn from now on. Lines that were drawn before keep their numbers.
-    /// Others get their earlier number back if it is free, else the lowest free one, preferably one
-    /// that no line has had.
+    /// Sets the lines that are drawn from now on. Lines that were drawn before keep their numbers, unless a source
+    /// that comes back has that number. Others get their earlier number back if it is free, else a new one.
     pub fn assign(&mut self, drawn: impl IntoIterator<Item = LineOf>) {
         let was_drawn: KeyedSet<LineOf> = self.0.iter().filter(|(_, slot)| slot.is_drawn).map(|(of, _)| of.clone()).collect();
         let mut drawn: Vec<LineOf> = drawn.into_iter().collect();
-        drawn.sort_by_key(|of| !was_drawn.contains(of)); // stable, so the others keep their order
+        drawn.sort_by_key(|of| (!is_source(of), !was_drawn.contains(of))); // stable, so the others keep their order
         self.0.values_mut().for_each(|slot| slot.is_drawn = false);
         if self.0.len() > REMEMBERED + drawn.len() {
             self.0.retain(|of, _| was_drawn.contains(of));
@@ -34,7 +35,7 @@ impl LineColors {
         for of in drawn {
             let is_free = |number: usize| !taken.get(number).copied().unwrap_or(false);
             let known = self.0.get(&of).map(|slot| slot.number).filter(|&number| is_free(number));
-            let number = known.unwrap_or_else(|| self.free(is_free));
+            let number = known.unwrap_or_else(|| self.free(&of, is_free, &was_drawn));
             if taken.len() <= number {
                 taken.resize(number + 1, false);
             }
@@ -43,10 +44,13 @@ impl LineColors {
         }
     }
 
-    /// A number for a new line: one of the first, most distinct colours that no line has had, else the lowest free one.
-    fn free(&self, is_free: impl Fn(usize) -> bool) -> usize {
-        let is_new = |number: &usize| self.0.values().all(|slot| slot.number != *number);
-        let fresh = (0..crate::app::base::theme::DISTINCT).filter(|&number| is_free(number)).find(is_new);
+    /// A number for a new line: the first one that no source has had and no drawn line has, for a source among all colours, else
+    /// among the most distinct ones, which also no other line must have had; if there is none, the lowest free one.
+    fn free(&self, new: &LineOf, is_free: impl Fn(usize) -> bool, was_drawn: &KeyedSet<LineOf>) -> usize {
+        let is_in_the_way = |of: &LineOf| !is_source(new) || is_source(of) || was_drawn.contains(of);
+        let is_new = |number: &usize| self.0.iter().all(|(of, slot)| slot.number != *number || !is_in_the_way(of));
+        let all = if is_source(new) { COLORS } else { DISTINCT };
+        let fresh = (0..all).filter(|&number| is_free(number)).find(is_new);
         fresh.unwrap_or_else(|| (0..).find(|&number| is_free(number)).unwrap_or(0))
     }
 
@@ -59,6 +63,11 @@ impl LineColors {
     pub fn renumber(&mut self, map: &KeyMap) {
         self.0 = self.0.iter().filter_map(|(of, slot)| Some((of.renumbered(map)?, *slot))).collect();
     }
+}
+
+/// Whether a line is of a source of memory or a counter, and not of a part that comes and goes with what is shown.
+fn is_source(line: &LineOf) -> bool {
+    matches!(line, LineOf::Layer(..) | LineOf::Heap(_) | LineOf::Counter(_))
 }
 
 #[cfg(test)]
@@ -85,6 +94,21 @@ mod tests {
         assert_eq!(numbers(&colors, [1]), [3], "that of one that went may come back");
         colors.assign([1, 9, 3, 7].map(heap));
         assert_eq!(numbers(&colors, [1, 9, 3, 7]), [3, 2, 1, 0]);
+    }
+
+    #[test]
+    fn a_source_keeps_its_colour_after_others_were_drawn_in_its_place() {
+        let part = |n: usize| LineOf::Part(crate::model::ProcessId(1), crate::units::Layer::Heap, format!("f{n}").into());
+        let mut colors = LineColors::default();
+        colors.assign((0..6).map(heap));
+        colors.assign((0..1).map(heap).chain((0..6).map(part)));
+        colors.assign((6..12).map(heap));
+        colors.assign((0..12).map(heap).chain((0..6).map(part)));
+        assert_eq!(numbers(&colors, 0..6), [0, 1, 2, 3, 4, 5]);
+        let others = numbers(&colors, 6..12);
+        assert!(others.iter().all(|number| *number > 5), "{others:?}");
+        colors.assign((6..12).map(heap));
+        assert_eq!(numbers(&colors, 6..12), others);
     }
 
     #[test]

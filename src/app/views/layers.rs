@@ -12,6 +12,12 @@ use crate::units::Layer;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LayerChoice(Option<Layer>);
 
+impl From<Option<Layer>> for LayerChoice {
+    fn from(layer: Option<Layer>) -> Self {
+        Self(layer)
+    }
+}
+
 impl LayerChoice {
     /// The layer: that of the filter if it has one, else the chosen one, else the one with the largest change.
     pub fn of(self, document: &Document) -> Layer {
@@ -23,6 +29,11 @@ impl LayerChoice {
     /// The layer of the filter, else the chosen one; `None` if there is neither.
     pub fn chosen(self, document: &Document) -> Option<Layer> {
         document.layer_of_filter().or(self.0)
+    }
+
+    /// The layer that the user chose; `None` if it follows from the filter and the data.
+    pub fn own(self) -> Option<Layer> {
+        self.0
     }
 
     /// Chooses a layer, so that it stays the same when the largest change moves to another one.

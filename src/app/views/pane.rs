@@ -11,9 +11,11 @@ use crate::app::state::filters::Filters;
 use crate::app::state::graph::Split;
 use crate::app::state::ids::Place;
 use crate::app::state::view_choices::ViewChoices;
+use crate::export::html::FlameGraph;
 use crate::limits::Baseline;
 use crate::model::Trace;
 use crate::query::{Finding, KeyMap, Path};
+use crate::units::Layer;
 
 /// A view as the window sees it. Most methods have a default, because they concern few views.
 pub trait Pane {
@@ -90,6 +92,11 @@ pub trait Pane {
         None
     }
 
+    /// The flame graph that the view shows, for a shared page.
+    fn flame_graph(&self) -> Option<FlameGraph> {
+        None
+    }
+
     /// The words of the command that prints the view's numbers, if that is none of those of a report.
     fn command(&self, _: &Document) -> Option<Vec<String>> {
         None
@@ -103,10 +110,18 @@ pub trait Pane {
     /// Sorts the table as a file says; without an order, or by a column that the table lacks, as at first.
     fn set_order(&mut self, _: Option<&SavedSort>) {}
 
-    /// Adds the user's other choices, which an investigation keeps, beside order and search.
+    /// The layer that the user chose, if the view shows one at a time.
+    fn layer(&self) -> Option<Layer> {
+        None
+    }
+
+    /// Chooses the layer; without one, it follows from the filter and the data.
+    fn set_layer(&mut self, _: Option<Layer>) {}
+
+    /// Adds the user's other choices, which an investigation keeps, beside order, search and layer.
     fn add_choices(&self, _: &mut ViewChoices) {}
 
-    /// Takes the choices of an investigation, beside order and search; those that are empty become as at first.
+    /// Takes the choices of an investigation, beside order, search and layer; those that are empty become as at first.
     fn take_choices(&mut self, _: &ViewChoices) {}
 
     /// The status bar text for the selected row.

@@ -166,7 +166,7 @@ impl Views {
     pub fn choices(&self) -> Vec<(ViewId, ViewChoices)> {
         let of = |view: &dyn Pane| {
             let search = view.searched().unwrap_or_default().to_owned();
-            let mut choices = ViewChoices { order: view.order(), search, ..ViewChoices::default() };
+            let mut choices = ViewChoices { order: view.order(), search, layer: view.layer(), ..ViewChoices::default() };
             view.add_choices(&mut choices);
             choices
         };
@@ -180,6 +180,7 @@ impl Views {
             let choices = all.iter().find(|(id, _)| *id == view.id()).map_or(&none, |(_, choices)| choices);
             view.set_order(choices.order.as_ref());
             view.search(choices.search.clone());
+            view.set_layer(choices.layer);
             view.take_choices(choices);
         }
     }

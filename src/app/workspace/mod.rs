@@ -47,8 +47,8 @@ impl Workspace {
                 document.go_to_finding(&finding);
                 views.filtered(document.filters());
                 if let Some(view) = views.show_finding(&finding, document) {
-                    document.tab = Tab::View(view);
-                    document.found.note(document.history.now().clone(), view, *finding);
+                    let from = std::mem::replace(&mut document.tab, Tab::View(view));
+                    document.found.note(document.history.now().clone(), (from, view), *finding);
                 }
             }
             DocCommand::GoToPlace(place) => {
@@ -56,24 +56,38 @@ impl Workspace {
                     document.carry_out(DocCommand::ShowTab(Tab::View(view)));
                 }
             }
+            DocCommand::Back | DocCommand::Forward => self.travel(command),
             other => {
                 if let DocCommand::Resume(bookmark) = &other {
                     views.set_choices(&bookmark.views);
-                }
-                let travels = matches!(other, DocCommand::Back | DocCommand::Forward);
-                if travels
-                    && let Some((view, _)) = document.found.at(document.history.now())
-                    && let Some(view) = views.get_mut(view)
-                {
-                    view.unselect(); // the place of the finding is left with its interval
                 }
                 document.carry_out(other);
                 if filters != *document.filters() {
                     views.filtered(document.filters());
                 }
-                if travels && let Some((_, finding)) = document.found.at(document.history.now()) {
-                    views.show_finding(finding, document);
-                }
+            }
+        }
+    }
+
+    /// Goes back or forward. *Back* from a finding leads to the tab where it was chosen, *Forward* to the tab that shows it,
+    /// unless the user has gone to another one since.
+    fn travel(&mut self, command: DocCommand) {
+        let Self { document, views } = self;
+        let (filters, is_back) = (document.filters().clone(), matches!(command, DocCommand::Back));
+        if let Some(left) = document.found.at(document.history.now()) {
+            views.get_mut(left.view).into_iter().for_each(Pane::unselect); // its place is left with its interval
+            if is_back && document.tab == Tab::View(left.view) {
+                document.tab = left.from;
+            }
+        }
+        document.carry_out(command);
+        if filters != *document.filters() {
+            views.filtered(document.filters());
+        }
+        if let Some(found) = document.found.at(document.history.now()) {
+            views.show_finding(&found.finding, document);
+            if !is_back && document.tab == found.from {
+                document.tab = Tab::View(found.view);
             }
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Names in a trace are foreign: all text is escaped by the template library and made plain before.
 
+mod flame;
 mod lanes;
 mod page;
 
@@ -9,6 +10,7 @@ use std::io::{self, Write};
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+pub use flame::{Color, FlameBox, FlameGraph};
 pub use lanes::Lane;
 pub use page::{Cell, Column, Entry, Line, Page, Table, command};
 
@@ -17,21 +19,27 @@ use highwater_engine::format::{plain, sentence};
 /// Largest size of a page in bytes.
 pub const MOST_BYTES: usize = 2_000_000;
 
-/// Room that is kept for everything but the tables, in bytes: their lines are left out first.
+/// Room that is kept for everything but the tables and flame graphs, in bytes: their lines and boxes are left out first.
 const ROOM: usize = 800_000;
+
+/// Room for the boxes of all flame graphs, in bytes.
+const FLAME_ROOM: usize = 500_000;
 
 /// Largest length of a text in a page, in characters; longer ones are cut in the middle.
 const MOST_TEXT: usize = 400;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Writes the page. Lines of tables that would make it larger than [`MOST_BYTES`] are left out, and it says so.
+/// Writes the page. Lines of tables and boxes of flame graphs that would make it larger than [`MOST_BYTES`] are
+/// left out, and it says so.
 pub fn write(page: &Page, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(markup(page).into_string().as_bytes())
 }
 
 fn markup(page: &Page) -> Markup {
-    let mut room = MOST_BYTES - ROOM;
+    let mut room = FLAME_ROOM;
+    let flames: Vec<Markup> = page.flames.iter().map(|graph| flame::draw(graph, &mut room)).collect();
+    let mut room = MOST_BYTES - ROOM - (FLAME_ROOM - room);
     let tables: Vec<Markup> = page.tables.iter().map(|table| self::table(table, &mut room)).collect();
     html! {
         (DOCTYPE)
@@ -67,6 +75,7 @@ fn markup(page: &Page) -> Markup {
                         @for entry in findings { (finding(entry)) }
                     }
                 }
+                @for graph in flames { (graph) }
                 @for table in tables { (table) }
                 footer {
                     @if let Some(command) = &page.command { p { "The same numbers on the command line:" } pre { (plain(command)) } }

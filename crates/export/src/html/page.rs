@@ -1,6 +1,6 @@
 //! The contents of a page, as texts and numbers.
 
-use super::Lane;
+use super::{FlameGraph, Lane};
 use crate::query::Finding;
 
 /// A report to be read in a browser.
@@ -26,6 +26,8 @@ pub struct Page {
     pub findings: Option<Vec<Entry>>,
     /// Whether the findings are of the whole trace, whatever is selected.
     pub has_findings_of_all: bool,
+    /// The flame graphs, in their order.
+    pub flames: Vec<FlameGraph>,
     /// The tables, in their order.
     pub tables: Vec<Table>,
     /// The command that gives the same numbers; `None` if no single one does.

@@ -98,7 +98,7 @@ fn plot(document: &Document, lanes: Option<&Lanes>, scales: Scales, ui: &mut Ui)
     let is_scaled = lanes.is_none();
     let at_the_left = match lanes {
         Some(_) => vec![AxisHints::new_y().label("").min_thickness(Lanes::heading(ui)).formatter(|_, _| String::new())],
-        None => scales.axes(Lanes::heading(ui), ui.visuals().weak_text_color()),
+        None => scales.axes(together::width(document, Lanes::heading(ui), ui), ui.visuals().weak_text_color()),
     };
     let plot = Plot::new("outstanding size")
         .allow_drag(false)

@@ -7,11 +7,13 @@ use super::names;
 use super::values::{self, Value, What};
 use crate::app::base::theme;
 use crate::app::commands::{Commands, DocCommand};
+use crate::app::document::Document;
 use crate::app::panels::counters;
-use crate::app::state::graph::{GraphLine, LineOf, Split};
+use crate::app::state::graph::{Graph, GraphLine, LineOf, Split};
 use crate::app::widgets::icons::{short_text, short_value};
 use crate::app::widgets::line;
 use crate::format;
+use crate::model::ProcessId;
 use crate::query::layer_label;
 use crate::units::Ticks;
 
@@ -20,6 +22,18 @@ const ROW: f32 = 18.0;
 
 /// Largest part of a row for the value.
 const VALUE: f32 = 0.74;
+
+/// Room in points beside names and values.
+const BEFORE_NAME: f32 = 8.0;
+const BEFORE_VALUE: f32 = 6.0;
+const AFTER_VALUE: f32 = 2.0;
+
+/// The widest of usual values.
+const WIDEST_VALUE: &str = "1001.42 MB";
+
+/// The largest part of the graph's width for the legend, and its largest width in points.
+const LEGEND_PART: f32 = 0.4;
+const WIDEST: f32 = 320.0;
 
 /// Draws the lines.
 pub fn paint(canvas: &Canvas<'_>, ui: &Ui) {
@@ -69,6 +83,18 @@ struct Named {
     name: String,
     short: String,
     value: Option<Value>,
+}
+
+/// Width in points of the legend and the scale beside it, at least this one: the names are whole, as far as the graph keeps most
+/// of the room.
+pub fn width(document: &Document, least: f32, ui: &Ui) -> f32 {
+    let width = |text: String, size: f32| ui.painter().layout_no_wrap(text, FontId::proportional(size), Color32::WHITE).size().x;
+    let value = width(WIDEST_VALUE.to_owned(), 11.5);
+    let graph = document.answers.graph.as_ref();
+    let names = graph.iter().flat_map(|graph| graph.lines.iter().map(|line| short_name(document, graph, &line.of)));
+    let name = names.map(|name| width(name, 12.0)).fold(0.0, f32::max);
+    let wanted = 4.0 + BEFORE_NAME + name + BEFORE_VALUE + value + AFTER_VALUE + super::canvas::SCALE;
+    wanted.min(ui.available_width() * LEGEND_PART).clamp(least, WIDEST.max(least)).round()
 }
 
 /// The legend: names of the lines, and their values.
@@ -140,7 +166,7 @@ fn rows(canvas: &Canvas<'_>, cursor: Option<Ticks>) -> Vec<Row> {
     let lines: Vec<&LineOf> = if graph.is_stacked() { lines.rev().collect() } else { lines.collect() };
     let mut last_owner = None;
     for of in lines {
-        let owner = names::owner(document, of).filter(|_| document.source_list.has_many_processes);
+        let owner = owner(document, of);
         if let Some(process) = owner.filter(|_| owner != last_owner) {
             rows.push(Row::Owner(document.trace.process_name(process)));
         }
@@ -149,10 +175,7 @@ fn rows(canvas: &Canvas<'_>, cursor: Option<Ticks>) -> Vec<Row> {
             true => parts.iter().find(|(other, _)| *other == of).map(|(_, bytes)| value(*bytes)),
             false => values::of_line(canvas, of, cursor),
         };
-        let name = names::name_of(document, of);
-        let (short, layer) = names::heading(document, of);
-        // A layer is omitted in a stack of one layer, and under the name of a process.
-        let short = if owner.is_some() || graph.is_stacked() || layer.is_empty() { short } else { name.clone() };
+        let (name, short) = (names::name_of(document, of), short_name(document, graph, of));
         rows.push(Row::Line(Named { of: Some(of.clone()), name, short, value }));
     }
     rows.extend(document.counters.lines().iter().map(|line| {
@@ -160,6 +183,18 @@ fn rows(canvas: &Canvas<'_>, cursor: Option<Ticks>) -> Vec<Row> {
         Row::Line(Named { value: values::of_line(canvas, &of, cursor), of: Some(of), short: name.clone(), name })
     }));
     rows
+}
+
+/// The process under whose name a line stands, if there are several processes.
+fn owner(document: &Document, of: &LineOf) -> Option<ProcessId> {
+    names::owner(document, of).filter(|_| document.source_list.has_many_processes)
+}
+
+/// The name that a line has in the legend: without its layer in a stack of one layer, and under the name of a process.
+fn short_name(document: &Document, graph: &Graph, of: &LineOf) -> String {
+    let (short, layer) = names::heading(document, of);
+    let is_short = owner(document, of).is_some() || graph.is_stacked() || layer.is_empty();
+    if is_short { short } else { names::name_of(document, of) }
 }
 
 /// One line of the legend. A click filters to its subject.
@@ -182,11 +217,12 @@ fn entry(canvas: &Canvas<'_>, rect: Rect, (line, what): (Named, Option<What>), u
         let bar = Rect::from_min_size(rect.left_top() + vec2(0.0, 3.0), vec2(3.0, ROW - 6.0));
         ui.painter().rect_filled(bar, 1.5, theme::series(number, &visuals));
     }
-    let at = Pos2::new(rect.right() - 2.0, rect.center().y);
+    let at = Pos2::new(rect.right() - AFTER_VALUE, rect.center().y);
     let value = short_value(ui.painter(), &shown, FontId::proportional(11.5), visuals.text_color(), rect.width() * VALUE);
     let value_at = Align2::RIGHT_CENTER.anchor_size(at, value.size());
     ui.painter().galley(value_at.min, value, visuals.text_color());
-    let place = Rect::from_min_max(rect.left_top() + vec2(8.0, 0.0), Pos2::new(value_at.left() - 6.0, rect.bottom()));
+    let place =
+        Rect::from_min_max(rect.left_top() + vec2(BEFORE_NAME, 0.0), Pos2::new(value_at.left() - BEFORE_VALUE, rect.bottom()));
     short_text(ui, place, &short, FontId::proportional(12.0), visuals.text_color());
     if response.clicked()
         && let Some(path) = of.as_ref().and_then(|of| names::path(canvas.document, of))

@@ -1,15 +1,19 @@
-//! The user's choices in views in an investigation file: orders of tables, searches, groupings, the sides of *Compare*, and
-//! kinds of activity that are not drawn. Each is read apart; unknown ones are left out.
+//! The user's choices in views in an investigation file: orders of tables, searches, groupings, layers, weights of flame
+//! graphs, details, functions of butterflies, the sides of *Compare*, and kinds of activity that are not drawn. Each is read apart; unknown ones are left out.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::file::Saved;
 use super::nodes::FoundNodes;
+use super::paths::layer;
+use super::view_places;
 use crate::app::state::ids::ViewId;
 use crate::app::state::overlay::Overlay;
 use crate::app::state::source_list::SourceChoice;
-use crate::app::state::view_choices::{SidesChoice, ViewChoices};
+use crate::app::state::view_choices::{NodePlace, SidesChoice, ViewChoices};
 use crate::format::is_plain;
 use crate::units::{Interval, Ticks};
 
@@ -82,28 +86,38 @@ pub fn search(saved: &toml::Table, key: &str) -> String {
     text.chars().filter(|&c| is_plain(c)).take(LONGEST_SEARCH).collect()
 }
 
-/// The groupings as they are saved, by the keys of their tabs.
-pub fn saved_groupings(views: &[(ViewId, ViewChoices)]) -> toml::Table {
-    let of =
-        |(view, choices): &(ViewId, ViewChoices)| Some((view.key().to_owned(), toml::Value::String(choices.grouping.clone()?)));
-    views.iter().filter_map(of).collect()
+/// A choice of each view as it is saved, by the keys of their tabs, if the view has it.
+pub fn saved_by_tab<T: Into<toml::Value>>(
+    views: &[(ViewId, ViewChoices)],
+    choice: impl Fn(&ViewChoices) -> Option<T>,
+) -> toml::Table {
+    views.iter().filter_map(|(view, choices)| Some((view.key().to_owned(), choice(choices)?.into()))).collect()
 }
 
 /// The choices in views as a file has them; those that it lacks are empty.
 pub fn found(
-    (sort, search_texts, groupings): (&toml::Table, &toml::Table, &toml::Table),
-    compare: Option<&SavedCompare>,
+    saved: &Saved,
     nodes: &FoundNodes,
+    selected: &[(ViewId, NodePlace)],
     ticks: impl Fn(f64) -> Ticks,
 ) -> Vec<(ViewId, ViewChoices)> {
+    let focuses = view_places::focuses(&saved.focus);
     let of = |view: ViewId| {
         let key = view.key();
-        let compare = compare.filter(|_| view == ViewId::Compare);
+        let text = |table: &toml::Table| table.get(key).and_then(toml::Value::as_str).map(str::to_owned);
+        let place = |places: &[(ViewId, NodePlace)]| places.iter().find(|(of, _)| *of == view).map(|(_, place)| place.clone());
+        let compare = saved.compare.as_ref().filter(|_| view == ViewId::Compare);
         let choices = ViewChoices {
-            order: sort.get(key).and_then(|order| order.clone().try_into().ok()),
-            search: search(search_texts, key),
-            grouping: groupings.get(key).and_then(toml::Value::as_str).map(str::to_owned),
+            order: saved.sort.get(key).and_then(|order| order.clone().try_into().ok()),
+            search: search(&saved.search, key),
+            grouping: text(&saved.grouping),
+            layer: text(&saved.layer).and_then(|name| layer(&name)),
             nodes: nodes.nodes.iter().filter(|(of, _)| *of == view).map(|(_, node)| node.clone()).collect(),
+            selected: place(selected),
+            middle: text(&saved.middle).map(Arc::from),
+            details: saved.details.get(key).and_then(toml::Value::as_bool),
+            weight: text(&saved.weight),
+            focus: place(&focuses),
             sides: compare.and_then(|compare| compare.sides(&ticks)),
             is_swapped: compare.is_some_and(|compare| compare.swapped),
         };
@@ -124,6 +138,7 @@ pub fn hidden(saved: &[toml::Value]) -> (BTreeSet<Overlay>, usize) {
 mod tests {
     use super::*;
     use crate::app::base::table::SavedSort;
+    use crate::units::Layer;
 
     #[test]
     fn choices_come_back_as_they_were() {
@@ -134,8 +149,11 @@ mod tests {
             for is_swapped in [false, true] {
                 let compare = ViewChoices { sides, is_swapped, search: "a \"b\"".to_owned(), ..ViewChoices::default() };
                 let order = Some(SavedSort { by: "size".to_owned(), descending: true });
-                let stacks = ViewChoices { order, grouping: Some("stack".to_owned()), ..ViewChoices::default() };
-                let views = vec![(ViewId::Stacks, stacks), (ViewId::Compare, compare.clone())];
+                let details = Some(is_swapped);
+                let stacks = ViewChoices { order, grouping: Some("stack".to_owned()), details, ..ViewChoices::default() };
+                let flame =
+                    ViewChoices { layer: Some(Layer::Commit), weight: Some("count".to_owned()), ..ViewChoices::default() };
+                let views = vec![(ViewId::Stacks, stacks), (ViewId::Flame, flame), (ViewId::Compare, compare.clone())];
                 let saved = SavedCompare::of(&compare, |at| at.0 as f64).unwrap();
                 assert_eq!(saved.is_none(), sides.is_none() && !is_swapped);
                 let text = saved.map(|saved| toml::to_string(&saved).unwrap());
@@ -143,10 +161,17 @@ mod tests {
                 let sources = SourceChoice { search: "heap".to_owned(), ..SourceChoice::default() };
                 let searches = saved_searches(&views, &sources);
                 assert_eq!(search(&searches, SOURCES), "heap");
-                let sort: toml::Table = toml::from_str("Stacks = { by = \"size\", descending = true }\nTypes = 7").unwrap();
-                let tables = (&sort, &searches, &saved_groupings(&views));
-                let found = found(tables, read.as_ref(), &FoundNodes::default(), |at| Ticks(at as i64));
-                assert_eq!(found, views);
+                let saved = Saved {
+                    sort: toml::from_str("Stacks = { by = \"size\", descending = true }\nTypes = 7").unwrap(),
+                    search: searches,
+                    grouping: saved_by_tab(&views, |choices| choices.grouping.clone()),
+                    layer: saved_by_tab(&views, |choices| choices.layer.map(Layer::name)),
+                    weight: saved_by_tab(&views, |choices| choices.weight.clone()),
+                    details: saved_by_tab(&views, |choices| choices.details),
+                    compare: read,
+                    ..Saved::default()
+                };
+                assert_eq!(found(&saved, &FoundNodes::default(), &[], |at| Ticks(at as i64)), views);
             }
         }
     }

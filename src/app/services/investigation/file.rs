@@ -49,6 +49,18 @@ pub struct Saved {
     /// The kinds of lines of views, by the keys of their tabs, each read apart.
     #[serde(skip_serializing_if = "toml::Table::is_empty")]
     pub grouping: toml::Table,
+    /// Chosen layers, by the keys of their tabs, each read apart.
+    #[serde(skip_serializing_if = "toml::Table::is_empty")]
+    pub layer: toml::Table,
+    /// The numbers that make boxes of flame graphs wide, by the keys of their tabs, each read apart.
+    #[serde(skip_serializing_if = "toml::Table::is_empty")]
+    pub weight: toml::Table,
+    /// Whether details stand beside tables, by the keys of their tabs, each read apart.
+    #[serde(skip_serializing_if = "toml::Table::is_empty")]
+    pub details: toml::Table,
+    /// The functions between their callers and callees, by the keys of their tabs, each read apart.
+    #[serde(skip_serializing_if = "toml::Table::is_empty")]
+    pub middle: toml::Table,
     /// The kinds of activity that are not drawn on the graph, each read apart.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<toml::Value>,
@@ -58,6 +70,12 @@ pub struct Saved {
     /// Lines of trees that the user opened or closed, each read apart.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub node: Vec<toml::Value>,
+    /// Selected rows, at most one of a tab, each read apart.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub selected: Vec<toml::Value>,
+    /// Directions of flame graphs and the nodes that they are about, at most one of a tab, each read apart.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub focus: Vec<toml::Value>,
     /// The layout of the window, as the settings store it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<toml::Value>,
@@ -117,11 +135,24 @@ impl Saved {
         if let Ok(known) = toml::Table::try_from(&saved) {
             collect_unknown(&all, &known, "", &mut unknown);
         }
-        for (name, table) in [("sort", &saved.sort), ("search", &saved.search), ("grouping", &saved.grouping)] {
+        for (name, table) in saved.by_tab() {
             let is_tab = |key: &str| key == SOURCES || ViewId::ALL.iter().any(|view| view.key() == key);
             unknown.extend(table.keys().filter(|key| !is_tab(key)).map(|key| format!("{name}.{key}")));
         }
         Ok((saved.clone(), ignored(saved.version, &unknown)))
+    }
+
+    /// The tables by the keys of tabs, with their names.
+    fn by_tab(&self) -> [(&'static str, &toml::Table); 7] {
+        [
+            ("sort", &self.sort),
+            ("search", &self.search),
+            ("grouping", &self.grouping),
+            ("layer", &self.layer),
+            ("weight", &self.weight),
+            ("details", &self.details),
+            ("middle", &self.middle),
+        ]
     }
 
     /// The text of the file, unless it is longer than what is read.

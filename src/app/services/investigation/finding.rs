@@ -1,21 +1,23 @@
 //! An investigation found again in a loaded trace: work for another thread.
 //!
-//! Cost: a pass over the stack nodes for each filter with frames, and one for all opened lines of trees.
+//! Cost: a pass over the stack nodes for each filter with frames, for each selected row, and one for all opened lines of trees;
+//! a pass over the rows for each selected allocation.
 
 use super::chips::SavedChip;
 use super::choices::{self, SOURCES};
 use super::file::Saved;
 use super::nodes::{self, FoundNodes};
-use super::{Bookmark, Found, Investigation, lines, places};
+use super::{Bookmark, Found, Investigation, lines, places, view_places};
 use crate::app::jobs::JobId;
 use crate::app::state::alignment::Alignment;
 use crate::app::state::filters::{Chip, Filters};
 use crate::app::state::history::HistoryStop;
-use crate::app::state::ids::{MOST_MARKS, Tab};
+use crate::app::state::ids::{MOST_MARKS, Tab, ViewId};
 use crate::app::state::inputs::short_name;
 use crate::app::state::layout::Shape;
 use crate::app::state::notes::{Notes, with_note};
 use crate::app::state::source_list::SourceChoice;
+use crate::app::state::view_choices::NodePlace;
 use crate::format::plain;
 use crate::load::Input;
 use crate::model::Trace;
@@ -48,9 +50,11 @@ impl Investigation {
         });
         let nodes = nodes::found(&self.saved.node, trace);
         doubts.extend(told(nodes.lost, ("An opened line of", "opened lines of"), "could not be found again in this trace"));
+        let (selected, lost) = view_places::selected(&self.saved.selected, trace);
+        doubts.extend(told(lost, ("A selected row of", "selected rows of"), "could not be found again in this trace"));
         let (hidden, unknown) = choices::hidden(&self.saved.hidden);
         doubts.extend(told(unknown, ("A lane of", "lanes of"), "cannot be hidden by this version"));
-        let bookmark = Bookmark { lines, alignment, hidden, ..bookmark(&self.saved, filters, nodes, trace) };
+        let bookmark = Bookmark { lines, alignment, hidden, ..bookmark(&self.saved, filters, (nodes, &selected), trace) };
         Found { job, bookmark, layout: layout.and_then(Result::ok), baseline, doubts }
     }
 
@@ -66,7 +70,7 @@ impl Investigation {
 }
 
 /// The place in time, inside the trace.
-fn bookmark(saved: &Saved, filters: Filters, nodes: FoundNodes, trace: &Trace) -> Bookmark {
+fn bookmark(saved: &Saved, filters: Filters, (nodes, selected): (FoundNodes, &[(ViewId, NodePlace)]), trace: &Trace) -> Bookmark {
     let (span, view) = (trace.span, &saved.view);
     let ticks = |seconds: f64| trace.clock.ticks(seconds).clamp(span.from, span.to);
     let all = |times: &[f64], most: usize| {
@@ -89,7 +93,7 @@ fn bookmark(saved: &Saved, filters: Filters, nodes: FoundNodes, trace: &Trace) -
         stop,
         cursor: view.cursor_s.map(ticks),
         tab: view.tab.as_deref().and_then(|key| Tab::all().find(|tab| tab.key() == key)),
-        views: choices::found((&saved.sort, &saved.search, &saved.grouping), saved.compare.as_ref(), &nodes, ticks),
+        views: choices::found(saved, &nodes, selected, ticks),
         sources: SourceChoice {
             search: choices::search(&saved.search, SOURCES),
             closed: nodes.closed_sources.into_iter().collect(),

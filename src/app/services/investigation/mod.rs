@@ -1,5 +1,6 @@
 //! Saved investigations: where the user was in a trace (view, selection, filters, marks, pins, notes, lines of the graph and
-//! kinds of activity, orders, searches and opened lines of tables, layout, the trace to compare with and its sides), in a file
+//! kinds of activity, orders, searches, layers, opened lines and selected rows of tables, flame graphs, layout, the trace to
+//! compare with and its sides), in a file
 //! `NAME.highwater` beside the trace. It is text ([`file`]), or a zip archive that also holds the selected interval of the
 //! trace ([`crate::export::cut`]), so that a colleague needs one file.
 //!
@@ -14,6 +15,7 @@ mod lines;
 mod nodes;
 mod paths;
 mod places;
+mod view_places;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -33,7 +35,7 @@ use crate::app::state::notes::Note;
 use crate::app::state::overlay::Overlay;
 use crate::app::state::provider_choice::ProviderChoice;
 use crate::app::state::source_list::SourceChoice;
-use crate::app::state::view_choices::ViewChoices;
+use crate::app::state::view_choices::{NodePlace, ViewChoices};
 use crate::archive::{text_in_bundle, write_bundle};
 use crate::export::cut::{self, cut};
 use crate::format::plain;
@@ -159,6 +161,10 @@ impl Snapshot {
         };
         let compared = views.iter().find(|(view, _)| *view == ViewId::Compare);
         let compare = compared.map_or(Ok(None), |(_, choices)| SavedCompare::of(choices, seconds));
+        let by_tab = |choice: &dyn Fn(&ViewChoices) -> Option<String>| choices::saved_by_tab(views, choice);
+        let places = |place: &dyn Fn(&ViewChoices) -> Option<&NodePlace>| {
+            view_places::saved(&self.trace, views, place).map_err(|error| error.to_string())
+        };
         let overlay = SavedOverlay::of(alignment.as_ref());
         let baseline = self.baseline.as_ref().map(|(trace, inputs)| SavedTrace::of(trace, inputs, folder)).transpose()?;
         Ok(Saved {
@@ -176,10 +182,16 @@ impl Snapshot {
             overlay: overlay.map(|overlay| value(&|| toml::Value::try_from(&overlay))).transpose()?,
             sort: views.iter().filter_map(order).collect::<Result<_, String>>()?,
             search: choices::saved_searches(views, sources),
-            grouping: choices::saved_groupings(views),
+            grouping: by_tab(&|choices| choices.grouping.clone()),
+            layer: by_tab(&|choices| choices.layer.map(|layer| layer.name().to_owned())),
+            weight: by_tab(&|choices| choices.weight.clone()),
+            details: choices::saved_by_tab(views, |choices| choices.details),
+            middle: by_tab(&|choices| choices.middle.as_ref().map(ToString::to_string)),
             hidden: hidden.iter().map(|what| toml::Value::String(what.key().to_owned())).collect(),
             compare: compare.map_err(|error| error.to_string())?,
             node: nodes::saved(&self.trace, views, sources.closed.iter()).map_err(|error| error.to_string())?,
+            selected: places(&|choices| choices.selected.as_ref())?,
+            focus: places(&|choices| choices.focus.as_ref())?,
             layout: self.layout.as_ref().map(|layout| value(&|| toml::Value::try_from(layout))).transpose()?,
         })
     }

@@ -24,7 +24,7 @@ const MOST_NODES: usize = 200;
 const MOST_BYTES: usize = LARGEST as usize / 4;
 
 /// Maximum number of names on the path to a line of a call tree.
-const MOST_NAMES: usize = 4000;
+pub const MOST_NAMES: usize = 4000;
 
 /// A line of a tree.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -98,6 +98,7 @@ impl SavedNode {
         let own = Self { tab: tab.to_owned(), open: node.is_open, bottom_up: false, names: Vec::new(), path: None };
         Some(match &node.place {
             NodePlace::Path(path) => Self { path: Some(SavedPath::of(trace, path)?), ..own },
+            NodePlace::Mark(_) => return None,
             NodePlace::Names { names, .. } if names.len() > MOST_NAMES => return None,
             NodePlace::Names { is_inverted, names } => {
                 Self { bottom_up: *is_inverted, names: names.iter().map(|name| name.to_string()).collect(), ..own }

@@ -296,7 +296,7 @@ impl Request {
             }
         };
         query.cancel.check()?;
-        let measure = Measure { label: "B minus A, outstanding at their ends", unit: Unit::Change };
+        let measure = Measure { label: "B minus A, outstanding at their ends", unit: Unit::Change { less: "less in B" } };
         let asked = (layer_label(flame.layer), &*flame.focus, &*self.search);
         let icicle = Icicle::of(&weights, (&forest, &functions), measure, asked);
         Ok(Difference { flame: Some(icicle), ..self.difference(Vec::new(), false) })

@@ -12,14 +12,17 @@ use crate::app::commands::{Command, DocCommand};
 use crate::app::document::Document;
 use crate::app::jobs::{LoadJob, drop_aside};
 use crate::app::services::comparison::{Comparison, Opened};
+use crate::app::state::ids::ViewId;
 use crate::app::state::inputs::short_name;
 use crate::app::state::view_choices::{SidesChoice, ViewChoices};
+use crate::app::views::flame::{chosen_focus, focus_choice};
 use crate::app::views::questions::short_time;
 use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::centered::centered;
 use crate::app::widgets::drop_down::drop_down;
+use crate::export::html::FlameGraph;
 use crate::format;
-use crate::units::Interval;
+use crate::units::{Interval, Layer};
 
 impl Pane for Compare {
     fn forget(&mut self) {
@@ -78,6 +81,10 @@ impl Pane for Compare {
         Some(Arc::clone(&difference.listed) as Arc<dyn TableSource>)
     }
 
+    fn flame_graph(&self) -> Option<FlameGraph> {
+        Some(self.difference.as_ref()?.flame.as_ref()?.as_page(ViewId::Compare.title(), false))
+    }
+
     fn command(&self, document: &Document) -> Option<Vec<String>> {
         command::words(self, document)
     }
@@ -91,7 +98,16 @@ impl Pane for Compare {
         self.difference.iter_mut().for_each(|difference| self.order.sort(difference));
     }
 
+    fn layer(&self) -> Option<Layer> {
+        self.layer.own()
+    }
+
+    fn set_layer(&mut self, layer: Option<Layer>) {
+        self.layer = layer.into();
+    }
+
     fn add_choices(&self, choices: &mut ViewChoices) {
+        choices.focus = self.flame.as_ref().map(|focus| focus_choice(false, focus));
         choices.grouping = (self.grouping != Grouping::default()).then(|| self.grouping.name().to_owned());
         (choices.sides, choices.is_swapped) = (self.sides.0, self.is_swapped);
     }
@@ -99,6 +115,7 @@ impl Pane for Compare {
     fn take_choices(&mut self, choices: &ViewChoices) {
         self.grouping = choices.grouping.as_deref().and_then(Grouping::named).unwrap_or_default();
         (self.sides, self.is_swapped) = (Sides(choices.sides), choices.is_swapped);
+        self.flame = chosen_focus(choices).map(|(_, focus)| focus);
     }
 
     /// Draws the choice of the grouping, or of the flame graph in place of the table.

@@ -3,7 +3,9 @@
 //!
 //! Boxes narrower than a point are never made, so the cost of a frame does not depend on the number of stacks.
 
+mod choices;
 mod modules;
+mod page;
 mod panel;
 mod unit;
 
@@ -19,6 +21,7 @@ use crate::query::{
     node_name,
 };
 use crate::units::Layer;
+pub use choices::{chosen_focus, focus_choice};
 use modules::ModuleColors;
 pub use panel::turn_tools;
 pub use unit::{Measure, SampledIn, Unit};

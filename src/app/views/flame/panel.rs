@@ -2,16 +2,20 @@
 
 use eframe::egui::{self, Color32, FontId, Rect, Sense, Ui, Visuals, pos2, vec2};
 
-use super::{Flame, Icicle, Measure, Unit, Way};
+use super::{Flame, Icicle, Measure, Unit, Way, choices};
 use crate::app::base::theme;
 use crate::app::commands::Command;
 use crate::app::document::Document;
 use crate::app::services::picture::{PictureFormat, PictureRequest, Subject};
 use crate::app::state::filters::Predicate;
+use crate::app::state::ids::ViewId;
+use crate::app::state::view_choices::ViewChoices;
 use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::drop_down::drop_down;
+use crate::export::html::FlameGraph;
 use crate::format;
 use crate::query::{FlameBox, FlameWeight, FrameName, NodeKey, node_name};
+use crate::units::Layer;
 
 const BOX_HEIGHT: f32 = 18.0;
 
@@ -39,7 +43,7 @@ fn has_meaning(weight: FlameWeight, document: &Document) -> bool {
 /// The label and unit of the widths by a weight.
 pub fn measure(weight: FlameWeight) -> Measure {
     let unit = match weight {
-        FlameWeight::Impacting => Unit::Change,
+        FlameWeight::Impacting => Unit::Change { less: "less at the end" },
         FlameWeight::Count => Unit::Count,
         FlameWeight::Size | FlameWeight::AtStart | FlameWeight::AtEnd => Unit::Bytes,
     };
@@ -91,12 +95,35 @@ impl Pane for Flame {
         turn_tools((&mut self.is_inverted, &mut self.focus), context, ui);
     }
 
+    fn flame_graph(&self) -> Option<FlameGraph> {
+        Some(self.icicle.as_ref()?.as_page(ViewId::Flame.title(), self.is_inverted))
+    }
+
     fn searched(&self) -> Option<&str> {
         Some(&self.search)
     }
 
     fn search(&mut self, text: String) {
         self.search = text;
+    }
+
+    fn layer(&self) -> Option<Layer> {
+        self.layer.own()
+    }
+
+    fn set_layer(&mut self, layer: Option<Layer>) {
+        self.layer = layer.into();
+    }
+
+    fn add_choices(&self, choices: &mut ViewChoices) {
+        choices.weight = choices::saved_weight(self.weight);
+        let is_usual = !self.is_inverted && self.focus.is_empty();
+        choices.focus = (!is_usual).then(|| choices::focus_choice(self.is_inverted, &self.focus));
+    }
+
+    fn take_choices(&mut self, choices: &ViewChoices) {
+        self.weight = choices::weight(choices);
+        (self.is_inverted, self.focus) = choices::chosen_focus(choices).unwrap_or_default();
     }
 }
 
@@ -199,7 +226,7 @@ impl Icicle {
     }
 
     fn draw_box(&self, ui: &Ui, painter: &egui::Painter, rect: Rect, depth: usize, one: &FlameBox, is_pointed: bool) {
-        let mut fill = self.color(ui, one);
+        let mut fill = self.color(ui.visuals(), one);
         let is_around = depth < self.focus.len();
         if (self.is_searched && !one.is_found) || is_around {
             fill = fill.gamma_multiply(0.35);
@@ -210,7 +237,7 @@ impl Icicle {
             painter.rect_stroke(rect, 2.0, egui::Stroke::new(1.5, ui.visuals().strong_text_color()), egui::StrokeKind::Inside);
         }
         if rect.width() >= NAMED_FROM {
-            let text = if one.smaller > 0 { Self::smaller(one) } else { self.short_name(one.key) };
+            let text = self.label(one);
             let is_weak = is_around || one.smaller > 0;
             let color = if is_weak { ui.visuals().weak_text_color() } else { theme::on_flame(ui.visuals()) };
             let mut job = egui::text::LayoutJob::simple_singleline(text, FontId::proportional(11.5), color);
@@ -221,12 +248,11 @@ impl Icicle {
     }
 
     /// The colour of a box: one colour per module; if widths are changes, shrinkage is green.
-    fn color(&self, ui: &Ui, one: &FlameBox) -> Color32 {
-        let visuals = ui.visuals();
+    pub(super) fn color(&self, visuals: &Visuals, one: &FlameBox) -> Color32 {
         if one.smaller > 0 {
             return theme::flame_rest(visuals);
         }
-        if self.measure.unit == Unit::Change && one.net < 0 {
+        if self.measure.less().is_some() && one.net < 0 {
             return theme::flame_shrinkage(visuals);
         }
         match one.key {
@@ -244,14 +270,19 @@ impl Icicle {
         self.modules.number(module).map_or(visuals.widgets.inactive.bg_fill, |number| theme::flame(number, visuals))
     }
 
-    /// Draws the modules and their colours.
+    /// The meanings of the colours: modules, and shrinkage if widths are changes.
+    pub(super) fn meanings(&self, visuals: &Visuals) -> Vec<(&str, Color32)> {
+        let others = self.modules.has_others.then_some(("other modules", visuals.widgets.inactive.bg_fill));
+        let shrinkage = self.measure.less().map(|less| (less, theme::flame_shrinkage(visuals)));
+        let modules = self.modules.all().map(|(name, number)| (name, theme::flame(number, visuals)));
+        shrinkage.into_iter().chain(modules).chain(others).collect()
+    }
+
+    /// Draws the meanings of the colours.
     fn legend(&self, ui: &mut Ui) {
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing = vec2(4.0, 2.0);
-            let others = self.modules.has_others.then_some(("other modules", ui.visuals().widgets.inactive.bg_fill));
-            let all: Vec<(&str, Color32)> =
-                self.modules.all().map(|(name, number)| (name, theme::flame(number, ui.visuals()))).chain(others).collect();
-            for (name, color) in all {
+            for (name, color) in self.meanings(ui.visuals()) {
                 let text =
                     ui.painter().layout_no_wrap(name.to_owned(), FontId::proportional(11.5), ui.visuals().weak_text_color());
                 // A name stands beside its square, not below it.
@@ -284,14 +315,24 @@ impl Icicle {
         }
     }
 
-    fn details(&self, ui: &mut Ui, one: &FlameBox) {
+    /// The text in a box.
+    pub(super) fn label(&self, one: &FlameBox) -> String {
+        if one.smaller > 0 { Self::smaller(one) } else { self.short_name(one.key) }
+    }
+
+    /// The full name of a box.
+    pub(super) fn text(&self, one: &FlameBox) -> String {
         match one.smaller {
-            0 => ui.strong(self.name(one.key)),
-            _ => ui.strong(format!("{} of {}", Self::smaller(one), self.name(one.key))),
-        };
+            0 => self.name(one.key),
+            _ => format!("{} of {}", Self::smaller(one), self.name(one.key)),
+        }
+    }
+
+    fn details(&self, ui: &mut Ui, one: &FlameBox) {
+        ui.strong(self.text(one));
         let whole = self.boxes.first().map_or(0, |all| all.net.unsigned_abs());
         let Measure { label, unit } = self.measure;
-        let share = if unit == Unit::Change || whole == 0 {
+        let share = if self.measure.less().is_some() || whole == 0 {
             String::new()
         } else {
             format!(", {} of all", format::percent(one.net.unsigned_abs() as f64 / whole as f64))

@@ -13,8 +13,10 @@ pub struct Measure {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Unit {
     Bytes,
-    /// Bytes, with a sign.
-    Change,
+    /// Bytes, with a sign; with the meaning of a negative one, in words.
+    Change {
+        less: &'static str,
+    },
     /// Allocations.
     Count,
     /// CPU samples.
@@ -32,12 +34,22 @@ pub struct SampledIn {
     pub tells_own: bool,
 }
 
+impl Measure {
+    /// The meaning of the colour of boxes that became smaller, if widths are changes.
+    pub fn less(self) -> Option<&'static str> {
+        match self.unit {
+            Unit::Change { less } => Some(less),
+            Unit::Bytes | Unit::Count | Unit::Samples(_) => None,
+        }
+    }
+}
+
 impl Unit {
     /// The text of a number.
     pub fn value(self, net: i64) -> String {
         match self {
             Self::Bytes => format::bytes(net.unsigned_abs()),
-            Self::Change => format::signed_bytes(net),
+            Self::Change { .. } => format::signed_bytes(net),
             Self::Count | Self::Samples(_) => format::count(net.unsigned_abs()),
         }
     }

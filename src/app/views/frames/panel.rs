@@ -17,7 +17,7 @@ use crate::app::widgets::drop_down::drop_down;
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Share, Value, widest};
 use crate::format;
 use crate::query::{FrameLine, frame_name, layer_label};
-use crate::units::Ticks;
+use crate::units::{Layer, Ticks};
 
 /// The summary of the frames, in one line.
 fn summary(listed: &Listed) -> String {
@@ -89,6 +89,14 @@ impl Pane for Frames {
 
     fn set_order(&mut self, order: Option<&SavedSort>) {
         self.sort = order.and_then(Sort::of).unwrap_or(Self::default().sort);
+    }
+
+    fn layer(&self) -> Option<Layer> {
+        self.layer.own()
+    }
+
+    fn set_layer(&mut self, layer: Option<Layer>) {
+        self.layer = layer.into();
     }
 }
 

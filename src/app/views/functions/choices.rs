@@ -1,4 +1,4 @@
-//! The user's choices of grouping and opened nodes, as an investigation keeps them.
+//! The user's choices of grouping, opened nodes and the selected one, as an investigation keeps them.
 
 use std::sync::Arc;
 
@@ -23,7 +23,8 @@ const NAMES: [(Grouping, &str); 11] = [
     (Grouping::Rows(RowGrouping::Lifetime), "lifetime"),
 ];
 
-/// Adds the grouping, unless it is the usual one, and the opened nodes of both trees.
+/// Adds the grouping, unless it is the usual one, the opened nodes of both trees, the selected one, and the function of the
+/// butterfly.
 pub fn add(wish: &Choices, choices: &mut ViewChoices) {
     let grouping = Some(wish.grouping).filter(|grouping| *grouping != Grouping::default());
     let named = grouping.and_then(|grouping| NAMES.iter().find(|(other, _)| *other == grouping));
@@ -32,6 +33,9 @@ pub fn add(wish: &Choices, choices: &mut ViewChoices) {
         let node = |(names, is_open): (Way, bool)| OpenedNode { place: NodePlace::Names { is_inverted, names }, is_open };
         choices.nodes.extend(opened.nodes().into_iter().map(node));
     }
+    let is_inverted = wish.grouping == Grouping::INVERTED;
+    choices.selected = wish.selected.clone().map(|names| NodePlace::Names { is_inverted, names });
+    choices.middle = wish.middle.clone();
 }
 
 /// The grouping of an investigation; the usual one if it has none that the view offers.
@@ -41,6 +45,16 @@ pub fn grouping(choices: &ViewChoices, frees: bool) -> Grouping {
         is_offered && choices.grouping.as_deref() == Some(*name)
     };
     NAMES.iter().find(is_it).map(|(grouping, _)| *grouping).unwrap_or_default()
+}
+
+/// The selected node, if it is one of this grouping.
+pub fn selected(choices: &ViewChoices, grouping: Grouping) -> Option<Way> {
+    match &choices.selected {
+        Some(NodePlace::Names { is_inverted, names }) if *is_inverted == (grouping == Grouping::INVERTED) => {
+            Some(Arc::clone(names))
+        }
+        _ => None,
+    }
 }
 
 /// The opened nodes of the top-down tree, and of the bottom-up tree.
@@ -79,8 +93,12 @@ mod tests {
         add(&wish, &mut choices);
         assert_eq!((choices.grouping.as_deref(), choices.nodes.len()), (None, 2));
         assert_eq!(opened(&choices), wish.opened);
+        assert_eq!(selected(&choices, Grouping::default()), None);
         wish.grouping = Grouping::INVERTED;
+        wish.selected = Some(way.clone());
         add(&wish, &mut choices);
         assert_eq!(grouping(&choices, false), Grouping::INVERTED);
+        assert_eq!(selected(&choices, Grouping::INVERTED), Some(way));
+        assert_eq!(selected(&choices, Grouping::default()), None, "the other tree has no such path");
     }
 }

@@ -25,6 +25,7 @@ use crate::format;
 use crate::model::Trace;
 use crate::query::{CallLine, Column, NodeKey, RowGrouping, SHARED, SiteLabels, layer_label, magnitude};
 use crate::stack_rules::NO_TAG;
+use crate::units::Layer;
 
 /// The hint for a trace in which no free has a stack.
 const NO_FREE_STACKS: &str = "No free in this trace has a call stack. To see who frees, record them: \
@@ -136,6 +137,14 @@ impl<const FREES: bool> Pane for CallTrees<FREES> {
         self.wish.sort = sort.unwrap_or(Self::default().wish.sort);
     }
 
+    fn layer(&self) -> Option<Layer> {
+        self.wish.layer.own()
+    }
+
+    fn set_layer(&mut self, layer: Option<Layer>) {
+        self.wish.layer = layer.into();
+    }
+
     fn add_choices(&self, choices: &mut ViewChoices) {
         choices::add(&self.wish, choices);
     }
@@ -143,6 +152,10 @@ impl<const FREES: bool> Pane for CallTrees<FREES> {
     fn take_choices(&mut self, choices: &ViewChoices) {
         self.group(choices::grouping(choices, FREES));
         self.wish.opened = choices::opened(choices);
+        self.unselect();
+        self.wish.selected = choices::selected(choices, self.wish.grouping);
+        self.wish.middle = choices.middle.clone().filter(|_| !FREES);
+        self.awaits_line = self.wish.selected.is_some();
     }
 
     fn show_place(&mut self, place: &Place, _: &Document) -> bool {

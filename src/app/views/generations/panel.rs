@@ -17,6 +17,7 @@ use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, NO_STACK, Name
 use crate::app::widgets::mark_menu::edges;
 use crate::format;
 use crate::query::GenerationGroup;
+use crate::units::Layer;
 
 /// Cells that show more than their value.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,6 +84,14 @@ impl Pane for Generations {
 
     fn search(&mut self, text: String) {
         self.search = text;
+    }
+
+    fn layer(&self) -> Option<Layer> {
+        self.layer.own()
+    }
+
+    fn set_layer(&mut self, layer: Option<Layer>) {
+        self.layer = layer.into();
     }
 }
 

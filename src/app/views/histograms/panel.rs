@@ -9,6 +9,7 @@ use crate::app::commands::DocCommand;
 use crate::app::state::filters::{Chip, Predicate};
 use crate::app::views::{Pane, ViewContext, questions};
 use crate::query::{ByClass, Words, layer_label};
+use crate::units::Layer;
 
 /// Width in points from which the histograms stand side by side.
 const WIDE: f32 = 560.0;
@@ -52,6 +53,14 @@ impl Pane for Histograms {
     fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {
         questions::menu(context, ui);
         tools(self, context, ui);
+    }
+
+    fn layer(&self) -> Option<Layer> {
+        self.layer.own()
+    }
+
+    fn set_layer(&mut self, layer: Option<Layer>) {
+        self.layer = layer.into();
     }
 }
 

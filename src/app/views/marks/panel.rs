@@ -13,6 +13,7 @@ use crate::app::jobs::drop_aside;
 use crate::app::state::ids::{MOST_MARKS, Stop, Tab, ViewId};
 use crate::app::state::overlay::Overlay;
 use crate::app::state::overlays::centered;
+use crate::app::state::view_choices::{NodePlace, ViewChoices};
 use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::centered::centered as in_place;
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, Name, Share, Style, Value, widest};
@@ -20,7 +21,7 @@ use crate::app::widgets::mark_menu::{edges, one_mark};
 use crate::format;
 use crate::model::Mark;
 use crate::query::thread_label;
-use crate::units::{Interval, Ticks};
+use crate::units::{Interval, Layer, Ticks};
 
 /// Zooming to a mark without a duration shortens the view by this factor, with the mark in the middle.
 const ZOOM: i64 = 20;
@@ -101,6 +102,25 @@ impl Pane for Marks {
 
     fn set_order(&mut self, order: Option<&SavedSort>) {
         self.sort = order.and_then(Sort::of).unwrap_or(Self::default().sort);
+    }
+
+    fn layer(&self) -> Option<Layer> {
+        self.layer.own()
+    }
+
+    fn set_layer(&mut self, layer: Option<Layer>) {
+        self.layer = layer.into();
+    }
+
+    fn add_choices(&self, choices: &mut ViewChoices) {
+        choices.selected = self.selected.map(NodePlace::Mark);
+    }
+
+    fn take_choices(&mut self, choices: &ViewChoices) {
+        self.selected = match choices.selected {
+            Some(NodePlace::Mark(place)) => Some(place),
+            _ => None,
+        };
     }
 }
 

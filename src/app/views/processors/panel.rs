@@ -7,9 +7,12 @@ use eframe::egui::{self, Ui};
 use super::{ProcessChoice, Processors, Ran, list};
 use crate::app::base::table::TableSource;
 use crate::app::services::names::Looked;
-use crate::app::views::flame::turn_tools;
+use crate::app::state::ids::ViewId;
+use crate::app::state::view_choices::ViewChoices;
+use crate::app::views::flame::{chosen_focus, focus_choice, turn_tools};
 use crate::app::views::{Pane, ViewContext};
 use crate::app::widgets::centered::centered;
+use crate::export::html::FlameGraph;
 use crate::format;
 use crate::model::{IntervalOrigin, Trace};
 use crate::query::{Key, KeyMap, Path};
@@ -46,12 +49,25 @@ impl Pane for Processors {
         Some(Arc::clone(&self.ran.as_ref()?.list) as Arc<dyn TableSource>)
     }
 
+    fn flame_graph(&self) -> Option<FlameGraph> {
+        Some(self.ran.as_ref()?.icicle.as_page(ViewId::Processors.title(), self.is_inverted))
+    }
+
     fn searched(&self) -> Option<&str> {
         Some(&self.search)
     }
 
     fn search(&mut self, text: String) {
         self.search = text;
+    }
+
+    fn add_choices(&self, choices: &mut ViewChoices) {
+        let is_usual = !self.is_inverted && self.focus.is_empty();
+        choices.focus = (!is_usual).then(|| focus_choice(self.is_inverted, &self.focus));
+    }
+
+    fn take_choices(&mut self, choices: &ViewChoices) {
+        (self.is_inverted, self.focus) = chosen_focus(choices).unwrap_or_default();
     }
 
     fn paths(&self) -> Vec<Path> {

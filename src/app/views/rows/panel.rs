@@ -10,11 +10,12 @@ use crate::app::base::table::{FlatTable, SavedSort, TableSource, TypedColumn};
 use crate::app::commands::DocCommand;
 use crate::app::jobs::drop_aside;
 use crate::app::state::filters::Predicate;
+use crate::app::state::view_choices::{NodePlace, ViewChoices};
 use crate::app::views::{Pane, ViewContext, questions};
 use crate::app::widgets::list::{self, ColumnOf, List, ListColumn, NO_STACK, Name, Style, Value, widest};
 use crate::format;
 use crate::model::{Row, RowId};
-use crate::query::{Bounds, RowColumn, RowCondition, RowSort, heap_label, thread_label};
+use crate::query::{Bounds, Key, RowColumn, RowCondition, RowSort, heap_label, thread_label};
 use crate::units::{Interval, Ticks};
 
 impl Pane for Rows {
@@ -57,6 +58,17 @@ impl Pane for Rows {
     fn set_order(&mut self, order: Option<&SavedSort>) {
         let sort = order.and_then(|order| Some(RowSort { column: order.key()?, descending: order.descending }));
         self.sort = sort.unwrap_or_default();
+    }
+
+    fn add_choices(&self, choices: &mut ViewChoices) {
+        choices.selected = self.selected.map(|row| NodePlace::Path([Key::Row(row)].into()));
+    }
+
+    fn take_choices(&mut self, choices: &ViewChoices) {
+        self.selected = match &choices.selected {
+            Some(NodePlace::Path(path)) => path.iter().find_map(|key| if let Key::Row(row) = *key { Some(row) } else { None }),
+            _ => None,
+        };
     }
 
     fn tools(&mut self, context: &mut ViewContext<'_>, ui: &mut Ui) {

@@ -132,14 +132,21 @@ impl Pane for Stacks {
     fn add_choices(&self, choices: &mut ViewChoices) {
         let node = |(path, is_open): (&Path, &bool)| OpenedNode { place: NodePlace::Path(Arc::clone(path)), is_open: *is_open };
         choices.nodes = self.toggled.iter().map(node).collect();
+        choices.selected = self.selected.path().map(|path| NodePlace::Path(Arc::clone(path)));
+        choices.details = self.wants_details;
     }
 
     fn take_choices(&mut self, choices: &ViewChoices) {
         let toggled = choices.nodes.iter().filter_map(|node| match &node.place {
             NodePlace::Path(path) => Some((Arc::clone(path), node.is_open)),
-            NodePlace::Names { .. } => None,
+            NodePlace::Names { .. } | NodePlace::Mark(_) => None,
         });
         self.toggled = Arc::new(toggled.collect());
+        self.wants_details = choices.details;
+        match &choices.selected {
+            Some(NodePlace::Path(path)) => self.selected.await_line(Arc::clone(path), self.table.as_deref()),
+            _ => self.unselect(),
+        }
     }
 
     fn says(&self) -> Option<String> {

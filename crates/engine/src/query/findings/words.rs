@@ -9,6 +9,9 @@ use crate::query::doubts::short;
 use crate::query::{PAGE, SourceLine, layer_label};
 use crate::units::{Layer, Ticks};
 
+/// Bytes of addresses of a 64-bit process of Windows: no process has more memory at once.
+const ADDRESS_SPACE: u64 = 1 << 47;
+
 /// Describes a claim in one sentence with a number. `function` is the responsible caller, if there is one, and `source`
 /// its line.
 pub(super) fn sentence(question: &Question<'_>, claim: &Claim, function: Option<&str>, source: Option<&SourceLine>) -> String {
@@ -117,6 +120,9 @@ pub(super) fn doubts(question: &Question<'_>, claim: &Claim) -> Vec<String> {
     if process.start.is_none() {
         doubts.push("The process ran before the trace began: blocks allocated before that are not known".to_owned());
     }
+    if is_implausible(claim.kind, claim.bytes, claim.count) {
+        doubts.push("No process has so much memory: a damaged event gives an impossible size".to_owned());
+    }
     if claim.kind == FindingKind::UnexplainedCommit {
         doubts.push(
             "This is a lower bound: committed memory (VirtualAlloc) that adjoins memory with blocks of a heap or tracker counts \
@@ -127,6 +133,29 @@ pub(super) fn doubts(question: &Question<'_>, claim: &Claim) -> Vec<String> {
     doubts
 }
 
+/// Whether a number is larger than the address space of a process: its bytes at one moment, or those of each allocation if it
+/// counts all in a stretch of time.
+fn is_implausible(kind: FindingKind, bytes: u64, count: u64) -> bool {
+    let at_once = match kind {
+        FindingKind::Churn | FindingKind::Habit => bytes / count.max(1),
+        _ => bytes,
+    };
+    at_once > ADDRESS_SPACE
+}
+
 fn moment(question: &Question<'_>, at: Ticks) -> String {
     short(question.index.trace().clock.seconds(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_an_address_space_at_once_is_implausible() {
+        assert!(!is_implausible(FindingKind::Peak, ADDRESS_SPACE, 1));
+        assert!(is_implausible(FindingKind::Peak, ADDRESS_SPACE + 1, 1000));
+        assert!(!is_implausible(FindingKind::Churn, ADDRESS_SPACE * 3, 1000), "many small ones one after the other");
+        assert!(is_implausible(FindingKind::Churn, u64::MAX, 2));
+    }
 }

@@ -73,11 +73,12 @@ impl Lanes {
                 lanes.extend(lines.filter(is_type).map(|of| Wanted { of: of.clone(), is_part: false, opened: None }));
             }
         }
+        let counters = document.counters.lines().iter().map(|line| LineOf::Counter(line.id));
+        lanes.extend(counters.map(part));
+        // The last ones, because they stay at the bottom as far as there is room.
         let others =
             Overlay::ALL.into_iter().filter(|&what| !matches!(what, Overlay::Marks | Overlay::Memory) && document.draws(what));
         lanes.extend(others.map(LineOf::Overlay).map(part));
-        let counters = document.counters.lines().iter().map(|line| LineOf::Counter(line.id));
-        lanes.extend(counters.map(part));
         Some(Self(lanes))
     }
 
@@ -120,15 +121,15 @@ impl Lanes {
         rows
     }
 
-    /// Splits off the lanes that stay at the bottom, as far as they fit into this height. They are the
-    /// ones that do not show sizes, for comparison with all others.
+    /// Splits off the lanes that stay at the bottom: the last ones that fit into this height, so that the order is the same at
+    /// every height. They are lanes that do not show sizes, for comparison with all others.
     fn parted(self, height: f32) -> (Vec<Wanted>, Vec<Wanted>) {
-        let mut room = if height < ROOM_FOR_LOW { 0.0 } else { height * LOW_PART };
-        self.0.into_iter().partition(|lane| {
-            let is_low = matches!(lane.of, LineOf::Overlay(what) if what != Overlay::Memory) && room >= LOW;
-            room -= if is_low { LOW } else { 0.0 };
-            is_low
-        })
+        let room = if height < ROOM_FOR_LOW { 0.0 } else { height * LOW_PART };
+        let is_low = |lane: &&Wanted| matches!(lane.of, LineOf::Overlay(what) if what != Overlay::Memory);
+        let mut lanes = self.0;
+        let count = lanes.iter().rev().take((room / LOW) as usize).take_while(is_low).count();
+        let low = lanes.split_off(lanes.len() - count);
+        (low, lanes)
     }
 }
 
@@ -141,4 +142,26 @@ impl Wanted {
 /// Whether each line has its own scale.
 fn has_lanes(document: &Document) -> bool {
     document.arrangement() == Arrangement::Lanes && !matches!(document.graph_split(), Split::Stack(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::HeapId;
+
+    #[test]
+    fn lanes_have_the_same_order_at_every_height() {
+        let low = [Overlay::Frames, Overlay::Processors].map(LineOf::Overlay);
+        let all: Vec<LineOf> = [LineOf::Overlay(Overlay::Memory), LineOf::Heap(HeapId(1))].into_iter().chain(low).collect();
+        let mut counts = Vec::new();
+        for height in 0..400 {
+            let lanes = all.iter().map(|of| Wanted { of: of.clone(), is_part: true, opened: None }).collect();
+            let (low, others) = Lanes(lanes).parted(height as f32);
+            counts.push(low.len());
+            let order: Vec<LineOf> = others.into_iter().chain(low).map(|lane| lane.of).collect();
+            assert_eq!(order, all, "at {height}");
+        }
+        counts.dedup();
+        assert_eq!(counts, [0, 1, 2], "as many stay at the bottom as fit");
+    }
 }
