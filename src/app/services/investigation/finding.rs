@@ -48,9 +48,9 @@ impl Investigation {
         });
         let nodes = nodes::found(&self.saved.node, trace);
         doubts.extend(told(nodes.lost, ("An opened line of", "opened lines of"), "could not be found again in this trace"));
-        let (hidden, unknown) = choices::hidden(&self.saved.hidden);
+        let (switched, unknown) = choices::switched(&self.saved.hidden);
         doubts.extend(told(unknown, ("A lane of", "lanes of"), "cannot be hidden by this version"));
-        let bookmark = Bookmark { lines, alignment, hidden, ..bookmark(&self.saved, filters, nodes, trace) };
+        let bookmark = Bookmark { lines, alignment, switched, ..bookmark(&self.saved, filters, nodes, trace) };
         Found { job, bookmark, layout: layout.and_then(Result::ok), baseline, doubts }
     }
 

@@ -75,7 +75,9 @@ impl Lanes {
         }
         let others =
             Overlay::ALL.into_iter().filter(|&what| !matches!(what, Overlay::Marks | Overlay::Memory) && document.draws(what));
-        lanes.extend(others.map(LineOf::Overlay).map(part));
+        // A stack of areas needs the height of a whole lane.
+        let other = |what| Wanted { is_part: what != Overlay::Commit, ..part(LineOf::Overlay(what)) };
+        lanes.extend(others.map(other));
         let counters = document.counters.lines().iter().map(|line| LineOf::Counter(line.id));
         lanes.extend(counters.map(part));
         Some(Self(lanes))
@@ -125,7 +127,8 @@ impl Lanes {
     fn parted(self, height: f32) -> (Vec<Wanted>, Vec<Wanted>) {
         let mut room = if height < ROOM_FOR_LOW { 0.0 } else { height * LOW_PART };
         self.0.into_iter().partition(|lane| {
-            let is_low = matches!(lane.of, LineOf::Overlay(what) if what != Overlay::Memory) && room >= LOW;
+            let is_low =
+                matches!(lane.of, LineOf::Overlay(what) if !matches!(what, Overlay::Memory | Overlay::Commit)) && room >= LOW;
             room -= if is_low { LOW } else { 0.0 };
             is_low
         })
