@@ -16,19 +16,19 @@
 mod entries;
 mod range_owners;
 mod ranges;
+mod site_parts;
 
 use std::collections::BTreeMap;
 
-use super::owners::OwnerFinder;
-use super::{Cancel, Cancelled, Fold, Functions, Index, NO_STACK_KEY, SiteNames, tags};
+use super::{Cancel, Cancelled, Index, NO_STACK_KEY};
 use crate::model::{Counter, CounterKind, HeapId, ProcessId, SiteId, Trace};
 use crate::names::Names;
-use crate::stack_rules::NO_TAG;
 use crate::tables::KeyedMap;
 use crate::units::{Layer, Ticks};
 pub use entries::{CommitEntry, CommitPartEntry, commit_entries};
 use range_owners::RangeOwner;
 pub use range_owners::RangeOwners;
+use site_parts::site_parts;
 
 /// Kind of a part of commit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -123,12 +123,13 @@ pub fn commit_parts(
         return Ok(Vec::new());
     }
     let changes = changes(index, owners, request, cancel)?;
-    let mut of_sites = SiteParts::new(trace, names, cancel)?;
+    let sites = changes.keys().filter_map(|(_, of)| if let Of::Site(site) = of { Some(*site) } else { None });
+    let of_sites = site_parts(trace, names, &sites.collect::<Vec<_>>(), cancel)?;
     let mut of_process: BTreeMap<ProcessId, BTreeMap<(PartKind, String), Deltas>> = BTreeMap::new();
     for ((process, of), deltas) in changes {
         let part = match of {
             Of::Range(owner) => range_part(trace, owner, request.joins_heaps),
-            Of::Site(site) => of_sites.part(site),
+            Of::Site(site) => of_sites.get(&site).cloned().unwrap_or((PartKind::Untagged, NO_STACK_KEY.to_owned())),
         };
         let sums = of_process.entry(process).or_default().entry(part).or_default();
         deltas.into_iter().for_each(|(place, delta)| *sums.entry(place).or_default() += delta);
@@ -199,37 +200,6 @@ fn range_part(trace: &Trace, owner: RangeOwner, joins_heaps: bool) -> (PartKind,
         RangeOwner::Heap(heap) => (PartKind::Heap, name(heap, HEAPS)),
         RangeOwner::Tracker(heap) => (PartKind::Tracker, name(heap, "Trackers")),
         RangeOwner::Thread => (PartKind::ThreadStacks, THREAD_STACKS.to_owned()),
-    }
-}
-
-/// Finds the parts of ranges without an owner, by their sites.
-struct SiteParts<'a> {
-    trace: &'a Trace,
-    /// Tags by the user's rules, if there are such rules.
-    tags: Option<SiteNames>,
-    finder: OwnerFinder<'a>,
-}
-
-impl<'a> SiteParts<'a> {
-    fn new(trace: &'a Trace, names: &'a Names, cancel: &Cancel) -> Result<Self, Cancelled> {
-        let has_tags = !names.rules().tags().is_empty();
-        let of_sites = || tags(&Functions::of(trace, names, Fold::Nothing, cancel)?, cancel);
-        Ok(Self { trace, tags: has_tags.then(of_sites).transpose()?, finder: OwnerFinder::new(trace, names) })
-    }
-
-    fn part(&mut self, site: SiteId) -> (PartKind, String) {
-        let tag = self.tags.as_ref().map(|tags| &**tags.name(tags.of_site(site))).filter(|tag| *tag != NO_TAG);
-        if let Some(tag) = tag {
-            return (PartKind::Tag, tag.to_owned());
-        }
-        let owner = self.finder.owner(self.trace.site(site));
-        let kind = match owner {
-            HEAPS => PartKind::Heap,
-            THREAD_STACKS => PartKind::ThreadStacks,
-            NO_STACK_KEY => PartKind::Untagged,
-            _ => PartKind::Tag,
-        };
-        (kind, owner.to_owned())
     }
 }
 
