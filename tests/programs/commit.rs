@@ -1,5 +1,13 @@
 //! What committed memory is for, as a report says it.
 
+use std::fs;
+use std::path::Path;
+
+use highwater::etl::{SessionHeader, write::Writer};
+use highwater::events::{
+    CounterEvent, Event, PageRange, ProcessChange, ProcessInfo, ProcessMemory, Record, encode::RecordWriter, mem,
+};
+use highwater::units::{Pid, Tid};
 use serde_json::Value;
 
 use crate::common::{highwater, json};
@@ -35,4 +43,36 @@ fn the_text_says_it_when_it_is_asked() {
     assert!(asked.contains("\nCommit\nMemoryTestApp.exe at 30 s. Known: "), "{asked}");
     let usual = highwater(["report", "demo:", "--to", "30"]).out;
     assert!(!usual.contains("Known: "), "{usual}");
+}
+
+/// A trace of a program that committed 1 MB, 3 MB by the commit charge that Windows sampled.
+fn counted(path: &Path) {
+    let mut w = RecordWriter::new(Writer::new(fs::File::create(path).unwrap(), SessionHeader::default()).unwrap());
+    let pid = Pid(7);
+    let mut put = |milliseconds: i64, event| {
+        w.put(0, &Record { time: milliseconds * 10_000, pid, tid: Tid(8), event }, &[]).unwrap();
+    };
+    let info = ProcessInfo { key: 7, parent: 1, name: "game.exe".to_owned(), command_line: String::new() };
+    put(0, Event::Process(ProcessChange::Rundown, Box::new(info)));
+    let flags = mem::COMMIT | mem::RESERVE;
+    put(10, Event::VirtualAlloc(PageRange { base: 0x100_0000, size: 1 << 20, owner: pid, flags }));
+    let memory = ProcessMemory { pid, working_set: 0, commit: (3 << 20) / 4096, virtual_size: 0, private_working_set: 0 };
+    put(20, Event::Counter(Box::new(CounterEvent::Chosen(vec![memory]))));
+    w.finish().unwrap();
+}
+
+#[test]
+fn what_is_not_known_of_the_commit_charge_can_be_limited() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, rules) = (folder.path().join("counted.etl"), folder.path().join("rules.toml"));
+    counted(&file);
+    let (file, rules_file) = (file.to_str().unwrap(), rules.to_str().unwrap());
+    let text = highwater(["report", file, "--with", "commit"]).out;
+    assert!(text.contains("game.exe at 0.02 s. Known: 1 MB of 3 MB (33 %)"), "{text}");
+    assert!(text.contains("untagged"), "{text}");
+    for (limit, code) in [("2M", 0), ("1.9M", 3)] {
+        fs::write(&rules, format!("[[rule]]\nprocess = \"game.exe\"\nunknown = \"{limit}\"\n")).unwrap();
+        let run = highwater(["check", file, "--rules", rules_file]);
+        assert_eq!(run.code, Some(code), "{run:?}");
+    }
 }

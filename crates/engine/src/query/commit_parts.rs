@@ -228,7 +228,8 @@ fn process_commit(
     ProcessCommit { process, parts, known: levels(&all, moments.len()), total: totals(trace, process, moments) }
 }
 
-/// Returns the commit charge of a process that the system sampled last, up to and including each moment.
+/// Returns the commit charge of a process that the system sampled last, up to and including each moment; `None` before the first
+/// sample and after the process's end.
 pub(super) fn totals(trace: &Trace, process: ProcessId, moments: &[Ticks]) -> Vec<Option<u64>> {
     let is_its = |counter: &&Counter| counter.kind == CounterKind::Commit && counter.process == Some(process);
     let counters: Vec<&Counter> = trace.counters.iter().filter(is_its).collect();
@@ -236,8 +237,9 @@ pub(super) fn totals(trace: &Trace, process: ProcessId, moments: &[Ticks]) -> Ve
         let place = counter.samples.partition_point(|(t, _)| *t <= at).checked_sub(1)?;
         counter.samples.get(place).copied()
     };
-    let total = |at: &Ticks| counters.iter().filter_map(|counter| last(counter, *at)).max_by_key(|(t, _)| *t);
-    moments.iter().map(|at| total(at).map(|(_, bytes)| bytes)).collect()
+    let lives = |at: Ticks| trace.process(process).end.is_none_or(|end| at <= end);
+    let total = |at: Ticks| counters.iter().filter(|_| lives(at)).filter_map(|counter| last(counter, at)).max_by_key(|(t, _)| *t);
+    moments.iter().map(|at| total(*at).map(|(_, bytes)| bytes)).collect()
 }
 
 /// Adds changes to others.
