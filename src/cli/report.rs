@@ -16,8 +16,8 @@ use crate::format;
 use crate::load::Input;
 use crate::model::{Quality, Trace};
 use crate::query::{
-    ActivityEntries, By, Cancel, Fold, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, SourceLine, losses,
-    named_report, silent_allocators,
+    ActivityEntries, By, Cancel, CommitEntry, Fold, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, SourceLine,
+    commit_entries, losses, named_report, silent_allocators,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -83,7 +83,8 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
     // The findings of a page have names.
     let shows_names = args.html.is_some()
         || needs_names(&request.filter, &args.groups.by)
-        || (args.fold && args.groups.by.contains(&By::Module));
+        || (args.fold && args.groups.by.contains(&By::Module))
+        || args.with.contains(&Activity::Commit);
     let (names, unnamed) = if shows_names { loaded.names_and_missing(&args.asked, &args.groups.by)? } else { Default::default() };
     let index = loaded.index()?;
     let doubts = loaded.doubts(&args.asked, &index, (&unnamed, decides(&request.filter, &args.groups.by, args.fold)))?;
@@ -113,7 +114,14 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
         let worst = (&mask, args.groups.top.unwrap_or(WORST));
         ActivityEntries::of(&index, loaded.interval, args.asked.process(), worst, &never).map_err(stopped)?
     };
-    loaded.told.text(&(describe(args, trace, &report, &besides) + &describe_quality((trace, &names), report.interval, &doubts)))
+    let commit = match args.with.contains(&Activity::Commit) {
+        true => commit_entries(&index, &names, loaded.interval.to, args.asked.process(), &never).map_err(stopped)?,
+        false => None,
+    };
+    let commit = commit.as_deref().filter(|entries| !entries.is_empty());
+    loaded.told.text(
+        &(describe(args, trace, &report, (&besides, commit)) + &describe_quality((trace, &names), report.interval, &doubts)),
+    )
 }
 
 /// Frames per swap chain and layer in the text output unless `--top` is given.
@@ -123,7 +131,12 @@ const WORST: usize = 3;
 const SHOWN: usize = 40;
 
 /// The report as text.
-fn describe(args: &ReportArgs, trace: &Trace, report: &Report, besides: &ActivityEntries) -> String {
+fn describe(
+    args: &ReportArgs,
+    trace: &Trace,
+    report: &Report,
+    (besides, commit): (&ActivityEntries, Option<&[CommitEntry]>),
+) -> String {
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, report.interval);
     let mut text = format!("{} to {}\n\n", text::seconds(from_s), text::seconds(to_s));
     if report.count == 0 {
@@ -134,7 +147,7 @@ fn describe(args: &ReportArgs, trace: &Trace, report: &Report, besides: &Activit
         text += &table(&args.groups.by, &report.groups, frames).text();
     }
     text += &text::more(report.count - report.groups.len(), &format!(" groups; --top {} shows them", report.count));
-    text + &activity::describe(besides, &args.with)
+    text + &activity::describe(besides, commit, &args.with)
 }
 
 fn table(by: &[By], groups: &[Group], frames: &FrameCounts) -> Table {

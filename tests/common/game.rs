@@ -6,7 +6,7 @@ use std::io::Cursor;
 use highwater::etl::write::{Descriptor, NewEvent, Writer};
 use highwater::etl::{EventId, ExtendedItem, Guid, HeaderKind, SessionHeader, extended_type};
 use highwater::events::encode::RecordWriter;
-use highwater::events::{Event, ImageChange, ImageInfo, ProcessChange, ProcessInfo, Record, class, hook};
+use highwater::events::{Event, ImageChange, ImageInfo, ProcessChange, ProcessInfo, Record, ThreadStack, class, hook};
 use highwater::units::{Layer, Pid, PointerSize, Tid};
 
 use super::trace::session;
@@ -70,7 +70,7 @@ impl Written {
     fn program(&mut self, pid: u32, tid: u32, name: &str) {
         let info = ProcessInfo { key: 0xA000 + u64::from(pid), parent: 1, name: name.into(), command_line: name.into() };
         self.record(ms(1), (pid, tid), Event::Process(ProcessChange::Start, Box::new(info)));
-        self.record(ms(1), (pid, tid), Event::ThreadStart);
+        self.record(ms(1), (pid, tid), Event::ThreadStart(ThreadStack::default()));
     }
 
     fn mark(&mut self, time: i64, text: &str) {

@@ -5,7 +5,7 @@
 use highwater::etl::{Guid, SessionHeader};
 use highwater::events::{
     ActivityEvent, Event, FrameRange, ImageChange, ImageId, ImageInfo, ManagedEvent, ManagedMethod, MarkEvent, MarkText,
-    MethodChange, PageRange, Present, PresentApi, ProcessChange, ProcessInfo, Record, StackPart, class, mem,
+    MethodChange, PageRange, Present, PresentApi, ProcessChange, ProcessInfo, Record, StackPart, ThreadStack, class, mem,
 };
 use highwater::units::{Layer, Pid, Tid};
 
@@ -66,7 +66,7 @@ impl Story<'_> {
             Event::Volume(Box::new((name(), r"X:\".to_owned()))),
             Event::Image(ImageChange::Load, Box::new(image)),
             Event::ImageId(Box::new(id)),
-            Event::ThreadStart,
+            Event::ThreadStart(ThreadStack::default()),
             Event::ThreadName(name().into()),
             Event::HeapOpen { layer: Layer::Heap, heap: 0x1D_0000, name: None },
             Event::HeapOpen { layer: Layer::Tracker, heap: 0x77, name: Some(name().into()) },

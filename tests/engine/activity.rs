@@ -8,7 +8,7 @@ use std::sync::Arc;
 use highwater::etl::{Source, TraceFile};
 use highwater::events::{
     ActivityEvent, Event, FrameRange, ManagedEvent, ManagedMethod, MarkEvent, MarkText, MethodChange, Present, PresentApi,
-    Record, SampleInterval, StackPart, TIMER, TrackerProviders, class,
+    Record, SampleInterval, StackPart, TIMER, ThreadStack, TrackerProviders, class,
 };
 use highwater::export::cut::{Request, cut};
 use highwater::load::{Capture, Input, Processes, Unwatched, load};
@@ -314,8 +314,8 @@ fn user(place: u64) -> Vec<u64> {
 
 fn tell_samples(all: &[Sampled], with_samples: bool) -> (Trace, Vec<(u32, Vec<u64>)>) {
     let mut story = Story::new();
-    story.tell(0, PID, Tid(1), Event::ThreadStart);
-    story.tell(0, Pid(8), Tid(2), Event::ThreadRundown);
+    story.tell(0, PID, Tid(1), Event::ThreadStart(ThreadStack::default()));
+    story.tell(0, Pid(8), Tid(2), Event::ThreadRundown(ThreadStack::default()));
     let mut expected: Vec<(u32, Vec<u64>)> = Vec::new();
     // Samples of each thread that wait for the user's part.
     let mut wait: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
@@ -360,7 +360,7 @@ fn tell_samples(all: &[Sampled], with_samples: bool) -> (Trace, Vec<(u32, Vec<u6
             }
         }
     }
-    story.tell(10 * all.len() as i64 + 20, PID, Tid(LATE_THREAD), Event::ThreadRundown);
+    story.tell(10 * all.len() as i64 + 20, PID, Tid(LATE_THREAD), Event::ThreadRundown(ThreadStack::default()));
     (story.end(10 * all.len() as i64 + 20), expected)
 }
 
@@ -474,7 +474,7 @@ fn a_part_of_a_trace_has_what_happened_in_it_and_the_names_for_that() {
         Event::Activity(Box::new(ActivityEvent::Mark(mark)))
     };
     let told = [
-        (10, Event::ThreadRundown),
+        (10, Event::ThreadRundown(ThreadStack::default())),
         (20, managed(MethodChange::Load, method(0x100, "Game.Early"))),
         (30, marked()),
         (31, mark("before")),

@@ -10,7 +10,8 @@ use highwater::etl::write::Writer;
 use highwater::etl::{SessionHeader, Source, TraceFile};
 use highwater::events::encode::RecordWriter;
 use highwater::events::{
-    BlockEvent, CallStack, Event, FrameRange, Frames, Item, Merge, PageRange, ProcessChange, ProcessInfo, Record, StackPart, mem,
+    BlockEvent, CallStack, Event, FrameRange, Frames, Item, Merge, PageRange, ProcessChange, ProcessInfo, Record, StackPart,
+    ThreadStack, mem,
 };
 use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Builder, Clock, InputState, RowId, Trace};
@@ -181,7 +182,7 @@ fn ids_that_are_used_again_are_other_threads() {
     let reuses: [Reuse; 3] = [
         |story| story.process(15, ProcessChange::End),
         |story| story.process(15, ProcessChange::Start),
-        |story| story.tell(15, Event::ThreadStart, &[]),
+        |story| story.tell(15, Event::ThreadStart(ThreadStack::default()), &[]),
     ];
     for reuse in reuses {
         let mut story = Story::new();

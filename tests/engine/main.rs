@@ -11,6 +11,7 @@ mod allocators;
 mod call_lines;
 mod callers;
 mod choices;
+mod commit_parts;
 mod counters;
 mod cut;
 mod diff;

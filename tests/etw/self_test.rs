@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use highwater::capture::windows::self_test::TargetProgram;
 use highwater::capture::windows::target::{self, Blocks, TRACKER_NAME};
-use highwater::events::{Event, ImageChange, ImageInfo, PageRange, class, mem};
+use highwater::events::{Event, ImageChange, ImageInfo, PageRange, ThreadStack, class, mem};
 use highwater::units::{Layer, Pid};
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ fn story(pid: u32, heap: Blocks) -> Lanes {
     }
     (0..freed).for_each(|i| story.tell(Event::Free { layer: Layer::Tracker, heap: TRACKER, address: address(i) }));
     // A processor is busy with the program's thread.
-    story.tell(Event::ThreadStart);
+    story.tell(Event::ThreadStart(ThreadStack::default()));
     for _ in 0..target::FEWEST_SAMPLES {
         story.tell(Event::Sample { address: BASE + 0x1000, count: 1 });
         story.stack(&frames);

@@ -8,7 +8,7 @@ use crate::common::told::{difference, told};
 use highwater::etl::write::Writer;
 use highwater::etl::{SessionHeader, Source, TraceFile, mode};
 use highwater::events::encode::RecordWriter;
-use highwater::events::{Event, FrameRange, Merge, PageRange, ProcessChange, Record, StackPart, mem};
+use highwater::events::{Event, FrameRange, Merge, PageRange, ProcessChange, Record, StackPart, ThreadStack, mem};
 use highwater::model::{Builder, Clock, InputState, Trace};
 use highwater::units::{Layer, Pid, Tid};
 use highwater_dev::synth::{Options, Scenario, StackForm, generate};
@@ -225,7 +225,7 @@ pub(super) fn file_of(writes: &[Write]) -> TraceFile {
                 put(time, Event::Sample { address, count: 1 }, &[]);
                 put_parts(put, time, parts);
             }
-            Act::Thread => put(time, Event::ThreadStart, &[]),
+            Act::Thread => put(time, Event::ThreadStart(ThreadStack::default()), &[]),
             Act::Process { change } => put(time, Event::Process(change, Box::default()), &[]),
         }
     }

@@ -8,7 +8,9 @@
 
 use std::collections::HashMap;
 
-use highwater::events::{CommittedRegion, Event, FrameRange, PageRange, ProcessChange, ProcessInfo, Record, StackPart};
+use highwater::events::{
+    CommittedRegion, Event, FrameRange, PageRange, ProcessChange, ProcessInfo, Record, StackPart, ThreadStack,
+};
 use highwater::units::{Layer, Pid, Tid};
 
 use super::Step;
@@ -323,7 +325,7 @@ impl Writer {
             &Act::Process { change, key, named } => self.process(pid, tid, change, key, named),
             Act::Unseen => self.unseen(pid, tid, stack),
             Act::Thread => {
-                self.send(Pid(pid), Tid(tid), Event::ThreadStart, &[]);
+                self.send(Pid(pid), Tid(tid), Event::ThreadStart(ThreadStack::default()), &[]);
                 self.in_kernel.retain(|&(p, t, _)| (p, t) != (pid, Some(tid)));
             }
             &Act::Define { part, key, stack } => self.define(part, key, stack),

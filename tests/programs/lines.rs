@@ -11,7 +11,7 @@ use crate::common::{Run, highwater, json as answer};
 
 /// Questions, each with the lists of its answer: `outer.inner` for lists in lists.
 const QUESTIONS: [(&[&str], &[&str]); 15] = [
-    (&["report", "demo:", "--by", "process,stack"], &["groups", "marks", "frames", "gpu_memory", "counters"]),
+    (&["report", "demo:", "--by", "process,stack"], &["groups", "marks", "frames", "gpu_memory", "counters", "commit"]),
     (&["report", "demo:", "--unmatched"], &["groups"]),
     (&["functions", "demo:", "--of", "InnerLoopOperation"], &["functions"]),
     (&["findings", "demo:"], &["findings"]),

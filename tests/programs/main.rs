@@ -16,6 +16,7 @@ mod ci_example;
 mod ci_templates;
 mod cli;
 mod cli_functions;
+mod commit;
 mod completions;
 #[cfg(feature = "console")]
 mod console;

@@ -321,3 +321,15 @@ fn a_list_without_scopes_has_no_columns_of_allocations() {
     settle(&mut window);
     assert!(has(&window, "Level 1") && !has(&window, "Allocated") && !has(&window, "Scopes by name"));
 }
+
+#[test]
+fn the_lane_of_commit_is_shown_when_it_is_asked_for_and_its_parts_are_told() {
+    const COMMIT: &str = "Lane Commit of MemoryTestApp.exe";
+    let mut window = demo();
+    assert!(!has(&window, COMMIT), "hidden at first");
+    give(&mut window, "lane of commit");
+    let told = value_of(&window, COMMIT);
+    assert!(told.starts_with("peak ") && told.contains("Most in view:"), "{told}");
+    give(&mut window, "lane of commit");
+    assert!(!has(&window, COMMIT));
+}

@@ -12,7 +12,7 @@ use highwater::capture::Manifests;
 use highwater::etl::Guid;
 use highwater::events::{
     ActivityEvent, Described, Event, EventSchema, Field, FrameRange, InType, ManagedEvent, ManagedHeaps, ManagedMethod,
-    MarkEvent, MarkText, MethodChange, Record, StackPart, UndescribedKind, Untold,
+    MarkEvent, MarkText, MethodChange, Record, StackPart, ThreadStack, UndescribedKind, Untold,
 };
 use highwater::load::Input;
 use highwater::units::{Layer, Pid, PointerSize, Tid};
@@ -119,7 +119,7 @@ fn names_of_installed_manifests_are_looked_up_when_the_user_asks() {
         Event::Activity(Box::new(ActivityEvent::Mark(event)))
     };
     let block = Event::Alloc { layer: Layer::Heap, heap: 0x1D_0000, address: 0x1000, size: 40 };
-    let events = [(10, block), (1_000, mark(7)), (2_000, mark(8)), (3_000, Event::ThreadStart)];
+    let events = [(10, block), (1_000, mark(7)), (2_000, mark(8)), (3_000, Event::ThreadStart(ThreadStack::default()))];
     let record = |(time, event): (i64, Event)| (Record { time: 1_000 + time, pid: Pid(4660), tid: Tid(2), event }, Vec::new());
     let records: Vec<_> = events.into_iter().map(record).collect();
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
 //! JSON: the answer of `highwater report --json`, with the same names and numbers, written group by group; and the
-//! trace's marks, frames and processor samples, if it has any.
+//! trace's marks, frames, processor samples and committed memory, if it has any.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -10,7 +10,8 @@ use super::streamed::{Streamed, Take, write};
 use super::{ExportError, Exported};
 use crate::model::Quality;
 use crate::query::{
-    ActivityEntries, ChainFrames, GpuEntry, Group, MarkEntry, PerFrame, ProcessorEntries, ReportedEntry, each_group,
+    ActivityEntries, ChainFrames, CommitEntry, GpuEntry, Group, MarkEntry, PerFrame, ProcessorEntries, ReportedEntry,
+    commit_entries, each_group,
 };
 use highwater_engine::json::is_zero;
 
@@ -36,6 +37,8 @@ struct Answer<'a, Groups> {
     gpu_memory: Option<Vec<GpuEntry>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     counters: Option<Vec<ReportedEntry>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commit: Option<Vec<CommitEntry>>,
 }
 
 /// A group, with its numbers per frame.
@@ -63,7 +66,7 @@ pub fn json(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportEr
 
 /// Writes a report as lines: the object without its lists, then one for each of their entries.
 pub fn ndjson(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    report(exported, Some(&["groups", "marks", "frames", "gpu_memory", "counters"]), out)
+    report(exported, Some(&["groups", "marks", "frames", "gpu_memory", "counters", "commit"]), out)
 }
 
 fn report(exported: &Exported<'_>, lists: Option<&[&str]>, out: &mut dyn Write) -> Result<(), ExportError> {
@@ -76,6 +79,7 @@ fn report(exported: &Exported<'_>, lists: Option<&[&str]>, out: &mut dyn Write) 
     let worst = (mask, request.top.unwrap_or(WORST));
     let ActivityEntries { marks, frames, processors, gpu_memory, counters, frame_counts } =
         ActivityEntries::of(index, request.interval, process, worst, cancel)?;
+    let commit = commit_entries(index, names, request.interval.to, process, cancel)?;
     let groups = Streamed::new(&stopped, |take: Take<'_, Entry>| {
         each_group(index, request, mask, names, cancel, |group| {
             let per_frame = frame_counts.per_frame(group.pid, group.process_start_s, &group.numbers);
@@ -101,6 +105,7 @@ fn report(exported: &Exported<'_>, lists: Option<&[&str]>, out: &mut dyn Write) 
             processors,
             gpu_memory,
             counters,
+            commit,
         },
         lists,
         &stopped,

@@ -4,14 +4,14 @@ use super::Document;
 use crate::app::state::overlay::Overlay;
 use crate::app::state::overlays::{FramesOf, OverlayRequest};
 use crate::events::SegmentGroup;
-use crate::model::{PresentLane, ProcessId};
+use crate::model::{Heap, PresentLane, ProcessId};
 use crate::query::{Key, chain_label, frame_lanes, main_frames, main_gpu, process_counters};
 use crate::units::Layer;
 
 impl Document {
     /// Whether a kind is drawn: the trace has it, and the user has not hidden it.
     pub fn draws(&self, what: Overlay) -> bool {
-        what.is_in(&self.trace) && !self.overlays.hidden.contains(&what)
+        what.is_in(&self.trace) && self.overlays.shows(what)
     }
 
     /// The request for the graph.
@@ -23,6 +23,7 @@ impl Document {
             frames: frames.filter(|_| self.draws(Overlay::Frames)),
             processors: self.draws(Overlay::Processors).then(|| self.sampled_in_scope()),
             memory: self.memory_in_scope().filter(|_| self.draws(Overlay::Memory)),
+            commit: self.draws(Overlay::Commit).then(|| self.commit_in_scope()).flatten(),
             gpu: SegmentGroup::ALL.map(|group| self.gpu_in_scope(group).filter(|_| self.draws(Overlay::Gpu(group)))),
         }
     }
@@ -36,6 +37,13 @@ impl Document {
         let has = |layer: &Layer| self.trace.heaps.iter().any(|heap| (heap.process, heap.layer) == (process, *layer));
         let peak = |layer: &Layer| self.answers.overview.peak_of((process, *layer));
         Some((process, Layer::ALL.into_iter().filter(has).max_by_key(peak)?))
+    }
+
+    /// The process whose commit is drawn: the one in scope, else the first lane's with committed ranges.
+    pub fn commit_in_scope(&self) -> Option<ProcessId> {
+        let is_its = |process: ProcessId| move |heap: &Heap| (heap.process, heap.layer) == (process, Layer::Commit);
+        let has = |process: &ProcessId| self.trace.heaps.iter().any(is_its(*process));
+        self.process_in_scope().filter(has).or_else(|| self.lanes().iter().map(|lane| lane.of.0).find(has))
     }
 
     /// The GPU memory in scope: that of the process of the filter; without one, of the largest process, else of the one that

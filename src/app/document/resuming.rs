@@ -14,7 +14,7 @@ impl Document {
             tab: Some(self.tab),
             lines: LineChoices { heaps: self.lines.choices(), ..self.lanes.choices() },
             alignment: self.alignment.clone(),
-            hidden: self.overlays.hidden.clone(),
+            switched: self.overlays.switched.clone(),
             sources: self.source_choice.clone(),
             views: Vec::new(),
         }
@@ -29,7 +29,7 @@ impl Document {
         self.lanes.set_choices(&bookmark.lines);
         self.lines.set_choices(&bookmark.lines.heaps);
         self.alignment = bookmark.alignment;
-        self.overlays.hidden = bookmark.hidden;
+        self.overlays.switched = bookmark.switched;
         self.source_choice = bookmark.sources;
         self.choose_lines();
     }

@@ -1,16 +1,20 @@
 //! Makes the marks, frames, CPU lines and lines of GPU memory that the graph draws.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::query_cache::{FramesKey, PictureKey};
 use super::{Part, Query, QueryContext};
 use crate::app::state::graph::{GraphLine, LineOf};
 use crate::app::state::overlay::Overlay;
-use crate::app::state::overlays::{FramesOf, FramesShown, GpuShown, MemoryShown, OverlayAnswer, ProcessorsShown};
+use crate::app::state::overlays::{
+    CommitPartShown, CommitShown, FramesOf, FramesShown, GpuShown, MemoryShown, OverlayAnswer, ProcessorsShown,
+};
 use crate::model::{CounterId, PresentLane, ProcessId, SiteId};
 use crate::query::{
-    Cancelled, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, Mask, SeriesOf, by_heap, counter_series, frame_bars,
-    frame_sums, mark_spots, process_counters, process_samples, processor_series, series,
+    Cancelled, CommitPart, CommitRequest, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, Mask, ProcessCommit,
+    RangeOwners, Series, SeriesOf, by_heap, commit_parts, counter_series, frame_bars, frame_sums, mark_spots, process_counters,
+    process_samples, processor_series, series,
 };
 use crate::units::{Interval, Layer, Ticks};
 
@@ -20,7 +24,8 @@ const SAMPLES_A_BIN: f64 = 8.0;
 /// Sends the picture, as far as it has changed.
 pub(super) fn picture(query: &Query, context: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
     let asked = query.overlays;
-    let key = PictureKey { view: query.view, bins: query.bins, asked, rows: context.cache.rows_of(query) };
+    let names = asked.commit.map(|_| context.cache.names_turn());
+    let key = PictureKey { view: query.view, bins: query.bins, asked, rows: context.cache.rows_of(query), names };
     if context.cache.happened.as_ref() == Some(&key) {
         return Ok(());
     }
@@ -37,6 +42,10 @@ pub(super) fn picture(query: &Query, context: &mut QueryContext<'_>, tell: &dyn 
     }
     if let Some(of) = asked.memory {
         happened.memory = memory(query, context, of)?;
+    }
+    // While the trace grows it would be stale at once.
+    if let Some(process) = asked.commit.filter(|_| !query.growing) {
+        happened.commit = commit(query, context, process)?;
     }
     for of in asked.gpu.into_iter().flatten() {
         happened.gpu.extend(gpu(query, context, of)?);
@@ -101,6 +110,37 @@ fn memory(query: &Query, context: &mut QueryContext<'_>, of: (ProcessId, Layer))
     let at_peak = at.map(|at| Ok((outstanding(context, &is_its, at)?, commit.line.peak))).transpose()?;
     let (working_set, private_working_set) = (draw(counters.working_set)?, draw(counters.private_working_set)?);
     Ok(Some(MemoryShown { process, layer, known: graph_line(known), commit, working_set, private_working_set, at_peak }))
+}
+
+/// Most parts of commit, all small ones being one; and most moments at which they are known.
+const PARTS: usize = 8;
+const MOMENTS: usize = 1 << 9;
+
+/// The commit of a process by what it is for, of all rows.
+fn commit(query: &Query, context: &mut QueryContext<'_>, process: ProcessId) -> Result<Option<CommitShown>, Cancelled> {
+    let (trace, cancel) = (context.trace(), context.cancel);
+    let owners = context.cache.range_owners.get((), || RangeOwners::of(trace, cancel).map(Arc::new))?;
+    let count = query.bins.clamp(1, MOMENTS) as i128;
+    let moment = |n: i128| Ticks(query.view.from.0.saturating_add((i128::from(query.view.len()) * n / count) as i64));
+    let moments: Vec<Ticks> = (0..=count).map(moment).collect();
+    let of_process: Vec<bool> = (0..trace.processes.len() as u32).map(|id| id == process.0).collect();
+    let request = CommitRequest { moments: &moments, of_process: &of_process, joins_heaps: true, most: PARTS };
+    let found = commit_parts(context.all_rows(), context.names(), &owners, &request, cancel)?;
+    let Some(ProcessCommit { parts, total, .. }) = found.into_iter().next() else { return Ok(None) };
+    let line = |points: Vec<(Ticks, u64)>| {
+        let (peak_at, peak) = points.iter().copied().max_by_key(|(at, bytes)| (*bytes, Reverse(*at))).unwrap_or_default();
+        let last = points.last().map_or(0, |(_, bytes)| *bytes);
+        GraphLine::new(trace.clock, LineOf::Overlay(Overlay::Commit), Series { points, peak, peak_at, last })
+    };
+    let mut sums = vec![0u64; moments.len()];
+    let mut add = |CommitPart { name, bytes, .. }: CommitPart| {
+        sums.iter_mut().zip(&bytes).for_each(|(sum, bytes)| *sum = sum.saturating_add(*bytes));
+        let peak = bytes.iter().copied().max().unwrap_or(0);
+        CommitPartShown { name, peak, sum: line(moments.iter().copied().zip(sums.iter().copied()).collect()) }
+    };
+    let parts = parts.into_iter().map(&mut add).collect();
+    let sampled: Vec<(Ticks, u64)> = moments.iter().zip(&total).filter_map(|(at, total)| Some((*at, (*total)?))).collect();
+    Ok(Some(CommitShown { parts, total: (!sampled.is_empty()).then(|| line(sampled)) }))
 }
 
 /// Bytes outstanding in some heaps at a moment, of all rows.

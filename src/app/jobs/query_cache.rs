@@ -14,8 +14,8 @@ use crate::app::state::overlays::{FramesOf, OverlayRequest};
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics;
 use crate::query::{
-    By, Cancel, Cancelled, CommonGroups, Fold, Forest, FrameLine, Functions, Index, IndexOptions, Mask, RowSet, SiteNames,
-    Totals, Trimmed, Types,
+    By, Cancel, Cancelled, CommonGroups, Fold, Forest, FrameLine, Functions, Index, IndexOptions, Mask, RangeOwners, RowSet,
+    SiteNames, Totals, Trimmed, Types,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -48,6 +48,7 @@ pub struct QueryCache {
     /// The index of the trace that is laid over the graph, and the inputs of its lines.
     pub(super) other: Option<Arc<Index>>,
     pub(super) laid: Option<LaidKey>,
+    pub(super) range_owners: Kept<(), Arc<RangeOwners>, 1>,
     /// Frames of a swap chain with their sums.
     pub(super) frames: Kept<FramesKey, Arc<Vec<FrameLine>>, 1>,
 }
@@ -166,6 +167,8 @@ pub(super) struct PictureKey {
     pub(super) bins: usize,
     pub(super) asked: OverlayRequest,
     pub(super) rows: Rows,
+    /// The number of the names' state, if the picture depends on names.
+    pub(super) names: Option<u64>,
 }
 
 /// The inputs of the lines of committed bytes.

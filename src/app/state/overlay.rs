@@ -2,7 +2,7 @@
 
 use crate::events::SegmentGroup;
 use crate::model::{Counter, CounterKind, ProcessId, Trace};
-use crate::query::main_gpu;
+use crate::query::{has_commit, main_gpu};
 
 /// A kind of activity that can be drawn.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -11,6 +11,8 @@ pub enum Overlay {
     Marks,
     /// The memory that the system gave a process, in a lane: commit charge and working sets.
     Memory,
+    /// The commit of a process by what it is for, stacked, in a lane.
+    Commit,
     /// The frames of a program, in a lane.
     Frames,
     /// CPU use, in a lane.
@@ -21,9 +23,10 @@ pub enum Overlay {
 
 impl Overlay {
     /// All kinds, from top to bottom.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Marks,
         Self::Memory,
+        Self::Commit,
         Self::Frames,
         Self::Processors,
         Self::Gpu(SegmentGroup::Local),
@@ -40,10 +43,16 @@ impl Overlay {
                 };
                 trace.counters.iter().any(is_it)
             }
+            Self::Commit => has_commit(trace),
             Self::Frames => trace.activity.presents.iter().any(|lane| lane.frames() > 0),
             Self::Processors => !trace.activity.samples.list.is_empty(),
             Self::Gpu(group) => main_gpu(trace, group, None).is_some(),
         }
+    }
+
+    /// Whether it is drawn only if the user asks for it: it takes room, and a pass over all rows.
+    pub fn is_hidden_at_first(self) -> bool {
+        self == Self::Commit
     }
 
     /// The name in files, which never changes.
@@ -51,6 +60,7 @@ impl Overlay {
         match self {
             Self::Marks => "marks",
             Self::Memory => "system_memory",
+            Self::Commit => "commit",
             Self::Frames => "frames",
             Self::Processors => "processors",
             Self::Gpu(SegmentGroup::Local) => "gpu_local",
@@ -68,6 +78,7 @@ impl Overlay {
         match self {
             Self::Marks => "Marks",
             Self::Memory => "System memory",
+            Self::Commit => "Commit",
             Self::Frames => "Frames",
             Self::Processors => "CPU",
             Self::Gpu(SegmentGroup::Local) => "GPU memory, local",

@@ -29,6 +29,8 @@ pub struct OverlayRequest {
     pub processors: Option<Option<ProcessId>>,
     /// The process whose memory is drawn as the system saw it, and the layer that is known of it.
     pub memory: Option<(ProcessId, Layer)>,
+    /// The process whose commit is drawn by what it is for.
+    pub commit: Option<ProcessId>,
     /// Places of the GPU memory to draw in [`Activity::gpu`](crate::model::Activity), by segment group.
     pub gpu: [Option<usize>; SegmentGroup::ALL.len()],
 }
@@ -102,6 +104,42 @@ pub struct MemoryShown {
     pub at_peak: Option<(u64, u64)>,
 }
 
+/// The commit of a process by what it is for.
+#[derive(Debug)]
+pub struct CommitShown {
+    /// The parts, the lowest first.
+    pub parts: Vec<CommitPartShown>,
+    /// The commit charge that the system sampled.
+    pub total: Option<GraphLine>,
+}
+
+/// A part of commit.
+#[derive(Debug)]
+pub struct CommitPartShown {
+    pub name: String,
+    pub peak: u64,
+    /// The sum of the part and all parts below it.
+    pub sum: GraphLine,
+}
+
+impl CommitShown {
+    /// The bytes of each part at a moment, the lowest first.
+    pub fn at(&self, at: Ticks) -> Vec<(&str, u64)> {
+        let mut below = 0;
+        let mut all = Vec::new();
+        for part in &self.parts {
+            let sum = part.sum.line.value_at(at);
+            all.push((part.name.as_str(), sum.saturating_sub(std::mem::replace(&mut below, sum))));
+        }
+        all
+    }
+
+    /// All known bytes at a moment.
+    pub fn known_at(&self, at: Ticks) -> u64 {
+        self.parts.last().map_or(0, |part| part.sum.line.value_at(at))
+    }
+}
+
 /// The worker's answer.
 #[derive(Debug, Default)]
 pub struct OverlayAnswer {
@@ -110,6 +148,7 @@ pub struct OverlayAnswer {
     pub frames: Option<FramesShown>,
     pub processors: Option<ProcessorsShown>,
     pub memory: Option<MemoryShown>,
+    pub commit: Option<CommitShown>,
     pub gpu: Vec<GpuShown>,
 }
 
@@ -123,7 +162,8 @@ impl OverlayAnswer {
 /// The activity lanes' state in a document.
 #[derive(Debug, Default)]
 pub struct Overlays {
-    pub hidden: BTreeSet<Overlay>,
+    /// The kinds that the user hid, or showed if they are hidden at first.
+    pub switched: BTreeSet<Overlay>,
     /// The swap chain that the user has chosen.
     pub chain: Option<usize>,
     pub answer: OverlayAnswer,
@@ -132,7 +172,12 @@ pub struct Overlays {
 impl Overlays {
     /// Shows or hides a kind of activity.
     pub fn show(&mut self, what: Overlay, shown: bool) {
-        _ = if shown { self.hidden.remove(&what) } else { self.hidden.insert(what) };
+        _ = if shown != what.is_hidden_at_first() { self.switched.remove(&what) } else { self.switched.insert(what) };
+    }
+
+    /// Whether a kind is shown if the trace has it.
+    pub fn shows(&self, what: Overlay) -> bool {
+        self.switched.contains(&what) == what.is_hidden_at_first()
     }
 
     /// Forgets the chosen chain and the answer, whose numbers are no longer valid.

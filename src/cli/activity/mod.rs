@@ -1,6 +1,7 @@
 //! Activity of a program while its memory changed: `highwater marks`, `scopes`, `frames` and `processors`, and their part of a
 //! report's text.
 
+mod commit;
 pub(super) mod frames;
 pub(super) mod marks;
 pub(super) mod processors;
@@ -22,8 +23,8 @@ use crate::format::{self, plain};
 use crate::model::{IntervalOrigin, Trace};
 use crate::panics;
 use crate::query::{
-    ActivityEntries, ChainEntry, ChainFrames, FrameEntry, GpuEntry, MarkEntry, PerFrame, ProcessorEntries, ProcessorEntry,
-    ReportedEntry, SampleNumbers, StepNumbers,
+    ActivityEntries, ChainEntry, ChainFrames, CommitEntry, FrameEntry, GpuEntry, MarkEntry, PerFrame, ProcessorEntries,
+    ProcessorEntry, ReportedEntry, SampleNumbers, StepNumbers,
 };
 use crate::units::Interval;
 
@@ -114,10 +115,12 @@ pub(super) enum Activity {
     Gpu,
     /// Numbers that programs report
     Counters,
+    /// Committed memory at the end, by what it is for
+    Commit,
 }
 
 /// The requested activity in a report's text.
-pub(super) fn describe(entries: &ActivityEntries, with: &[Activity]) -> String {
+pub(super) fn describe(entries: &ActivityEntries, commit: Option<&[CommitEntry]>, with: &[Activity]) -> String {
     let mut text = String::new();
     for &what in with {
         let described = match what {
@@ -128,6 +131,7 @@ pub(super) fn describe(entries: &ActivityEntries, with: &[Activity]) -> String {
             Activity::Processors => entries.processors.as_ref().map(|processors| describe_processors(processors, SHOWN)),
             Activity::Gpu => entries.gpu_memory.as_deref().filter(|gpu| !gpu.is_empty()).map(gpu_table),
             Activity::Counters => entries.counters.as_deref().filter(|counters| !counters.is_empty()).map(counters_table),
+            Activity::Commit => commit.map(commit::describe),
         };
         let (title, none) = what.words();
         text += &match described.filter(|text| !text.is_empty()) {
@@ -147,6 +151,7 @@ impl Activity {
             Self::Processors => ("", "No CPU samples"),
             Self::Gpu => ("GPU memory\n", "No GPU memory"),
             Self::Counters => ("Counters of programs\n", "No counters of programs"),
+            Self::Commit => ("Commit\n", "No committed memory (VirtualAlloc)"),
         }
     }
 }

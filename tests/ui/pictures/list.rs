@@ -85,6 +85,7 @@ pub const PICTURES: &[Picture] = &[
         click(w, "Start a program");
     }),
     demo("overview", |_| {}),
+    demo("commit-lane", |w| give(w, "lane of commit")),
     demo("spike", |w| {
         select(w, 6.2, 6.6);
         press(w, Modifiers::NONE, Key::Z);

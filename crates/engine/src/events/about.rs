@@ -57,8 +57,8 @@ impl Event {
             | Self::StackRef { .. }
             | Self::StackDefinition { .. }
             | Self::Process(..)
-            | Self::ThreadStart
-            | Self::ThreadRundown
+            | Self::ThreadStart(_)
+            | Self::ThreadRundown(_)
             | Self::ThreadName(_)
             | Self::Image(..)
             | Self::ImageFile(_)
@@ -93,8 +93,8 @@ impl Event {
             | Self::StackRef { .. }
             | Self::StackDefinition { .. }
             | Self::Process(..)
-            | Self::ThreadStart
-            | Self::ThreadRundown
+            | Self::ThreadStart(_)
+            | Self::ThreadRundown(_)
             | Self::ThreadName(_)
             | Self::Image(..)
             | Self::ImageFile(_)

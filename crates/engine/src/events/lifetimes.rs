@@ -73,8 +73,8 @@ impl Sign {
             | Event::StackRef { .. }
             | Event::StackDefinition { .. }
             | Event::Process(..)
-            | Event::ThreadStart
-            | Event::ThreadRundown
+            | Event::ThreadStart(_)
+            | Event::ThreadRundown(_)
             | Event::Volume(_)
             | Event::Counter(_)
             | Event::Sample { .. }

@@ -190,9 +190,9 @@ pub enum Event {
     /// A process started, ended, or ran at the start or end of the trace.
     Process(ProcessChange, Box<ProcessInfo>),
     /// A thread started; its id may have been another's before.
-    ThreadStart,
+    ThreadStart(ThreadStack),
     /// A thread is running (rundown at start or end of the trace).
-    ThreadRundown,
+    ThreadRundown(ThreadStack),
     /// A thread's name.
     ThreadName(Box<str>),
     /// An image was mapped or unmapped, or was so at the start or end of the trace.
@@ -229,6 +229,16 @@ pub struct PageRange {
     pub owner: Pid,
     /// Bits of [`mem`].
     pub flags: u32,
+}
+
+/// The committed part of a thread's user stack when its event was written; empty if the event does not say it. Of a 32-bit
+/// program on a 64-bit system it is the stack of the 64-bit part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ThreadStack {
+    /// First byte.
+    pub from: u64,
+    /// The byte behind the last, at which the stack begins to grow downwards.
+    pub to: u64,
 }
 
 /// A reserved range and how much of it is committed.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::hooks::hook;
 use super::names;
-use super::{Event, ImageChange, ImageFile, ImageId, ImageInfo, ProcessChange, ProcessInfo, Record};
+use super::{Event, ImageChange, ImageFile, ImageId, ImageInfo, ProcessChange, ProcessInfo, Record, ThreadStack};
 use crate::etl::{RawEvent, address_at, ansi_at, guid_at, u8_at, u32_at, utf16z_at};
 use crate::units::{Pid, PointerSize, Tid};
 
@@ -73,12 +73,22 @@ pub(super) fn thread(hook: u16, raw: &RawEvent<'_>) -> Option<[Option<Record>; 2
     };
     let name = utf16z_at(bytes, at).map(|(name, _)| names::name(name)).filter(|name| !name.is_empty());
     let start = match hook {
-        hook::THREAD_START => Some(Event::ThreadStart),
+        hook::THREAD_START => Some(Event::ThreadStart(thread_stack(raw))),
         hook::THREAD_SET_NAME => None,
-        _ => Some(Event::ThreadRundown),
+        _ => Some(Event::ThreadRundown(thread_stack(raw))),
     };
     let record = |event| Record { time: raw.time, pid, tid, event };
     Some([start.map(record), name.map(|name| record(Event::ThreadName(name.into())))])
+}
+
+/// The user stack of a thread, which follows two words and the kernel's stack: its base, then its limit. Before version 2 there
+/// is none.
+fn thread_stack(raw: &RawEvent<'_>) -> ThreadStack {
+    let address = |n: usize| address_at(raw.payload, 8 + n * raw.pointer.bytes(), raw.pointer);
+    match (address(2), address(3)) {
+        (Some(to), Some(from)) if raw.version >= 2 && from < to => ThreadStack { from, to },
+        _ => ThreadStack::default(),
+    }
 }
 
 /// The process of an image, and the image's first byte.

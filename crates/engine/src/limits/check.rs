@@ -108,6 +108,7 @@ impl<'a> Judge<'a> {
             growth: asks(&[Measure::Growth]),
             at_exit: asks(&[Measure::SizeAtExit, Measure::CountAtExit]),
             pages: asks(&[Measure::Waste, Measure::Touched]),
+            unknown: asks(&[Measure::Unknown]),
             totals: &totals,
         };
         let measured = Measured::of(self.index, request, self.names, cancel)?;
@@ -175,6 +176,7 @@ fn value(measured: &Measured, group: usize, measure: Measure) -> Option<Amount> 
         Measure::Count => Amount::Exact(numbers.count.into()),
         Measure::Waste => Amount::Exact(pages()?.waste.into()),
         Measure::Touched => Amount::Exact(pages()?.touched.into()),
+        Measure::Unknown => Amount::Exact(measured.unknown.get(group).copied().flatten()?.into()),
     })
 }
 
@@ -184,9 +186,11 @@ fn nothing_left(rule: &Rule, judged: &[(usize, Check)]) -> Option<String> {
     let is_missing = |limit: &&Limit| !judged.iter().any(|(_, check)| check.kind == limit.measure);
     let missing = || rule.limits.iter().filter(is_missing);
     let (pages, others): (Vec<&Limit>, Vec<&Limit>) = missing().partition(|limit| limit.measure.is_of_pages());
+    let (unknown, others): (Vec<&Limit>, Vec<_>) = others.into_iter().partition(|limit| limit.measure == Measure::Unknown);
     let (growth, at_exit): (Vec<&Limit>, Vec<_>) = others.into_iter().partition(|limit| limit.measure == Measure::Growth);
     let why = [
         (pages, "no block of a heap or tracker that it is about was alive at the end of the interval"),
+        (unknown, "no process with commit that it is about lived at the end of the interval with a sample of its commit charge"),
         (growth, "no process that it is about lived in the interval"),
         (at_exit, "no process that it is about, with blocks in heaps or trackers, ended in the interval"),
     ];

@@ -38,6 +38,7 @@ impl Measure {
             Self::Count => "count",
             Self::Waste => "waste",
             Self::Touched => "touched",
+            Self::Unknown => "unknown",
         }
     }
 
@@ -125,6 +126,7 @@ struct WrittenRule {
     count: Given,
     waste: Given,
     touched: Given,
+    unknown: Given,
 }
 
 impl LimitRules {
@@ -173,7 +175,7 @@ fn rule(text: &str, written: Spanned<WrittenRule>, number: usize) -> Result<Rule
     }
     let limits = limits(text, &written)?;
     let by = one(text, &written.by, keys)?.unwrap_or_default();
-    if let Some(limit) = limits.iter().find(|limit| limit.measure.is_of_pages()) {
+    if let Some(limit) = limits.iter().find(|limit| limit.measure.is_of_whole_heaps()) {
         let is_whole = filter.sites.is_all() && by.iter().all(|key| [By::Process, By::Heap].contains(key));
         if !is_whole {
             let name = limit.measure.name();
@@ -201,7 +203,7 @@ fn rule(text: &str, written: Spanned<WrittenRule>, number: usize) -> Result<Rule
 }
 
 /// All measures that can be limited, in order.
-const MEASURES: [Measure; 9] = [
+const MEASURES: [Measure; 10] = [
     Measure::Peak,
     Measure::Outstanding,
     Measure::Impacting,
@@ -211,6 +213,7 @@ const MEASURES: [Measure; 9] = [
     Measure::Count,
     Measure::Waste,
     Measure::Touched,
+    Measure::Unknown,
 ];
 
 fn limits(text: &str, written: &WrittenRule) -> Result<Vec<Limit>, BadText> {
@@ -226,6 +229,7 @@ fn limits(text: &str, written: &WrittenRule) -> Result<Vec<Limit>, BadText> {
             Measure::Count => &written.count,
             Measure::Waste => &written.waste,
             Measure::Touched => &written.touched,
+            Measure::Unknown => &written.unknown,
         };
         let most = one(text, given, |value| if measure.is_count() { count(value, measure) } else { size(value, measure) })?;
         limits.extend(most.map(|most| Limit { measure, most: Amount::Exact(most) }));
@@ -402,6 +406,7 @@ mod tests {
             ("[[rule]]\ncount = -1\n", &["line 2: "]),
             ("[[rule]]\ntouched = \"1M\"\n", &["line 2: ", "whole number of pages"]),
             ("[[rule]]\nwaste = 1\nby = [\"function\"]\n", &["line 1: ", "waste", "whole heaps"]),
+            ("[[rule]]\nunknown = 1\nby = [\"function\"]\n", &["line 1: ", "unknown", "whole heaps"]),
             ("[[rule]]\ntouched = 1\nframe = \"Load\"\n", &["line 1: ", "touched", "whole heaps"]),
             ("[[rule]]\nat_exit = 0\n", &["line 2: ", "`at_exit`", "`at_exit_count`"]),
             ("[[rule]]\npeak = 1\nname = \"a\"\n[[rule]]\nname = \"a\"\npeak = 2\n", &["line 4: ", "another rule", "a"]),

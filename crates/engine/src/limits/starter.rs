@@ -27,7 +27,8 @@ const HEADER: &str = "\
 #   by: keys of the groups (process, heap, type, stack, function, module, tag, responsible, responsible_module, owner); layers are always separate.
 #   Limits: peak, outstanding (at the end), impacting, growth (bytes a second, by least squares),
 #   at_exit_size and at_exit_count (what was alive when its process ended), count (blocks),
-#   touched and waste (pages at the end that live blocks touch; bytes of them not in use).
+#   touched and waste (pages at the end that live blocks touch; bytes of them not in use),
+#   unknown (bytes of the commit charge at the end that no committed range accounts for).
 #   Bytes can have K, M or G (powers of 2^10). required: the check also fails if nothing matches.
 # The limits are what the trace reached plus a quarter, rounded up. Lower them where you can.
 ";

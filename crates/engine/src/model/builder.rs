@@ -32,7 +32,7 @@ use super::rows::Row;
 use super::scope::CutReason;
 use super::trace::Lineage;
 use super::world::World;
-use super::{Clock, Loss, Machine, RowId};
+use super::{Chunked, Clock, Loss, Machine, RowId, StackSeen};
 use crate::events::{BlockEvent, CallStack, Event, EventCounts, EventSchema, FileCopies, Frames, Item, ProcessChange, Record};
 use crate::problem::Problem;
 use crate::units::{Pid, Ticks, Tid};
@@ -78,6 +78,7 @@ pub struct Builder {
     limit: Limit,
     counters: CounterTable,
     activity: ActivityTable,
+    thread_stacks: Chunked<StackSeen>,
     /// Losses that events report.
     reported: Vec<Loss>,
     /// Time of the record that was applied last.
@@ -102,6 +103,7 @@ impl Builder {
             limit: Limit::default(),
             counters: CounterTable::default(),
             activity: ActivityTable::default(),
+            thread_stacks: Chunked::default(),
             reported: Vec::new(),
             now: Ticks::BEFORE_TRACE,
             lineage: Lineage::new(),
@@ -246,11 +248,11 @@ impl Builder {
                     self.allocations.exit(&self.world, from.time, process);
                 }
             }
-            Event::ThreadStart => {
+            Event::ThreadStart(stack) => {
                 self.attach.forget_thread(from.pid, from.tid);
-                self.thread_is_seen(from);
+                self.thread_is_seen(from, *stack);
             }
-            Event::ThreadRundown => self.thread_is_seen(from),
+            Event::ThreadRundown(stack) => self.thread_is_seen(from, *stack),
             &Event::Sample { address, count } => {
                 let (attach, mut rooms) = self.attach();
                 attach.sample(&mut rooms, from, address, count);

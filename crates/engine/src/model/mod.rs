@@ -34,6 +34,7 @@ mod scope;
 mod silent_allocators;
 mod site;
 mod stack;
+mod thread_stacks;
 mod trace;
 mod world;
 
@@ -58,5 +59,6 @@ pub(crate) use silent_allocators::MOST_SILENT;
 pub use silent_allocators::SilentAllocator;
 pub use site::Site;
 pub use stack::Stacks;
+pub use thread_stacks::StackSeen;
 pub use trace::{BuilderId, Clock, Quality, Trace, UnmatchedFree};
 pub use world::{Heap, HeapId, Module, PdbId, Process, ProcessId, is_process_name, unknown_label};

@@ -11,8 +11,8 @@ use super::mapped::{MappedModule, ModuleMap};
 use super::pid_lives::PidLives;
 use super::silent_allocators::{SilentAllocator, silent_allocators};
 use super::{
-    Activity, Counter, Cut, Heap, HeapId, Loss, Machine, Module, NodeId, Outline, Process, ProcessId, Reservations, RowId, Rows,
-    Scope, Site, SiteId, Stacks,
+    Activity, Chunked, Counter, Cut, Heap, HeapId, Loss, Machine, Module, NodeId, Outline, Process, ProcessId, Reservations,
+    RowId, Rows, Scope, Site, SiteId, StackSeen, Stacks,
 };
 use crate::events::{EventCounts, FileCopies};
 use crate::problem::Problem;
@@ -155,6 +155,8 @@ pub struct Trace {
     pub unmatched: Vec<UnmatchedFree>,
     /// Address ranges that were reserved at some time.
     pub reservations: Reservations,
+    /// User stacks of threads, by time.
+    pub thread_stacks: Chunked<StackSeen>,
     /// Events by kind.
     pub counts: EventCounts,
     /// Copies in each file, in the order of the files.

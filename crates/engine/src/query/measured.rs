@@ -1,19 +1,23 @@
 //! The groups of a report with additional numbers for limits: the growth of each group, the blocks alive when its
 //! processes ended, and the pages of its heaps.
 //!
-//! Cost: a report; a pass over the rows for each of the three that is requested.
+//! Cost: a report; a pass over the rows for growth, for blocks at exit and for pages, if they are requested; over the sites and counters for
+//! the unknown part of commit.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::alive::{alive_at, exits};
+use super::commit_parts::totals as commit_totals;
 use super::growth::slopes;
 use super::pages::{HeapPages, PagesWanted, PinnedPages, pages_of, unused_bytes};
 use super::report::list_of_sites;
 use super::top_contributors::{Measure, TopContributor};
 use super::{Bucket, By, Cancel, Cancelled, Fold, Group, Index, Mask, NO_STACK_KEY, ReportFilter, ReportRequest, Totals};
+use crate::model::{ProcessId, Trace};
 use crate::names::Names;
 use crate::tables::KeyedMap;
-use crate::units::{Interval, Ticks};
+use crate::units::{Interval, Layer, Ticks};
 
 /// A query for measured groups.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +37,8 @@ pub struct MeasuredRequest<'a> {
     pub at_exit: bool,
     /// Whether pages are requested; then the keys may be process and heap only.
     pub pages: bool,
+    /// Whether the unknown part of the commit charge is requested; then the keys may be process and heap only.
+    pub unknown: bool,
     /// The totals of the interval.
     pub totals: &'a Arc<Totals>,
 }
@@ -50,6 +56,9 @@ pub struct Measured {
     pub at_exit: Vec<Option<Bucket>>,
     /// Pages at the end of the interval; `None` without live blocks of heaps or trackers. Empty if not requested.
     pub pages: Vec<Option<PageSums>>,
+    /// Bytes of the commit charge at the end of the interval that no committed range accounts for, of the processes of each
+    /// group of commit that live then; `None` if one was not sampled, and for heaps and trackers. Empty if not requested.
+    pub unknown: Vec<Option<u64>>,
     /// Group of each site.
     pub(super) of_site: Vec<Option<u32>>,
     /// The time over which each group's growth is measured.
@@ -80,13 +89,16 @@ impl Measured {
         let spans = lives(index, interval, &of_site, groups.len());
         let growth = if asked.growth { slopes(index, &of_site, &spans, cancel)? } else { Vec::new() };
         let asked_of = (by.to_vec(), interval.to);
-        let (at_exit, pages, left) = (Vec::new(), Vec::new(), Vec::new());
-        let mut measured = Self { groups, growth, at_exit, pages, of_site, spans, left, asked: asked_of };
+        let (at_exit, pages, unknown, left) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut measured = Self { groups, growth, at_exit, pages, unknown, of_site, spans, left, asked: asked_of };
         if asked.at_exit {
             measured.add_exits(index, interval, cancel)?;
         }
         if asked.pages {
             measured.add_pages(index, mask, cancel)?;
+        }
+        if asked.unknown {
+            measured.add_unknown(index.trace());
         }
         Ok(measured)
     }
@@ -106,6 +118,26 @@ impl Measured {
             }
         }
         Ok(())
+    }
+
+    fn add_unknown(&mut self, trace: &Trace) {
+        let at = self.asked.1;
+        let mut processes = vec![BTreeSet::new(); self.groups.len()];
+        for (site, group) in trace.sites.iter().zip(&self.of_site) {
+            let process = trace.process_of(site);
+            let is_meant = trace.layer_of(site) == Layer::Commit && trace.process(process).end.is_none_or(|end| at <= end);
+            if let Some(group) = group.filter(|_| is_meant) {
+                processes[group as usize].insert(process);
+            }
+        }
+        let charge = |&process: &ProcessId| commit_totals(trace, process, &[at]).into_iter().flatten().next();
+        let unknown = |(group, processes): (&Group, &BTreeSet<ProcessId>)| {
+            let charges: Option<Vec<u64>> = processes.iter().map(charge).collect();
+            let charge = charges.filter(|all| !all.is_empty())?.into_iter().fold(0u64, u64::saturating_add);
+            // Less than is known: pages were committed since the sample.
+            Some(charge.saturating_sub(group.numbers.outstanding_to))
+        };
+        self.unknown = self.groups.iter().zip(&processes).map(unknown).collect();
     }
 
     /// Returns for each group in `wanted` the function whose blocks alone keep most of its sparse pages in use.

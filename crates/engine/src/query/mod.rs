@@ -26,6 +26,7 @@ mod cancel;
 mod changes;
 mod class;
 mod coarse;
+mod commit_parts;
 mod counters;
 mod details;
 mod diff;
@@ -95,6 +96,10 @@ pub use callers::{Caller, CallerFinder, CallerFrame, Fold};
 pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass, Words};
 pub use coarse::coarse_series;
+pub use commit_parts::{
+    CommitEntry, CommitPart, CommitPartEntry, CommitRequest, PartKind, ProcessCommit, RangeOwners, commit_entries, commit_parts,
+    has_commit,
+};
 pub use counters::{
     CounterGroup, HEIGHT, ProcessCounters, adapter_label, counter_at, counter_groups, counter_label, counter_owner,
     counter_series, counter_text, default_counter, number_text, process_counters, reported_range,

@@ -36,9 +36,16 @@ pub enum Measure {
     Waste,
     /// Pages touched at the end of the interval.
     Touched,
+    /// Bytes of the commit charge at the end of the interval that no committed range accounts for.
+    Unknown,
 }
 
 impl Measure {
+    /// Returns whether it is about whole heaps or the whole commit, so that a part of the stacks has none.
+    pub(crate) fn is_of_whole_heaps(self) -> bool {
+        self.is_of_pages() || self == Self::Unknown
+    }
+
     /// Returns whether it is about pages, which only whole heaps have.
     pub fn is_of_pages(self) -> bool {
         matches!(self, Self::Waste | Self::Touched)
@@ -75,6 +82,9 @@ impl Measured {
         names: &Names,
         cancel: &Cancel,
     ) -> Result<Vec<Option<TopContributor>>, Cancelled> {
+        if measure == Measure::Unknown {
+            return Ok(vec![None; wanted.len()]);
+        }
         if measure.is_of_pages() {
             return self.most_pinning(index, measure, wanted, names, cancel);
         }
@@ -124,8 +134,8 @@ impl Measured {
                 let moments: Vec<Ticks> = of_site.iter().map(moment).collect();
                 alive_at(index, &moments, cancel)?.into_iter().map(|alive| alive.size as f64).collect()
             }
-            // Answered by who pins pages.
-            Measure::Waste | Measure::Touched => vec![0.0; of_site.len()],
+            // Pages are answered by who pins them; nobody has what is not known.
+            Measure::Waste | Measure::Touched | Measure::Unknown => vec![0.0; of_site.len()],
             Measure::Growth => {
                 let sites: Vec<usize> = (0..of_site.len()).filter(|&i| of_site[i].is_some()).collect();
                 let mut line_of = vec![None; of_site.len()];

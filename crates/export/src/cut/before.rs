@@ -48,8 +48,8 @@ impl<W: Write + Seek> Pass<'_, W> {
             }
             Event::Activity(ref activity) if !activity.gives_names() => Ok(()),
             Event::Process(..)
-            | Event::ThreadStart
-            | Event::ThreadRundown
+            | Event::ThreadStart(_)
+            | Event::ThreadRundown(_)
             | Event::ThreadName(_)
             | Event::Image(..)
             | Event::ImageFile(_)

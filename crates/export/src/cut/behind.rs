@@ -48,7 +48,7 @@ impl<W: Write + Seek> Pass<'_, W> {
                     // Whatever names the key at the same tick means it, too.
                     self.stacks.stash_definition(part, key, input.stashed());
                 }
-                Event::ThreadStart => self.stacks.forget_thread(record.pid, record.tid),
+                Event::ThreadStart(_) => self.stacks.forget_thread(record.pid, record.tid),
                 Event::Process(change, _) => {
                     if change != ProcessChange::Rundown {
                         self.stacks.forget_process(record.pid);

@@ -131,7 +131,7 @@ impl Known {
                 None
             }
             Event::CommitRundown(ref region) => (!self.over.contains(&region.owner)).then_some(record),
-            Event::ThreadName(_) | Event::ThreadRundown | Event::Volume(_) => Some(record),
+            Event::ThreadName(_) | Event::ThreadRundown(_) | Event::Volume(_) => Some(record),
             Event::Activity(activity) => {
                 let event = Event::Activity(Box::new(activity.known_later(end)?));
                 Some(Record { event, ..record })
@@ -146,7 +146,7 @@ impl Known {
             | Event::Stack { .. }
             | Event::StackRef { .. }
             | Event::StackDefinition { .. }
-            | Event::ThreadStart
+            | Event::ThreadStart(_)
             | Event::Counter(_)
             | Event::Sample { .. }
             | Event::Lost(_) => None,

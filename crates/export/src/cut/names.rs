@@ -7,6 +7,7 @@
 use crate::events::{
     ActivityEvent, CommittedRegion, CounterEvent, Event, ImageFile, ImageId, ImageInfo, Lost, ManagedEvent, ManagedMethod,
     MarkEvent, MarkText, PageRange, PixBlock, PixEvent, PixStep, PixWhat, Present, ProcessInfo, Record, SampleInterval,
+    ThreadStack,
 };
 use crate::tables::KeyedMap;
 
@@ -82,8 +83,8 @@ impl Names {
             | Event::Stack { owner: _, part: _, frames: _ }
             | Event::StackRef { owner: _, part: _, key: _ }
             | Event::StackDefinition { part: _, key: _, frames: _ }
-            | Event::ThreadStart
-            | Event::ThreadRundown
+            | Event::ThreadStart(ThreadStack { from: _, to: _ })
+            | Event::ThreadRundown(_)
             | Event::Sample { address: _, count: _ }
             | Event::Lost(Lost { what: _, details: _ }) => {}
         }

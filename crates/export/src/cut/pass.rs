@@ -68,7 +68,7 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
                 self.stacks.forget_process(record.pid);
                 self.out.forget_trackers(record.pid);
             }
-            Event::ThreadStart => self.stacks.forget_thread(record.pid, record.tid),
+            Event::ThreadStart(_) => self.stacks.forget_thread(record.pid, record.tid),
             _ => {}
         }
         self.acting.note(record);

@@ -31,6 +31,9 @@ pub(super) fn steps(context: &PanelContext<'_>) -> Vec<Entry> {
                 "Lane of system memory",
                 "Commit charge and working set of the process, sampled by Windows, and how much of it is known",
             ),
+            Overlay::Commit => {
+                ("Lane of commit", "What the committed memory of the process is for: parts that add up to all that is known")
+            }
             Overlay::Frames => ("Lane of frames", "How long each frame took, and how much was allocated in it"),
             Overlay::Processors => ("Lane of CPU use", "CPU use of the program and of all processes"),
             Overlay::Gpu(SegmentGroup::Local) => {

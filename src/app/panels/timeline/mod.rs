@@ -6,6 +6,7 @@
 
 pub mod axes;
 mod canvas;
+mod commit;
 mod cursor;
 mod difference;
 mod flags;

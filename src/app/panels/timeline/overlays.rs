@@ -8,7 +8,7 @@ use eframe::egui::{Color32, Mesh, Painter, Pos2, Rect, Shape, Ui, Visuals};
 use super::axes;
 use super::canvas::{Canvas, LaneLabel};
 use super::lanes::Row;
-use super::{gpu, system_memory};
+use super::{commit, gpu, system_memory};
 use crate::app::base::theme;
 use crate::app::document::Document;
 use crate::app::state::graph::{GraphLine, LineOf};
@@ -26,6 +26,7 @@ pub fn process(document: &Document, what: Overlay) -> Option<ProcessId> {
         Overlay::Marks => None,
         Overlay::Frames => document.frames_in_scope().and_then(|of| document.chain(of.chain)).map(|lane| lane.process),
         Overlay::Memory => document.memory_in_scope().map(|(process, _)| process),
+        Overlay::Commit => document.commit_in_scope(),
         Overlay::Processors => document.sampled_in_scope(),
         Overlay::Gpu(group) => gpu::series(document, document.gpu_in_scope(group)?).and_then(|series| series.process),
     }
@@ -49,6 +50,7 @@ pub fn paint(canvas: &Canvas<'_>, what: Overlay, frame: Rect, painter: &Painter,
         (Overlay::Frames, Some(frames), _) => paint_frames(canvas, frames, frame, painter, cursor, ui.visuals()),
         (Overlay::Processors, _, Some(processors)) => paint_processors(canvas, processors, frame, painter, cursor, ui.visuals()),
         (Overlay::Memory, ..) => system_memory::paint(canvas, shown.memory.as_ref(), frame, painter, cursor, ui.visuals()),
+        (Overlay::Commit, ..) => commit::paint(canvas, shown.commit.as_ref(), frame, painter, cursor, ui.visuals()),
         (Overlay::Gpu(group), ..) => gpu::paint(canvas, shown.gpu_of(group), frame, painter, cursor, ui.visuals()),
         _ => LaneLabel::default(),
     };
@@ -58,7 +60,7 @@ pub fn paint(canvas: &Canvas<'_>, what: Overlay, frame: Rect, painter: &Painter,
 fn color(what: Overlay, visuals: &Visuals) -> Color32 {
     match what {
         Overlay::Marks => theme::mark(visuals),
-        Overlay::Memory => visuals.weak_text_color(),
+        Overlay::Memory | Overlay::Commit => visuals.weak_text_color(),
         Overlay::Frames => theme::frame(0.0, visuals),
         Overlay::Processors => theme::share(visuals),
         Overlay::Gpu(_) => theme::gpu(visuals),
@@ -169,6 +171,7 @@ pub fn read(canvas: &Canvas<'_>, what: Overlay, at: Ticks) -> Vec<String> {
             own.into_iter().chain(at(&shown.all).map(|all| format!("{all}  all processes"))).collect()
         }
         (Overlay::Memory, ..) => system_memory::read(shown.memory.as_ref(), at),
+        (Overlay::Commit, ..) => commit::read(shown.commit.as_ref(), at),
         (Overlay::Gpu(group), ..) => gpu::read(shown.gpu_of(group), at),
         _ => Vec::new(),
     }

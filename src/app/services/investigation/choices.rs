@@ -20,7 +20,7 @@ use crate::units::{Interval, Ticks};
 /// Maximum length of a search text in characters.
 const LONGEST_SEARCH: usize = 1000;
 
-/// Maximum number of hidden kinds of activity in a file.
+/// Maximum number of switched kinds of activity in a file.
 const MOST_HIDDEN: usize = 100;
 
 /// The key of the list of sources, which is no tab.
@@ -126,8 +126,8 @@ pub fn found(
     ViewId::ALL.into_iter().map(of).filter(|(_, choices)| *choices != ViewChoices::default()).collect()
 }
 
-/// The kinds of activity that are not drawn, and how many of the names are unknown.
-pub fn hidden(saved: &[toml::Value]) -> (BTreeSet<Overlay>, usize) {
+/// The kinds of activity that the user hid, or showed if they are hidden at first, and how many of the names are unknown.
+pub fn switched(saved: &[toml::Value]) -> (BTreeSet<Overlay>, usize) {
     let known = |name: &toml::Value| Overlay::of_key(name.as_str()?);
     let all: Vec<Option<Overlay>> = saved.iter().take(MOST_HIDDEN).map(known).collect();
     let unknown = saved.len() - all.iter().flatten().count();
@@ -193,9 +193,9 @@ mod tests {
         assert_eq!(search(&searches, "Types"), "ab");
         assert_eq!((search(&searches, "Flame").as_str(), search(&searches, "Compare").as_str()), ("", ""));
         let mixed = table("x = [\"frames\", 7, \"later\", \"gpu_local\", \"frames\"]");
-        let (kinds, unknown) = hidden(mixed["x"].as_array().unwrap());
+        let (kinds, unknown) = switched(mixed["x"].as_array().unwrap());
         assert_eq!((kinds.len(), unknown), (2, 2));
-        assert_eq!(hidden(&vec![toml::Value::Integer(1); 5000]).1, 5000);
+        assert_eq!(switched(&vec![toml::Value::Integer(1); 5000]).1, 5000);
         for what in Overlay::ALL {
             assert_eq!(Overlay::of_key(what.key()), Some(what));
         }

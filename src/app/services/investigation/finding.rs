@@ -52,9 +52,9 @@ impl Investigation {
         doubts.extend(told(nodes.lost, ("An opened line of", "opened lines of"), "could not be found again in this trace"));
         let (selected, lost) = view_places::selected(&self.saved.selected, trace);
         doubts.extend(told(lost, ("A selected row of", "selected rows of"), "could not be found again in this trace"));
-        let (hidden, unknown) = choices::hidden(&self.saved.hidden);
+        let (switched, unknown) = choices::switched(&self.saved.hidden);
         doubts.extend(told(unknown, ("A lane of", "lanes of"), "cannot be hidden by this version"));
-        let bookmark = Bookmark { lines, alignment, hidden, ..bookmark(&self.saved, filters, (nodes, &selected), trace) };
+        let bookmark = Bookmark { lines, alignment, switched, ..bookmark(&self.saved, filters, (nodes, &selected), trace) };
         Found { job, bookmark, layout: layout.and_then(Result::ok), baseline, doubts }
     }
 

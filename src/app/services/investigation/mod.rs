@@ -68,7 +68,7 @@ pub struct Bookmark {
     /// Where the trace to compare with is laid over the graph; `None` if it is not drawn.
     pub alignment: Option<Alignment>,
     /// The kinds of activity that are not drawn.
-    pub hidden: BTreeSet<Overlay>,
+    pub switched: BTreeSet<Overlay>,
     /// The search in the list of sources, and its closed lines.
     pub sources: SourceChoice,
     /// Orders, searches, opened lines and other choices in views.
@@ -150,7 +150,8 @@ impl Snapshot {
     }
 
     fn saved(&self, folder: &Path) -> Result<Saved, String> {
-        let Bookmark { stop: HistoryStop { filters, notes, .. }, lines, alignment, hidden, sources, views, .. } = &self.bookmark;
+        let Bookmark { stop: HistoryStop { filters, notes, .. }, lines, alignment, switched, sources, views, .. } =
+            &self.bookmark;
         let seconds = |at: Ticks| self.trace.clock.seconds(at);
         let chips = filters.chips().iter().filter_map(|chip| SavedChip::of(&self.trace, chip));
         let value = |what: &dyn Fn() -> Result<toml::Value, toml::ser::Error>| what().map_err(|error| error.to_string());
@@ -187,7 +188,7 @@ impl Snapshot {
             weight: by_tab(&|choices| choices.weight.clone()),
             details: choices::saved_by_tab(views, |choices| choices.details),
             middle: by_tab(&|choices| choices.middle.as_ref().map(ToString::to_string)),
-            hidden: hidden.iter().map(|what| toml::Value::String(what.key().to_owned())).collect(),
+            hidden: switched.iter().map(|what| toml::Value::String(what.key().to_owned())).collect(),
             compare: compare.map_err(|error| error.to_string())?,
             node: nodes::saved(&self.trace, views, sources.closed.iter()).map_err(|error| error.to_string())?,
             selected: places(&|choices| choices.selected.as_ref())?,

@@ -241,12 +241,12 @@ impl<W: Write + Seek> RecordWriter<W> {
             Event::Activity(event) => self.encode_activity(event, thread),
             Event::Process(change, info) => self.encode_process(record, *change, info),
             Event::Image(change, info) => self.encode_image(record, *change, info),
-            Event::ThreadStart => {
-                system::thread(out, record.pid, record.tid, "");
+            &Event::ThreadStart(stack) => {
+                system::thread(out, record.pid, record.tid, stack, "");
                 self.kernel(System, hook::THREAD_START, system::THREAD_VERSION, thread)
             }
-            Event::ThreadRundown => {
-                system::thread(out, record.pid, record.tid, "");
+            &Event::ThreadRundown(stack) => {
+                system::thread(out, record.pid, record.tid, stack, "");
                 let hook = if self.style.at_end { hook::THREAD_RUNDOWN_END } else { hook::THREAD_RUNDOWN_START };
                 self.kernel(PerfInfo, hook, system::THREAD_VERSION, thread)
             }
@@ -365,7 +365,7 @@ impl<W: Write + Seek> RecordWriter<W> {
         let nobody = (Pid::NONE, Tid::NONE);
         match extra {
             Extra::Thread { hook, pid, tid, name } => {
-                system::thread(out, *pid, *tid, name);
+                system::thread(out, *pid, *tid, system::made_stack(*tid), name);
                 let kind = if *hook == hook::THREAD_START { HeaderKind::System } else { HeaderKind::PerfInfo };
                 self.kernel(kind, *hook, system::THREAD_VERSION, (*pid, *tid))
             }

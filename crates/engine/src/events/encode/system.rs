@@ -2,7 +2,7 @@
 //! reader's `system`, versions as Windows 10 and 11 write them.
 
 use super::Payload;
-use crate::events::{ImageFile, ImageId, ImageInfo, Lost, ProcessInfo};
+use crate::events::{ImageFile, ImageId, ImageInfo, Lost, ProcessInfo, ThreadStack};
 use crate::units::{Pid, Tid};
 
 /// Version of [`process`].
@@ -43,14 +43,19 @@ pub fn process(out: &mut Payload, pid: Pid, info: &ProcessInfo, details: Process
 }
 
 /// Start, end and rundown of threads.
-pub fn thread(out: &mut Payload, pid: Pid, tid: Tid, name: &str) {
+pub fn thread(out: &mut Payload, pid: Pid, tid: Tid, stack: ThreadStack, name: &str) {
     let kernel_stack = 0xFFFF_F280_0000_0000 + u64::from(tid.0) * 0x8000;
-    let user_stack = 0x0010_0000 + u64::from(tid.0) * 0x400;
     out.u32(pid.0).u32(tid.0);
-    out.word(kernel_stack).word(kernel_stack - 0x6000).word(user_stack).word(user_stack - 0x4000);
+    out.word(kernel_stack).word(kernel_stack - 0x6000).word(stack.to).word(stack.from);
     const ALL_PROCESSORS: u64 = 0xF;
     out.word(ALL_PROCESSORS).word(0).word(0).u32(0);
     out.u8(8).u8(5).u8(2).u8(0).utf16z(name);
+}
+
+/// A stack for threads of which nothing else is known.
+pub(crate) fn made_stack(tid: Tid) -> ThreadStack {
+    let to = 0x0010_0000 + u64::from(tid.0) * 0x400;
+    ThreadStack { from: to - 0x4000, to }
 }
 
 /// The name of a thread.

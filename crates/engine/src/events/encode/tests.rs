@@ -11,7 +11,7 @@ use crate::events::{
     ActivityEvent, Adapter, Collection, CollectionId, CollectionReason, CommittedRegion, EventCounts, EventSchema, Field,
     FrameRange, GpuChange, GpuKind, GpuMemory, ImageFile, ImageId, ImageInfo, InType, Lost, ManagedEvent, ManagedHeaps,
     ManagedMethod, MarkEvent, MarkText, MemoryLists, Merge, MethodChange, PageRange, PixBlock, PixDoubt, PixEvent, PixStep,
-    PixWhat, Present, PresentApi, ProcessInfo, ProcessMemory, RangeChange, SampleInterval, SegmentGroup, TIMER,
+    PixWhat, Present, PresentApi, ProcessInfo, ProcessMemory, RangeChange, SampleInterval, SegmentGroup, TIMER, ThreadStack,
 };
 
 type Written = (Record, Vec<u64>);
@@ -46,6 +46,11 @@ fn forget_range(event: &mut Event) {
     if let Event::Stack { frames, .. } | Event::StackDefinition { frames, .. } = event {
         *frames = FrameRange::default();
     }
+}
+
+/// A stack that can be read back: one that is not empty, or none.
+fn thread_stack(from: u64, to: u64) -> ThreadStack {
+    if from < to { ThreadStack { from, to } } else { ThreadStack::default() }
 }
 
 /// One event of each kind the reader has records for; `n` picks the kind.
@@ -83,7 +88,7 @@ fn event(n: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
             age: c as u32,
             pdb: text.to_owned(),
         })),
-        12 => Event::ThreadStart,
+        12 => Event::ThreadStart(thread_stack(a, b)),
         13 if n & 1 == 0 => {
             Event::ImageFile(Box::new(ImageFile { base: a, size: b, time_stamp: c as u32, name: text.to_owned() }))
         }
@@ -110,7 +115,7 @@ fn expected(record: &Record, frames: &[u64], style: Style) -> Written {
     let threadless = is_kernel && style.header.map_or(natural, |kind| kind == HeaderKind::PerfInfo);
     // These carry their thread in the payload, those only their process.
     let has_thread =
-        matches!(record.event, Event::Stack { .. } | Event::StackRef { .. } | Event::ThreadStart | Event::ThreadName(_));
+        matches!(record.event, Event::Stack { .. } | Event::StackRef { .. } | Event::ThreadStart(_) | Event::ThreadName(_));
     let has_process = has_thread || matches!(record.event, Event::Process(..) | Event::Image(..));
     if threadless && !has_thread {
         record.tid = Tid::NONE;
@@ -262,7 +267,8 @@ fn extras_are_counted_and_only_those_of_threads_are_records() {
     w.put_extra(0, 2, &named).unwrap();
     let (seen, counts) = read(w);
     assert_eq!(counts.total, 6);
-    let records = [(1, Event::ThreadRundown), (2, Event::ThreadStart), (2, Event::ThreadName("worker".into()))];
+    let stack = system::made_stack(Tid(8));
+    let records = [(1, Event::ThreadRundown(stack)), (2, Event::ThreadStart(stack)), (2, Event::ThreadName("worker".into()))];
     assert_eq!(seen, records.map(|(time, event)| (Record { time, pid: Pid(4), tid: Tid(8), event }, vec![])));
 }
 
@@ -413,7 +419,9 @@ fn activities() -> Vec<Event> {
     let changed = |(kind, group)| GpuMemory::Changed(GpuChange { kind, adapter, group, new: 5 << 40, old: 7 });
     let gpu = kinds.map(changed).chain([GpuMemory::Unread]).map(ActivityEvent::Gpu);
     let all = others.into_iter().chain(gpu).chain(managed.map(ActivityEvent::Managed));
-    all.map(|event| Event::Activity(Box::new(event))).chain([Event::ThreadRundown]).collect()
+    all.map(|event| Event::Activity(Box::new(event)))
+        .chain([Event::ThreadRundown(ThreadStack { from: 0x1000, to: 0x9000 })])
+        .collect()
 }
 
 #[test]

@@ -82,6 +82,7 @@ impl Builder {
             unmatched,
             symbol_folders: input.symbol_folders,
             reservations: self.allocations.pages.reservations(),
+            thread_stacks: self.thread_stacks.clone(),
             thread_names: self.world.thread_names(),
             tracker_names: input.tracker_names,
             volumes: self.world.volumes().to_vec(),

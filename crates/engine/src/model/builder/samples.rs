@@ -1,12 +1,16 @@
 //! CPU samples: their processes, and where they were.
 
 use super::{Builder, Origin};
-use crate::model::SiteId;
+use crate::events::ThreadStack;
+use crate::model::{SiteId, thread_stacks};
 
 impl Builder {
     /// An event is about a thread: notes that the thread belongs to its process from now on.
-    pub(super) fn thread_is_seen(&mut self, from: Origin) {
+    pub(super) fn thread_is_seen(&mut self, from: Origin, stack: ThreadStack) {
         self.activity.samples.thread_is_of(from.tid, from.pid);
+        if let Some(process) = self.world.processes.find(from.pid) {
+            thread_stacks::note(&mut self.thread_stacks, process, stack, from.time);
+        }
     }
 
     /// Called when all was read: samples without a stack get their address, and samples get the

@@ -33,6 +33,8 @@ pub(super) struct Claim {
     pub(super) repeats: Option<u64>,
     /// For unexplained commit: its owners with their bytes, the largest first.
     pub(super) owners: Vec<(String, u64)>,
+    /// For unexplained commit: all committed bytes that are known, and the commit charge that the system sampled last.
+    pub(super) charge: Option<(u64, u64)>,
     /// Peak of the layer in the process.
     pub(super) level: u64,
 }
@@ -58,6 +60,7 @@ impl Claim {
             period: None,
             repeats: None,
             owners: Vec::new(),
+            charge: None,
             level: source.layer_peak,
         }
     }

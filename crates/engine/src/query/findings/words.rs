@@ -6,7 +6,7 @@ use super::kind::FindingKind;
 use super::question::Question;
 use crate::format::{self, plain};
 use crate::query::doubts::short;
-use crate::query::{PAGE, SourceLine, layer_label};
+use crate::query::{PAGE, SourceLine, known_part, layer_label};
 use crate::units::{Layer, Ticks};
 
 /// Bytes of addresses of a 64-bit process of Windows: no process has more memory at once.
@@ -42,7 +42,8 @@ pub(super) fn sentence(question: &Question<'_>, claim: &Claim, function: Option<
             let owner = |(owner, bytes): &(String, u64)| format!("{} {}", format::bytes(*bytes), plain(owner));
             let owners: Vec<String> = claim.owners.iter().map(owner).collect();
             let owners = if owners.is_empty() { String::new() } else { format!(" ({})", owners.join(", ")) };
-            format!("{bytes} of committed memory outside of all heaps and trackers{owners}{function}")
+            let charge = claim.charge.map_or_else(String::new, |(known, charge)| format!(". {}", known_part(known, charge)));
+            format!("{bytes} of committed memory outside of all heaps and trackers{owners}{function}{charge}")
         }
         FindingKind::Fragmentation => {
             let all = format::bytes(claim.count.saturating_mul(PAGE));

@@ -73,12 +73,14 @@ impl Lanes {
                 lanes.extend(lines.filter(is_type).map(|of| Wanted { of: of.clone(), is_part: false, opened: None }));
             }
         }
+        // A stack of areas needs the height of a whole lane.
+        let commit = document.draws(Overlay::Commit).then_some(LineOf::Overlay(Overlay::Commit));
+        lanes.extend(commit.map(|of| Wanted { of, is_part: false, opened: None }));
         let counters = document.counters.lines().iter().map(|line| LineOf::Counter(line.id));
         lanes.extend(counters.map(part));
         // The last ones, because they stay at the bottom as far as there is room.
-        let others =
-            Overlay::ALL.into_iter().filter(|&what| !matches!(what, Overlay::Marks | Overlay::Memory) && document.draws(what));
-        lanes.extend(others.map(LineOf::Overlay).map(part));
+        let others = Overlay::ALL.into_iter().filter(|what| !matches!(what, Overlay::Marks | Overlay::Memory | Overlay::Commit));
+        lanes.extend(others.filter(|&what| document.draws(what)).map(LineOf::Overlay).map(part));
         Some(Self(lanes))
     }
 
@@ -125,7 +127,8 @@ impl Lanes {
     /// every height. They are lanes that do not show sizes, for comparison with all others.
     fn parted(self, height: f32) -> (Vec<Wanted>, Vec<Wanted>) {
         let room = if height < ROOM_FOR_LOW { 0.0 } else { height * LOW_PART };
-        let is_low = |lane: &&Wanted| matches!(lane.of, LineOf::Overlay(what) if what != Overlay::Memory);
+        let is_low =
+            |lane: &&Wanted| matches!(lane.of, LineOf::Overlay(what) if !matches!(what, Overlay::Memory | Overlay::Commit));
         let mut lanes = self.0;
         let count = lanes.iter().rev().take((room / LOW) as usize).take_while(is_low).count();
         let low = lanes.split_off(lanes.len() - count);
