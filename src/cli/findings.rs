@@ -211,6 +211,7 @@ fn at_exit(index: &Index, loaded: &Loaded, mask: &Mask, names: &Names) -> Result
         growth: false,
         at_exit: true,
         pages: false,
+        unknown: false,
         totals: &totals,
     };
     let measured = Measured::of(index, asked, names, &never).map_err(stopped)?;

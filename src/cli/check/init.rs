@@ -57,6 +57,7 @@ fn starting_rules(args: &CheckArgs, loaded: &Loaded) -> Result<String, Failure> 
         growth: true,
         at_exit: true,
         pages: false,
+        unknown: false,
         totals: &totals,
     };
     let processes = Measured::of(&index, request, &names, &never).map_err(stopped)?;
