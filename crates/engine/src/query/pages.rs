@@ -18,6 +18,7 @@ use super::{By, Cancel, Cancelled, Fold, Group, Index, Mask, ReportFilter, Repor
 use crate::model::{SiteId, Trace};
 use crate::names::Names;
 use crate::units::{Interval, Layer, Ticks};
+pub(super) use committed::ReservedRanges;
 pub(super) use scan::{FoundHeap, Scan};
 pub use touched::PinnedPages;
 pub(super) use touched::{Block, TouchedPages};
