@@ -109,14 +109,16 @@ impl<'a> Bytes<'a> {
         for byte in 1..=BYTES {
             let of = |byte: usize| self.blocks.get(byte).copied().flatten();
             if of(byte) != of(from) || byte == BYTES {
-                let block = |row| MapBlock { first: from as u64, last: byte as u64 - 1, row, group: group(row) };
+                let birth = |row| self.trace.rows.birth(row);
+                let block =
+                    |row| MapBlock { first: from as u64, last: byte as u64 - 1, row, birth: birth(row), group: group(row) };
                 blocks.extend(of(from).map(block));
                 from = byte;
             }
         }
         blocks.extend(self.empty.iter().map(|&row| {
-            let address = self.trace.rows.get(row).address;
-            MapBlock { first: address, last: address, row, group: group(row) }
+            let of = self.trace.rows.get(row);
+            MapBlock { first: of.address, last: of.address, row, birth: of.birth, group: group(row) }
         }));
         blocks.sort_by_key(|block| block.first);
         blocks.retain(|block| block.first <= last && block.last >= first);

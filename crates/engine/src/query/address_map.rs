@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use super::{Cancel, Cancelled};
 use crate::model::{RowId, SiteId};
+use crate::units::Ticks;
 use piece::LEFT_OUT;
 pub use space::{AddressSpace, Region};
 pub use sums::Sums;
@@ -71,6 +72,8 @@ pub struct MapBlock {
     pub last: u64,
     /// The block.
     pub row: RowId,
+    /// When it was allocated.
+    pub birth: Ticks,
     /// Its group; `None` if the filters leave it out.
     pub group: Option<u32>,
 }
@@ -162,6 +165,7 @@ fn blocks(space: &AddressSpace, request: &MapRequest<'_>) -> Vec<MapBlock> {
         first: piece.first,
         last: piece.last(),
         row: piece.row,
+        birth: space.trace.rows.birth(piece.row),
         group: (piece.site != LEFT_OUT).then(|| (request.group_of)(piece.site)),
     };
     inside.map(block).collect()

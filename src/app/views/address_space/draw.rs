@@ -8,8 +8,9 @@ use super::hover::Spot;
 use super::lines::{Line, Lines};
 use crate::app::base::theme;
 use crate::format;
-use crate::model::RowId;
+use crate::model::{Heap, RowId};
 use crate::query::{MapCell, MapRegion, heap_label};
+use crate::units::Layer;
 
 /// Height of a line in points.
 pub const LINE: f32 = 16.0;
@@ -48,7 +49,7 @@ impl Measures {
     }
 }
 
-/// What is drawn, and how.
+/// A map with its layout and colours.
 pub struct Drawing<'a> {
     pub mapped: &'a Mapped,
     pub lines: &'a Lines,
@@ -75,10 +76,10 @@ impl Drawing<'_> {
                     for cell in &self.mapped.map.cells[cells.clone()] {
                         self.cell(of, *row, cell, top);
                     }
-                    self.blocks(*row, top);
+                    self.blocks(of, *row, top);
                 }
                 Some(Line::Gap { bytes, .. }) => {
-                    let text = format!("\u{22ee}  {} without committed pages", format::bytes(*bytes));
+                    let text = format!("\u{2026} {} without committed pages", format::bytes(*bytes));
                     self.text(self.corner.x + self.measures.labels, top, text, self.visuals.weak_text_color(), f32::INFINITY);
                 }
                 None => {}
@@ -118,7 +119,7 @@ impl Drawing<'_> {
         let region = &of.region;
         let address = format!("{:#x}", region.first);
         self.text(left, top, address, self.visuals.text_color(), width);
-        let owner = region.owner.map(|heap| heap_label(self.mapped.kept.trace.heap(heap)));
+        let owner = region.owner.map(|heap| short_label(self.mapped.kept.trace.heap(heap)));
         let rest = [Some(format::bytes(region.bytes())), owner].into_iter().flatten().collect::<Vec<_>>().join("  ");
         let taken = width * 0.42;
         self.text(left + taken, top, rest, self.visuals.weak_text_color(), width - taken);
@@ -149,7 +150,7 @@ impl Drawing<'_> {
         let last = cell.number.saturating_mul(size).saturating_add(size - 1).min(of.region.last);
         let Some(rect) = self.part(row, (first, last), top) else { return };
         let sums = &cell.sums;
-        let is_empty = sums.live == 0 && sums.others == 0 && of.region.has_blocks();
+        let is_empty = !sums.has_blocks() && of.region.has_blocks();
         let has_blocks_apart = !self.mapped.map.blocks.is_empty();
         // Blocks that are drawn one by one stand on the ground of their pages.
         if is_empty || has_blocks_apart && of.region.has_blocks() {
@@ -177,24 +178,32 @@ impl Drawing<'_> {
         }
     }
 
-    /// Draws single blocks that have bytes in a line.
-    fn blocks(&self, row: u64, top: f32) {
+    /// Draws single blocks of a region that have bytes in a line.
+    fn blocks(&self, of: &MapRegion, row: u64, top: f32) {
         let map = &self.mapped.map;
         let bytes = self.measures.columns * map.cell;
-        let (first, last) = (row.saturating_mul(bytes), row.saturating_mul(bytes).saturating_add(bytes - 1));
+        let start = row.saturating_mul(bytes);
+        let (first, last) = (start.max(of.region.first), start.saturating_add(bytes - 1).min(of.region.last));
         let from = map.blocks.partition_point(|block| block.last < first);
         for block in map.blocks[from..].iter().take_while(|block| block.first <= last) {
-            let Some(rect) = self.part(row, (block.first, block.last), top) else { continue };
+            let Some(rect) = self.part(row, (block.first.max(first), block.last.min(last)), top) else { continue };
             let gap = if rect.width() > 3.0 { 1.0 } else { 0.0 };
             let rect = Rect::from_min_max(rect.min, pos2(rect.right() - gap, rect.bottom()));
-            let birth = self.mapped.kept.trace.rows.birth(block.row);
-            let color = self.palette.color(block.group, birth, self.visuals);
+            let color = self.palette.color(block.group, block.birth, self.visuals);
             self.painter.rect_filled(Rect::from_min_size(rect.min, rect.size().max(vec2(1.0, 0.0))), 1.0, color);
             if self.selected == Some(block.row) {
                 let stroke = Stroke::new(2.0, theme::highlight(self.visuals));
                 self.painter.rect_stroke(rect, 1.0, stroke, eframe::egui::StrokeKind::Inside);
             }
         }
+    }
+}
+
+/// The name of a heap in a narrow place.
+fn short_label(heap: &Heap) -> String {
+    match heap.layer {
+        Layer::Heap => format!("heap {:#x}", heap.handle),
+        Layer::Commit | Layer::Tracker => heap_label(heap),
     }
 }
 

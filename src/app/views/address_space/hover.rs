@@ -31,7 +31,7 @@ pub struct Spot {
     pub what: What,
 }
 
-/// What is at a place.
+/// The kind of thing at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
     /// Reserved addresses, or none at all.
@@ -42,7 +42,7 @@ pub enum What {
     Block(usize),
 }
 
-/// What the user wants.
+/// The effect of a click or a menu entry.
 pub enum Did {
     /// Show this range.
     Zoom((u64, u64)),
@@ -95,10 +95,10 @@ impl Spot {
             What::Cell(cell) => {
                 let Some(cell) = mapped.map.cells.get(cell) else { return };
                 ui.strong(self.addresses());
-                numbers(mapped, &cell.sums, of.region.has_blocks(), ui);
+                numbers(mapped, &cell.sums, of, ui);
                 if let Some(row) = cell.sums.largest {
                     ui.separator();
-                    ui.label(if of.region.has_blocks() { "Largest block" } else { "Committed range" });
+                    ui.label(if cell.sums.has_blocks() { "Largest block" } else { "Committed range" });
                     of_block(mapped, row, ui);
                 }
                 ui.weak("Click to filter, Ctrl+wheel to zoom");
@@ -120,7 +120,10 @@ impl Spot {
         match self.what {
             _ if self.is_label => mapped.map.regions.get(self.region).map(|of| Did::Zoom((of.region.first, of.region.last))),
             What::Block(block) => mapped.map.blocks.get(block).map(|block| Did::Select(block.row)),
-            What::Cell(cell) => mapped.predicate(&mapped.map.cells.get(cell)?.sums).map(Did::Filter),
+            What::Cell(cell) => {
+                let of = mapped.map.regions.get(self.region)?;
+                mapped.predicate(&mapped.map.cells.get(cell)?.sums, of).map(Did::Filter)
+            }
             What::Nothing => None,
         }
     }
@@ -191,16 +194,19 @@ fn live(sums: &Sums) -> String {
     format!("{of}{blocks}{others}")
 }
 
-fn numbers(mapped: &Mapped, sums: &Sums, has_blocks: bool, ui: &mut Ui) {
+fn numbers(mapped: &Mapped, sums: &Sums, of: &MapRegion, ui: &mut Ui) {
+    let committed = format::bytes(sums.committed);
+    if !sums.has_blocks() && of.region.has_blocks() {
+        let owner = of.region.owner.map(|heap| heap_label(mapped.kept.trace.heap(heap)));
+        owner.into_iter().for_each(|owner| drop(ui.label(owner)));
+        ui.label(format!("{committed} committed, without any block"));
+        return;
+    }
     match sums.group {
         Some(group) => ui.label(mapped.name(group)),
         None => ui.weak("Filtered out"),
     };
-    match sums.live == 0 && sums.others == 0 && sums.committed > 0 {
-        true if has_blocks => ui.label(format!("{} committed, without any block", format::bytes(sums.committed))),
-        true => ui.label(format!("{} committed", format::bytes(sums.committed))),
-        false => ui.label(live(sums)),
-    };
+    ui.label(if sums.has_blocks() { live(sums) } else { format!("{committed} committed") });
     times(mapped, sums, ui);
 }
 
@@ -238,16 +244,21 @@ impl Mapped {
         Some(self.functions.name(function).to_string())
     }
 
-    /// What a click on a cell filters to.
-    fn predicate(&self, sums: &Sums) -> Option<Predicate> {
+    /// The filter that a click on a cell adds.
+    fn predicate(&self, sums: &Sums, of: &MapRegion) -> Option<Predicate> {
+        let heap = |heap: HeapId| {
+            let of = self.kept.trace.heap(heap);
+            Predicate::Under(source_of(of.process, of.layer, Some(heap)).into())
+        };
+        // Empty pages belong to the heap that owns the region.
+        if !sums.has_blocks() && of.region.has_blocks() {
+            return of.region.owner.map(heap);
+        }
         let group = sums.group?;
         match self.color_by {
             ColorBy::Responsible if group == super::NO_FUNCTION => None,
             ColorBy::Responsible => Some(Predicate::Function(self.functions.name(FunctionId(group)).to_string().into())),
-            ColorBy::Heap | ColorBy::Age => {
-                let heap = self.kept.trace.heap(HeapId(group));
-                Some(Predicate::Under(source_of(heap.process, heap.layer, Some(HeapId(group))).into()))
-            }
+            ColorBy::Heap | ColorBy::Age => Some(heap(HeapId(group))),
         }
     }
 }

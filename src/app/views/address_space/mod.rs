@@ -34,11 +34,11 @@ pub struct Request {
     process: ProcessId,
     range: (u64, u64),
     color_by: ColorBy,
-    /// What the previous answer was made of.
+    /// The live memory of the previous answer, which a new range or colour can use again.
     kept: Option<Arc<Kept>>,
 }
 
-/// What is alive in a process at a moment, and all that it follows from.
+/// The live memory of a process at a moment, and the inputs that it follows from.
 struct Kept {
     trace: Arc<Trace>,
     /// The names, if they decide which rows pass the filters.

@@ -1,4 +1,4 @@
-//! What a process has in its address space at a moment.
+//! The regions, blocks and committed pages of a process at a moment.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Region {
 
     /// Whether a block is in it, one that the filters leave out included.
     pub fn has_blocks(&self) -> bool {
-        self.sums.blocks > 0 || self.sums.live > 0 || self.sums.others > 0
+        self.sums.has_blocks()
     }
 }
 

@@ -36,6 +36,13 @@ pub struct Sums {
     pub largest: Option<RowId>,
 }
 
+impl Sums {
+    /// Whether a block is in the range, one that the filters leave out included.
+    pub fn has_blocks(&self) -> bool {
+        self.blocks > 0 || self.live > 0 || self.others > 0
+    }
+}
+
 /// The bytes of some pieces in one range.
 struct Tally {
     bytes: u64,
@@ -64,14 +71,14 @@ pub(super) fn sums(
         let one = |&range: &(u64, u64)| {
             of_blocks.clear();
             of_committed.clear();
-            let mut others = 0;
-            let mut pages = 0;
+            let mut others = 0u64;
+            let mut pages = 0u64;
             blocks.each_in(range, |piece, bytes| match piece.site {
-                LEFT_OUT => others += bytes,
+                LEFT_OUT => others = bytes.saturating_add(others),
                 site => of_blocks.add((piece, bytes), range, group_of(site), rows),
             });
             committed.each_in(range, |piece, bytes| {
-                pages += bytes;
+                pages = bytes.saturating_add(pages);
                 if piece.site != LEFT_OUT {
                     of_committed.add((piece, bytes), range, group_of(piece.site), rows);
                 }
@@ -126,7 +133,7 @@ impl Tally {
     }
 
     fn add(&mut self, (piece, bytes): (&Piece, u64), range: (u64, u64), group: u32, rows: &Rows) {
-        self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(bytes); // of all 2^64 bytes
         self.begun += u64::from(piece.first >= range.0);
         let birth = rows.birth(piece.row);
         (self.oldest, self.newest) = (self.oldest.min(birth), self.newest.max(birth));
@@ -134,7 +141,7 @@ impl Tally {
             self.largest = Some((bytes, piece.row));
         }
         match self.groups.last_mut() {
-            Some((of, sum)) if *of == group => *sum += bytes,
+            Some((of, sum)) if *of == group => *sum = sum.saturating_add(bytes),
             _ => self.groups.push((group, bytes)),
         }
     }
@@ -151,7 +158,7 @@ impl Tally {
     fn leading(&mut self) -> Option<u32> {
         self.groups.sort_unstable_by_key(|(group, _)| *group);
         let of_group = self.groups.chunk_by(|a, b| a.0 == b.0).map(|parts| {
-            let bytes: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
+            let bytes = parts.iter().fold(0u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
             (bytes, std::cmp::Reverse(parts[0].0))
         });
         of_group.max().map(|(_, group)| group.0)
