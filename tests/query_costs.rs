@@ -13,12 +13,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use highwater::load::{Capture, Input, Unwatched, load};
-use highwater::model::{Builder, Clock, HeapId, InputState, Trace};
-use highwater::query::{Cancel, Index, IndexOptions, Mask, SeriesOf, TreeRequest, findings, peaks, series, totals, tree};
+use highwater::model::{Builder, Clock, HeapId, InputState, ProcessId, Trace};
+use highwater::query::{
+    AddressSpace, By, Cancel, Index, IndexOptions, MapRequest, Mask, PagesRequest, ReportFilter, SeriesOf, TreeRequest,
+    address_map, findings, pages, peaks, series, totals, tree,
+};
 use highwater::symbols::Names;
 use highwater::units::{Interval, Ticks};
 use highwater_dev::synth::{Options, generate};
-use hostile_queries::{START, Told, chain, endless, many_heaps};
+use hostile_queries::{START, Told, chain, endless, many_heaps, scattered};
 
 #[global_allocator]
 static ALLOCATOR: memory::Counted = memory::Counted;
@@ -70,6 +73,33 @@ fn peaks_of_a_chain_of_190_frames_cost_about_what_those_of_two_frames_cost() {
     let best = times.reduce(|a, b| (a.0.min(b.0), a.1.min(b.1))).unwrap();
     let ratio = best.1.as_secs_f64() / best.0.as_secs_f64();
     assert!(ratio <= 3.0, "{:?} and {:?}: {ratio:.1} times as long", best.0, best.1);
+}
+
+#[test]
+fn a_map_of_a_new_instant_costs_no_more_than_its_pages() {
+    let _alone = alone();
+    let trace = replay(scattered(1_000_000, 200_000));
+    let (index, never, mask) = (Index::scan(Arc::clone(&trace)), Cancel::default(), Mask::all(&trace));
+    let (from, to) = (trace.span.from.0, trace.span.to.0);
+    let times = (1..8).map(|part| {
+        let at = Ticks(from + (to - from) / 8 * part);
+        let request = PagesRequest { at, by: vec![By::Heap], filter: ReportFilter::default(), top: None };
+        let start = Instant::now();
+        let known = pages(&index, &Names::default(), &request, &never).unwrap();
+        let of_pages = start.elapsed();
+        let start = Instant::now();
+        let space = AddressSpace::at(&index, &mask, (ProcessId(0), at), &never).unwrap();
+        let group_of = |site| trace.site(site).heap.0;
+        let request = MapRequest { range: (0, u64::MAX), most: 8192, cell: None, group_of: &group_of };
+        let map = address_map(&space, &request, &never).unwrap();
+        let of_map = start.elapsed();
+        assert!(map.cells.len() > 1000 && known.heaps.len() == 8);
+        (of_pages, of_map)
+    });
+    let best = times.reduce(|a, b| (a.0.min(b.0), a.1.min(b.1))).unwrap();
+    let ratio = best.1.as_secs_f64() / best.0.as_secs_f64();
+    println!("{} rows: pages {:?}, map {:?}", trace.rows.len(), best.0, best.1);
+    assert!(ratio <= 1.5, "{:?} and {:?}: {ratio:.1} times as long", best.0, best.1);
 }
 
 /// Bytes of an index but for the sums at checkpoints and of sites.

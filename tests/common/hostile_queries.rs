@@ -49,6 +49,16 @@ pub fn chain(depth: u64, blocks: u64) -> impl Iterator<Item = Told> {
     })
 }
 
+/// So many blocks of eight heaps, of which `alive` live at a time, scattered over as much address space again.
+pub fn scattered(blocks: u64, alive: u64) -> impl Iterator<Item = Told> {
+    let place = move |n: u64| (0x10_0000 + 0x1000 * (n % 8), 0x10_0000_0000 + 0x40 * (random(n % (2 * alive)) % (4 * alive)));
+    (0..blocks).flat_map(move |n| {
+        let event = |at: u64, n: u64, size: Option<u64>| block(at as i64, place(n).0, place(n).1, size);
+        let ends = n.checked_sub(alive).map(|before| event(10 * n + 5, before, None));
+        [event(10 * n, n, Some(1 + random(n) % 64))].into_iter().chain(ends)
+    })
+}
+
 /// So many blocks in `heaps` heaps, of which all are active all the time.
 pub fn many_heaps(heaps: u64, blocks: u64) -> impl Iterator<Item = Told> {
     let alive = 2 * heaps;

@@ -7,6 +7,7 @@ mod common;
 mod oracle;
 
 mod activity;
+mod address_map;
 mod allocators;
 mod call_lines;
 mod callers;

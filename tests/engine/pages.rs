@@ -13,7 +13,7 @@ use crate::oracle::scenario::{Act, Meanwhile, Op, Scenario};
 use crate::oracle::{Replay, strategy};
 
 /// Addresses and sizes of small captures, spread over some pages: blocks end at, begin at and cover bounds of pages.
-fn spread(mut ops: Vec<Op>) -> Vec<Op> {
+pub fn spread(mut ops: Vec<Op>) -> Vec<Op> {
     let spread_address = |address: u64| match address {
         0x100 => 0xfb0,
         0x200 => 0x2000,

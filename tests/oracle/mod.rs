@@ -4,6 +4,7 @@
 //! drawn by [`strategy`].
 #![allow(dead_code, reason = "each test uses its own part")]
 
+pub mod address_map;
 pub mod answer;
 pub mod copies;
 mod pages;

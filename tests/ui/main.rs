@@ -15,6 +15,7 @@ mod painter;
 #[path = "../common/jobs.rs"]
 mod seven;
 
+mod address_space;
 mod attach;
 mod commands;
 mod compare;

@@ -131,6 +131,23 @@ pub fn frame(part: f32, visuals: &Visuals) -> Color32 {
     calm.lerp_to_gamma(growth(visuals), part.clamp(0.0, 1.0))
 }
 
+/// The age of memory, 0 (new) to 1 (old): what stays has the colour of growth.
+pub fn age(part: f32, visuals: &Visuals) -> Color32 {
+    let (new, middle) = if visuals.dark_mode { (rgb(0x2E6FB8), rgb(0x8C7FA8)) } else { (rgb(0x7FB4F0), rgb(0x9A86B4)) };
+    let part = part.clamp(0.0, 1.0);
+    if part < 0.5 { new.lerp_to_gamma(middle, 2.0 * part) } else { middle.lerp_to_gamma(growth(visuals), 2.0 * part - 1.0) }
+}
+
+/// Committed pages without blocks, below their hatching.
+pub fn empty_pages(visuals: &Visuals) -> Color32 {
+    rgb(if visuals.dark_mode { 0x23262C } else { 0xF0F2F5 })
+}
+
+/// The lines of a hatching.
+pub fn hatching(visuals: &Visuals) -> Color32 {
+    rgb(if visuals.dark_mode { 0x6A7280 } else { 0x9BA5B3 })
+}
+
 /// GPU memory in its lanes.
 pub fn gpu(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0x6FD0B0 } else { 0x0E7C61 })

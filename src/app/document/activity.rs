@@ -96,7 +96,7 @@ impl Document {
     }
 
     /// The process to which the filters restrict everything, if it is a single one.
-    fn process_of_filter(&self) -> Option<ProcessId> {
+    pub fn process_of_filter(&self) -> Option<ProcessId> {
         let paths = &self.filters().under().any;
         let mut processes = paths.iter().map(|path| match path.first() {
             Some(&Key::Process(process)) => Some(process),

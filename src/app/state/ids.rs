@@ -74,6 +74,7 @@ views! {
     Marks, "Marks", Marks, "events regions";
     Generations, "Generations", Allocations, "leak what stays snapshots heap diff";
     Histograms, "Histograms", Allocations, "sizes lifetimes distribution";
+    AddressSpace, "Address space", Allocations, "map regions pages heaps fragmentation reserved committed virtual memory layout";
     Processors, "Processors", Samples, "processors samples profile usage";
 }
 

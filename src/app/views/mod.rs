@@ -5,6 +5,7 @@
 //! The window knows no view by name. It sends the request of the visible view whenever anything that all views
 //! share has changed, or the view reports that its request has. Answers to stale requests are dropped.
 
+mod address_space;
 mod compare;
 mod findings;
 mod flame;

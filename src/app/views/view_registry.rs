@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use eframe::egui::Ui;
 
+use super::address_space::AddressSpaceMap;
 use super::compare::Compare;
 use super::findings::Findings;
 use super::flame::Flame;
@@ -92,6 +93,7 @@ impl Default for Views {
             Box::<Marks>::default(),
             Box::<Generations>::default(),
             Box::<Histograms>::default(),
+            Box::<AddressSpaceMap>::default(),
             Box::<Processors>::default(),
         ])
     }

@@ -15,6 +15,7 @@
 //! tree costs a pass over the sites, not the rows.
 
 mod activity;
+mod address_map;
 mod alive;
 mod bins;
 mod buckets;
@@ -88,6 +89,7 @@ pub use activity::{
     processor_entries, processor_series, reported_entries, sample_counts, sample_sums, sample_sums_where, sampled_stacks,
     scope_count, scope_sums, sort_by_allocated,
 };
+pub use address_map::{AddressMap, AddressSpace, MapBlock, MapCell, MapRegion, MapRequest, Region, Sums, address_map};
 pub use buckets::{LifetimeBounds, LifetimeBucket, SizeBucket};
 pub use by::By;
 pub use call_lines::CallLines;

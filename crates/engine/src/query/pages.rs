@@ -19,6 +19,7 @@ use super::{By, Cancel, Cancelled, Fold, Group, Index, Mask, ReportFilter, Repor
 use crate::model::{SiteId, Trace};
 use crate::names::Names;
 use crate::units::{Interval, Layer, Ticks};
+pub(super) use committed::ReservedRanges;
 pub use over_time::{MOST_MOMENTS, committed_over_time};
 pub(super) use scan::{FoundHeap, Scan};
 pub use touched::PinnedPages;

@@ -1,6 +1,6 @@
 //! A table of up to a million single allocations, in any order, and the details of one: its whole stack with source lines.
 
-mod details;
+pub mod details;
 mod panel;
 
 use std::sync::Arc;

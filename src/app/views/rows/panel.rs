@@ -35,7 +35,9 @@ impl Pane for Rows {
         if let Some(row) = self.selected {
             let width = (ui.available_width() * 0.36).max(220.0);
             egui::Panel::right("allocation").resizable(true).default_size(width).show(ui, |ui| {
-                egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| details::show(ui, listed, row, context.commands));
+                egui::ScrollArea::both()
+                    .auto_shrink(false)
+                    .show(ui, |ui| details::show(ui, (&listed.trace, &listed.names), row, context.commands));
             });
         }
         let (shown, count) = (listed.table.rows.len(), listed.table.count);
@@ -100,16 +102,6 @@ impl Listed {
         let (trace, site) = (&self.trace, self.trace.site(row.site));
         Value::Text(format!("{}: {}", trace.process_name(trace.process_of(site)), heap_label(trace.heap(site.heap))))
     }
-
-    pub(super) fn time(&self, t: Ticks) -> String {
-        format::moment(t, self.trace.clock.seconds(t))
-    }
-
-    /// The lifetime in seconds, if both the allocation and the free were recorded.
-    pub(super) fn lifetime(&self, row: &Row) -> Option<f64> {
-        let is_known = row.birth != Ticks::BEFORE_TRACE && row.death != Ticks::NEVER;
-        is_known.then(|| self.trace.clock.seconds(row.death) - self.trace.clock.seconds(row.birth))
-    }
 }
 
 impl FlatTable for Listed {
@@ -128,7 +120,9 @@ impl FlatTable for Listed {
         ListColumn::number("Free/Decommit Time", "Time of the free or decommit; \u{2014} if never", widest::MOMENT)
             .by(RowColumn::FreeTime, |listed, row| Value::moment(row.death, &listed.trace.clock)),
         ListColumn::number("LifeTime", "Time from allocation to free", widest::DURATION)
-            .by(RowColumn::Lifetime, |listed, row| listed.lifetime(row).map_or_else(|| Value::text("\u{2014}"), Value::Duration)),
+            .by(RowColumn::Lifetime, |listed, row| {
+                details::lifetime(&listed.trace, row).map_or_else(|| Value::text("\u{2014}"), Value::Duration)
+            }),
         ListColumn::text("Handle", "Heap, tracker or commit, and the process", 200.0).of(Listed::handle),
         ListColumn::number("Thread", "Thread that allocated", widest::THREAD)
             .by(RowColumn::Thread, |Listed { trace, .. }, row| {

@@ -7,17 +7,23 @@ use crate::units::Ticks;
 
 /// The ranges that are reserved at a moment, by process and address. Those of one process do not overlap.
 #[derive(Debug)]
-pub(super) struct ReservedRanges(Vec<Vec<(u64, u64)>>);
+pub(in crate::query) struct ReservedRanges(Vec<Vec<(u64, u64)>>);
 
 impl ReservedRanges {
     /// The ranges at a moment of each process.
-    pub(super) fn at(trace: &Trace, moments: &[Ticks]) -> Self {
+    pub(in crate::query) fn at(trace: &Trace, moments: &[Ticks]) -> Self {
         let mut of_process = vec![Vec::new(); trace.processes.len()];
         for range in trace.reservations.iter().filter(|range| range.is_at(moments[range.process.0 as usize])) {
             of_process[range.process.0 as usize].push((range.from, range.to));
         }
         of_process.iter_mut().for_each(|ranges| ranges.sort_unstable());
         Self(of_process)
+    }
+
+    /// The ranges of a process, first and last byte.
+    pub(in crate::query) fn of(&self, process: ProcessId) -> impl Iterator<Item = (u64, u64)> {
+        let ranges = self.0.get(process.0 as usize).into_iter().flatten();
+        ranges.filter(|(from, to)| from < to).map(|(from, to)| (*from, to - 1))
     }
 
     /// The number of the range of a process that has an address.

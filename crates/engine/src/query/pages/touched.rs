@@ -31,7 +31,7 @@ impl Block {
     }
 
     /// Number of its bytes.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(in crate::query) fn bytes(&self) -> u64 {
         if self.is_empty { 0 } else { (self.last - self.first).saturating_add(1) }
     }
 }
