@@ -20,6 +20,9 @@ use crate::units::{Interval, Ticks};
 /// Maximum length of a search text in characters.
 const LONGEST_SEARCH: usize = 1000;
 
+/// Maximum length of a function's name in bytes.
+const LONGEST_NAME: usize = 16 << 10;
+
 /// Maximum number of switched kinds of activity in a file.
 const MOST_HIDDEN: usize = 100;
 
@@ -94,6 +97,11 @@ pub fn saved_by_tab<T: Into<toml::Value>>(
     views.iter().filter_map(|(view, choices)| Some((view.key().to_owned(), choice(choices)?.into()))).collect()
 }
 
+/// Whether a text can be the name of a function: it is shown, also if the trace has no such function.
+fn is_name(text: &str) -> bool {
+    text.len() <= LONGEST_NAME && text.chars().all(is_plain)
+}
+
 /// The choices in views as a file has them; those that it lacks are empty.
 pub fn found(
     saved: &Saved,
@@ -114,7 +122,7 @@ pub fn found(
             layer: text(&saved.layer).and_then(|name| layer(&name)),
             nodes: nodes.nodes.iter().filter(|(of, _)| *of == view).map(|(_, node)| node.clone()).collect(),
             selected: place(selected),
-            middle: text(&saved.middle).map(Arc::from),
+            middle: text(&saved.middle).filter(|name| is_name(name)).map(Arc::from),
             details: saved.details.get(key).and_then(toml::Value::as_bool),
             weight: text(&saved.weight),
             focus: place(&focuses),
@@ -192,6 +200,12 @@ mod tests {
         assert_eq!(search(&searches, "Stacks").chars().count(), LONGEST_SEARCH);
         assert_eq!(search(&searches, "Types"), "ab");
         assert_eq!((search(&searches, "Flame").as_str(), search(&searches, "Compare").as_str()), ("", ""));
+        let long = "a".repeat(LONGEST_NAME + 1);
+        for (name, is_known) in [("game!f<int>", true), ("a\u{1b}b", false), (long.as_str(), false)] {
+            let middle = [("Functions".to_owned(), toml::Value::String(name.to_owned()))].into_iter().collect();
+            let found = found(&Saved { middle, ..Saved::default() }, &FoundNodes::default(), &[], ticks);
+            assert_eq!(found.first().is_some_and(|(_, choices)| choices.middle.as_deref() == Some(name)), is_known, "{name}");
+        }
         let mixed = table("x = [\"frames\", 7, \"later\", \"gpu_local\", \"frames\"]");
         let (kinds, unknown) = switched(mixed["x"].as_array().unwrap());
         assert_eq!((kinds.len(), unknown), (2, 2));
