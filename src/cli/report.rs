@@ -115,7 +115,9 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
         ActivityEntries::of(&index, loaded.interval, args.asked.process(), worst, &never).map_err(stopped)?
     };
     let commit = match args.with.contains(&Activity::Commit) {
-        true => commit_entries(&index, &names, loaded.interval.to, args.asked.process(), &never).map_err(stopped)?,
+        true => {
+            commit_entries(&index.choosing(None), &names, loaded.interval.to, args.asked.process(), &never).map_err(stopped)?
+        }
         false => None,
     };
     let commit = commit.as_deref().filter(|entries| !entries.is_empty());

@@ -40,7 +40,7 @@ fn the_parts_add_up_to_the_commit_of_the_report() {
 #[test]
 fn the_text_says_it_when_it_is_asked() {
     let asked = highwater(["report", "demo:", "--process", "MemoryTestApp.exe", "--to", "30", "--with", "commit"]).out;
-    assert!(asked.contains("\nCommit\nMemoryTestApp.exe at 30 s. Known: "), "{asked}");
+    assert!(asked.contains("\nCommit\nMemoryTestApp.exe") && asked.contains(" at 30 s. Known: "), "{asked}");
     let usual = highwater(["report", "demo:", "--to", "30"]).out;
     assert!(!usual.contains("Known: "), "{usual}");
 }
@@ -68,7 +68,7 @@ fn what_is_not_known_of_the_commit_charge_can_be_limited() {
     counted(&file);
     let (file, rules_file) = (file.to_str().unwrap(), rules.to_str().unwrap());
     let text = highwater(["report", file, "--with", "commit"]).out;
-    assert!(text.contains("game.exe at 0.02 s. Known: 1 MB of 3 MB (33 %)"), "{text}");
+    assert!(text.contains("Known: 1 MB of 3 MB (33 %)"), "{text}");
     assert!(text.contains("untagged"), "{text}");
     for (limit, code) in [("2M", 0), ("1.9M", 3)] {
         fs::write(&rules, format!("[[rule]]\nprocess = \"game.exe\"\nunknown = \"{limit}\"\n")).unwrap();

@@ -10,9 +10,10 @@ use super::streamed::{Streamed, Take, write};
 use super::{ExportError, Exported};
 use crate::model::Quality;
 use crate::query::{
-    ActivityEntries, ChainFrames, CommitEntry, GpuEntry, Group, MarkEntry, PerFrame, ProcessorEntries, ReportedEntry,
-    commit_entries, each_group,
+    ActivityEntries, ChainFrames, CommitEntry, GpuEntry, Group, MarkEntry, PerFrame, ProcessorEntries, ReportFilter,
+    ReportedEntry, commit_entries, each_group,
 };
+use crate::units::Layer;
 use highwater_engine::json::is_zero;
 
 /// The JSON answer; its field names are the machine interface.
@@ -59,6 +60,11 @@ struct Seconds {
     to_s: f64,
 }
 
+/// Whether a filter leaves the commit of a process whole.
+fn shows_commit(filter: &ReportFilter) -> bool {
+    filter.layer.is_none_or(|layer| layer == Layer::Commit) && filter.heap.is_none() && filter.sites.is_all()
+}
+
 /// Writes a report as one object.
 pub fn json(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     report(exported, None, out)
@@ -79,7 +85,10 @@ fn report(exported: &Exported<'_>, lists: Option<&[&str]>, out: &mut dyn Write) 
     let worst = (mask, request.top.unwrap_or(WORST));
     let ActivityEntries { marks, frames, processors, gpu_memory, counters, frame_counts } =
         ActivityEntries::of(index, request.interval, process, worst, cancel)?;
-    let commit = commit_entries(index, names, request.interval.to, process, cancel)?;
+    let commit = match shows_commit(&request.filter) {
+        true => commit_entries(&index.choosing(None), names, request.interval.to, process, cancel)?,
+        false => None,
+    };
     let groups = Streamed::new(&stopped, |take: Take<'_, Entry>| {
         each_group(index, request, mask, names, cancel, |group| {
             let per_frame = frame_counts.per_frame(group.pid, group.process_start_s, &group.numbers);

@@ -54,9 +54,10 @@ impl Lanes {
         }
         let lines = document.answers.graph.iter().flat_map(|graph| &graph.lines).map(|line| &line.of);
         let part = |of: LineOf| Wanted { of, is_part: true, opened: None };
-        // Above the lanes of the process, for comparison with them.
-        let mut lanes: Vec<Wanted> =
-            document.draws(Overlay::Memory).then(|| part(LineOf::Overlay(Overlay::Memory))).into_iter().collect();
+        // Above the lanes of the process, for comparison with them. A stack of areas needs the height of a whole lane.
+        let above = [Overlay::Memory, Overlay::Commit].into_iter().filter(|&what| document.draws(what));
+        let wanted = |what| Wanted { is_part: what != Overlay::Commit, ..part(LineOf::Overlay(what)) };
+        let mut lanes: Vec<Wanted> = above.map(wanted).collect();
         match document.graph_split() {
             Split::Sources => {
                 for lane in document.lanes() {
@@ -73,9 +74,6 @@ impl Lanes {
                 lanes.extend(lines.filter(is_type).map(|of| Wanted { of: of.clone(), is_part: false, opened: None }));
             }
         }
-        // A stack of areas needs the height of a whole lane.
-        let commit = document.draws(Overlay::Commit).then_some(LineOf::Overlay(Overlay::Commit));
-        lanes.extend(commit.map(|of| Wanted { of, is_part: false, opened: None }));
         let counters = document.counters.lines().iter().map(|line| LineOf::Counter(line.id));
         lanes.extend(counters.map(part));
         // The last ones, because they stay at the bottom as far as there is room.
