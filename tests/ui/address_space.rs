@@ -1,6 +1,6 @@
 //! The map of the address space, in the window.
 
-use crate::driver::{Window, choose, click, demo, has, has_containing, press, settle, show_tab, window_of};
+use crate::driver::{Window, choose, click, has, has_containing, press, settle, show_tab, window_of};
 use crate::first_use::{generated, heap_options};
 use eframe::egui::{Key, Modifiers, Pos2, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
@@ -50,14 +50,13 @@ fn heaps() -> (Window, tempfile::TempDir) {
 
 #[test]
 fn a_cell_tells_what_is_in_it_and_a_click_filters_to_its_heap_and_back() {
-    let mut window = demo();
-    show_tab(&mut window, "Address space");
+    let (mut window, _folder) = heaps();
     let before = summary(&window);
     let point = place(&mut window, "Largest block");
     assert!(has_containing(&window, " live") && has_containing(&window, "Allocated: "));
     click_at(&mut window, point);
     assert!(has_containing(&window, "Remove filter "));
-    assert!(summary(&window) != before, "it is the filter's");
+    assert!(summary(&window) != before && has(&window, "filtered out"), "other heaps are told apart");
     click_at(&mut window, point);
     assert!(!has_containing(&window, "Remove filter "));
     assert_eq!(summary(&window), before);
@@ -72,7 +71,7 @@ fn keys_zoom_to_single_blocks_whose_stack_is_shown_and_back() {
         last = summary(&window);
         press(&mut window, Modifiers::NONE, Key::Plus);
     }
-    assert!(last.ends_with("A cell is 16 bytes."), "{last}");
+    assert!(last.ends_with("A cell is 16 B."), "{last}");
     let block = place(&mut window, "Click for its stack");
     click_at(&mut window, block);
     assert!(has(&window, "LifeTime") && has(&window, "Stack"));
@@ -93,7 +92,7 @@ fn colours_show_callers_or_ages_and_another_process_has_a_map_of_its_own() {
     choose(&mut window, "Age", "Responsible caller");
     assert!(has(&window, "other callers"));
     assert_eq!(summary(&window), before);
-    let processes = ["app0.exe (6000)", "app1.exe (6001)"];
+    let processes = ["app0.exe (6000)", "app1.exe (6256)"];
     let shown = processes.map(|process| has_containing(&window, &format!("Address space of {process}")));
     let (now, other) = if shown[0] { (processes[0], processes[1]) } else { (processes[1], processes[0]) };
     choose(&mut window, now, other);

@@ -76,6 +76,7 @@ pub const GESTURES: &[(&str, &str)] = &[
     ("Left, Right", "Close or open the selected line; go to its parent or its first child"),
     ("Enter", "Filter to the selected line; in the search field, go to the first match"),
     ("Ctrl+C", "Copy the selected line"),
+    ("Ctrl+wheel, +, - on the address space", "Zoom to smaller cells and single blocks, and back"),
 ];
 
 /// A key in words.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::driver::{Window, click, give, palette, press, settle, wait_for};
+use crate::driver::{Window, choose, click, give, palette, press, settle, wait_for};
 use crate::first_use::{generated, heap_options};
 use eframe::egui::{Key, Modifiers, pos2};
 use egui_kittest::kittest::Queryable;
@@ -127,6 +127,10 @@ pub const PICTURES: &[Picture] = &[
     demo("types", |w| tab(w, "types")),
     demo("allocations", |w| tab(w, "allocations")),
     demo("histograms", |w| tab(w, "histograms")),
+    demo("address-space", |w| {
+        tab(w, "address space");
+        choose(w, "MemoryTestApp.exe (4660)", "TelemetryService.exe (5120)");
+    }),
     demo("frames", |w| {
         tab(w, "frames");
         give(w, "worst frame in view");

@@ -11,6 +11,9 @@ use crate::model::{RowId, Rows, SiteId};
 use crate::query::{Cancel, Cancelled};
 use crate::units::Ticks;
 
+/// Number of entries of groups that are kept before those of one group are added up.
+const FULL: usize = 64;
+
 /// Number of ranges in one piece of work.
 const PART: usize = 512;
 
@@ -52,6 +55,8 @@ struct Tally {
     largest: Option<(u64, RowId)>,
     /// Bytes of each group; a group can be there several times.
     groups: Vec<(u32, u64)>,
+    /// The number of entries at which those of one group are added up.
+    full: usize,
 }
 
 /// Returns the numbers of some ranges, first and last byte, which are in order and do not overlap.
@@ -121,7 +126,15 @@ impl<'a> Behind<'a> {
 
 impl Default for Tally {
     fn default() -> Self {
-        Self { bytes: 0, begun: 0, oldest: Ticks::NEVER, newest: Ticks::BEFORE_TRACE, largest: None, groups: Vec::new() }
+        Self {
+            bytes: 0,
+            begun: 0,
+            oldest: Ticks::NEVER,
+            newest: Ticks::BEFORE_TRACE,
+            largest: None,
+            groups: Vec::new(),
+            full: FULL,
+        }
     }
 }
 
@@ -144,6 +157,10 @@ impl Tally {
             Some((of, sum)) if *of == group => *sum = sum.saturating_add(bytes),
             _ => self.groups.push((group, bytes)),
         }
+        if self.groups.len() >= self.full {
+            self.add_up();
+            self.full = (2 * self.groups.len()).max(FULL);
+        }
     }
 
     /// The numbers; those of committed pages describe a range in which no block is.
@@ -154,13 +171,21 @@ impl Tally {
         Sums { live, others: 0, committed: 0, blocks, group, oldest: of.oldest, newest: of.newest, largest }
     }
 
-    /// The group with most bytes.
-    fn leading(&mut self) -> Option<u32> {
+    /// Makes the entries of each group one.
+    fn add_up(&mut self) {
         self.groups.sort_unstable_by_key(|(group, _)| *group);
-        let of_group = self.groups.chunk_by(|a, b| a.0 == b.0).map(|parts| {
-            let bytes = parts.iter().fold(0u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
-            (bytes, std::cmp::Reverse(parts[0].0))
+        self.groups.dedup_by(|(group, bytes), (before, sum)| {
+            let is_one = group == before;
+            if is_one {
+                *sum = sum.saturating_add(*bytes);
+            }
+            is_one
         });
-        of_group.max().map(|(_, group)| group.0)
+    }
+
+    /// The group with most bytes, of several the first.
+    fn leading(&mut self) -> Option<u32> {
+        self.add_up();
+        self.groups.iter().max_by_key(|(group, bytes)| (*bytes, std::cmp::Reverse(*group))).map(|(group, _)| *group)
     }
 }
