@@ -76,9 +76,11 @@ impl Lanes {
         }
         let counters = document.counters.lines().iter().map(|line| LineOf::Counter(line.id));
         lanes.extend(counters.map(part));
-        // The last ones, because they stay at the bottom as far as there is room.
-        let others = Overlay::ALL.into_iter().filter(|what| !matches!(what, Overlay::Marks | Overlay::Memory | Overlay::Commit));
-        lanes.extend(others.filter(|&what| document.draws(what)).map(LineOf::Overlay).map(part));
+        // The last ones, because they stay at the bottom as far as there is room, frames longest.
+        let is_other = |what: &Overlay| !matches!(what, Overlay::Marks | Overlay::Memory | Overlay::Commit);
+        let mut others: Vec<Overlay> = Overlay::ALL.into_iter().filter(|what| is_other(what) && document.draws(*what)).collect();
+        others.sort_by_key(|what| [Overlay::Processors, Overlay::Frames].iter().position(|last| last == what));
+        lanes.extend(others.into_iter().map(LineOf::Overlay).map(part));
         Some(Self(lanes))
     }
 
@@ -152,7 +154,7 @@ mod tests {
 
     #[test]
     fn lanes_have_the_same_order_at_every_height() {
-        let low = [Overlay::Frames, Overlay::Processors].map(LineOf::Overlay);
+        let low = [Overlay::Processors, Overlay::Frames].map(LineOf::Overlay);
         let all: Vec<LineOf> = [LineOf::Overlay(Overlay::Memory), LineOf::Heap(HeapId(1))].into_iter().chain(low).collect();
         let mut counts = Vec::new();
         for height in 0..400 {
