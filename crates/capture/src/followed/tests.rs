@@ -13,7 +13,7 @@ use crate::etl::write::{Descriptor, NewEvent};
 use crate::etl::{EventId, HeaderKind};
 use crate::events::encode::system::{PROCESS_VERSION, ProcessDetails, SID_USER};
 use crate::events::encode::{Payload, memory, stack, system};
-use crate::events::{CommittedRegion, PageRange, ProcessInfo, hook, mem};
+use crate::events::{CommittedRegion, PageRange, ProcessInfo, ThreadStack, hook, mem};
 use crate::units::{Pid, PointerSize, Tid};
 
 const FREQUENCY: u64 = 1000;
@@ -56,7 +56,13 @@ impl Sent {
 
     /// A thread event, such as [`hook::THREAD_START`].
     fn thread(time: i64, hook: u16, pid: u32, tid: u32) -> Self {
-        Self { time, pid: 4, tid: 1, hook, payload: payload(|out| system::thread(out, Pid(pid), Tid(tid), "")) }
+        Self {
+            time,
+            pid: 4,
+            tid: 1,
+            hook,
+            payload: payload(|out| system::thread(out, Pid(pid), Tid(tid), ThreadStack::default(), "")),
+        }
     }
 
     /// A CPU sample of a thread.
