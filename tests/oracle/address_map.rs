@@ -25,8 +25,18 @@ impl<'a> Bytes<'a> {
     pub fn at(trace: &'a Trace, (process, at): (ProcessId, Ticks), is_shown: &'a dyn Fn(RowId, SiteId) -> bool) -> Self {
         let (blocks, committed) = (vec![None; BYTES], vec![None; BYTES]);
         let reserved = trace.reservations.iter().filter(|range| range.process == process && range.is_at(at));
-        let reserved = reserved.map(|range| (range.from as usize, range.to as usize - 1)).collect();
-        let mut bytes = Self { trace, is_shown, blocks, committed, empty: Vec::new(), reserved, overlaps: false };
+        let mut ranges: Vec<(usize, usize)> = reserved.map(|range| (range.from as usize, range.to as usize - 1)).collect();
+        ranges.sort_unstable();
+        // Of ranges that overlap, the first one has the bytes.
+        let of_byte = |byte: usize| ranges.iter().position(|(from, to)| (*from..=*to).contains(&byte));
+        let mut reserved: Vec<(usize, usize)> = Vec::new();
+        let mut overlaps = false;
+        for (i, &(from, to)) in ranges.iter().enumerate() {
+            let own: Vec<usize> = (from..=to).filter(|byte| of_byte(*byte) == Some(i)).collect();
+            overlaps |= own.len() < to - from + 1;
+            reserved.extend(own.first().zip(own.last()).map(|(from, to)| (*from, *to)));
+        }
+        let mut bytes = Self { trace, is_shown, blocks, committed, empty: Vec::new(), reserved, overlaps };
         let rows = (0..trace.rows.len() as u32).map(|id| (RowId(id), trace.rows.get(RowId(id))));
         let is_alive = |(_, row): &(RowId, Row)| {
             row.birth < at && row.death >= at && trace.heap(trace.site(row.site).heap).process == process

@@ -78,7 +78,7 @@ impl AddressSpace {
         if let Some(moment) = moments.get_mut(process.0 as usize) {
             *moment = at;
         }
-        let reserved: Vec<(u64, u64)> = ReservedRanges::at(trace, &moments).of(process).collect();
+        let reserved = apart(ReservedRanges::at(trace, &moments).of(process));
         let used = joined(&blocks, &committed, |before, next| next / PAGE <= (before / PAGE).saturating_add(1));
         let mut space = Self { trace: Arc::clone(trace), blocks, committed, regions: Vec::new(), used };
         space.find_regions(&reserved, cancel)?;
@@ -158,6 +158,19 @@ impl Alive {
             committed: join(self.committed, other.committed),
         }
     }
+}
+
+/// Ranges in order without the parts that earlier ones have: before a rundown, ranges can overlap that the rundown reported and
+/// that were reserved before it.
+fn apart(ranges: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
+    let mut all: Vec<(u64, u64)> = Vec::new();
+    for (first, last) in ranges {
+        let end = all.last().map(|(_, end)| *end);
+        if end.is_none_or(|end| end < last) {
+            all.push((end.map_or(first, |end| first.max(end + 1)), last));
+        }
+    }
+    all
 }
 
 /// The parts of pieces outside of some ranges, as pieces.
