@@ -74,14 +74,14 @@ impl ProvidersAsked {
         Ok(())
     }
 
-    /// Reports the mappings of `--trackers` that match no event of a loaded capture. Cost: a pass over the capture, only if
+    /// Reports the events of the mappings of `--trackers` that a loaded capture lacks. Cost: a pass over the capture, only if
     /// no tracker can be of them.
     pub(super) fn report_silent(&self, trackers: &TrackerProviders, capture: &Capture, trace: &Trace) {
         let Some(file) = &self.trackers.trackers else { return };
         if trace.heaps.iter().any(|heap| trackers.could_have_made(heap.layer, heap.handle)) {
             return;
         }
-        for sentence in trackers.silent(&capture.providers()) {
+        for sentence in trackers.lacking(&capture.providers()) {
             output::message(&format!("--trackers {}: {sentence}; highwater info lists the providers", file.display()));
         }
     }

@@ -70,5 +70,5 @@ fn a_mapping_that_no_event_matches_is_reported_with_what_the_trace_has() {
     let other = said("12345678", "12345679");
     assert!(other.contains("own.toml: the trace has no event of the provider {12345679-"), "{other}");
     let ids = said("id = ", "id = 1");
-    assert!(ids.contains("has the ids 11 and 12, but its events have the ids 1 and 2"), "{ids}");
+    assert!(ids.contains("with the ids 11 and 12; its events have the ids 1 and 2"), "{ids}");
 }

@@ -27,7 +27,7 @@ fn a_mapping_is_tried_at_once_and_kept() {
     // The beginning of a mapping can be read, but is not what this provider writes.
     click(&mut window, "Use");
     settle(&mut window);
-    assert!(!has_containing(&window, "No event of provider"));
+    assert!(!has_containing(&window, "The trace has no event of the provider"));
     assert!(std::fs::read_to_string(&file).unwrap().contains(provider));
 
     let type_mapping = |window: &mut Window, text: &str| {
@@ -47,12 +47,12 @@ fn a_mapping_is_tried_at_once_and_kept() {
     type_mapping(&mut window, &mapped::mapping("size:u64"));
     click(&mut window, "Use");
     wait_for(&mut window, "Source Unknown (4660): Frame heap");
-    assert!(!has(&window, "line 7") && !has_containing(&window, "No event of provider"));
+    assert!(!has(&window, "line 7") && !has_containing(&window, "The trace has no event of the provider"));
     let other = mapped::mapping("size:u64").replace("id = ", "id = 4");
     type_mapping(&mut window, &other);
     click(&mut window, "Use");
-    wait_for(&mut window, "No event of provider");
-    assert!(has_containing(&window, " with id 4"), "the ids are named");
+    wait_for(&mut window, "The trace has no event of the provider");
+    assert!(has_containing(&window, " with the ids 41 and 42; its events have the ids 1 and 2."), "the ids are named");
     type_mapping(&mut window, &mapped::mapping("size:u64"));
     click(&mut window, "Use");
     settle(&mut window);

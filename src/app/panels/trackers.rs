@@ -92,7 +92,8 @@ fn providers(context: &mut PanelContext<'_>, ui: &mut Ui) {
             if all.is_empty() {
                 ui.weak("Only the Windows kernel wrote events.");
             }
-            for text in context.mapping.without_events(all) {
+            for text in context.mapping.now.lacking(all) {
+                let text = format::sentence(&text) + ".";
                 ui.add(egui::Label::new(RichText::new(text).color(ui.visuals().warn_fg_color)).wrap());
             }
             let area = egui::ScrollArea::vertical().id_salt("providers to map").auto_shrink([false, true]);

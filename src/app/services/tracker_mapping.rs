@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use eframe::egui;
 
 use crate::app::base::background::Background;
-use crate::events::{ProviderSeen, TrackerProvider, TrackerProviders};
-use crate::format::plain;
+use crate::events::{ProviderSeen, TrackerProviders};
 use crate::paths;
 use crate::toml_file::text_of;
 
@@ -98,11 +97,6 @@ impl TrackerMapping {
         ));
     }
 
-    /// A sentence for each of the user's mappings, and each of its ids, of which a trace with these providers has no event.
-    pub fn without_events(&self, seen: &[ProviderSeen]) -> Vec<String> {
-        self.now.list().iter().filter(|one| !one.is_built_in).flat_map(|one| lacks(one, seen)).collect()
-    }
-
     pub fn is_at_work(&self) -> bool {
         self.saving.is_at_work()
     }
@@ -111,20 +105,6 @@ impl TrackerMapping {
     pub fn drain(&mut self) -> Vec<String> {
         self.saving.done().into_iter().filter_map(Result::err).collect()
     }
-}
-
-/// Sentences about events of a mapping that a trace with these providers lacks.
-fn lacks(mapped: &TrackerProvider, seen: &[ProviderSeen]) -> Vec<String> {
-    let label = plain(&mapped.label);
-    let is_it = |seen: &&ProviderSeen| {
-        seen.guid == mapped.provider || seen.name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(&mapped.label))
-    };
-    let Some(seen) = seen.iter().find(is_it) else { return vec![format!("No event of provider {label} in this trace.")] };
-    // Of very many kinds not all are listed.
-    let are_all = seen.kinds.iter().map(|kind| kind.events).sum::<u64>() == seen.events;
-    let is_missing = |id: &u16| are_all && seen.kinds.iter().all(|kind| kind.id != *id);
-    let missing = mapped.ids().into_iter().filter(is_missing);
-    missing.map(|id| format!("No event of provider {label} with id {id} in this trace.")).collect()
 }
 
 #[cfg(test)]
@@ -152,20 +132,6 @@ mod tests {
         }
         let again = TrackerMapping::load(Some(file.clone()));
         assert_eq!((&again.now, &again.draft), (&mapping.now, &mapping.draft));
-
-        let seen = |guid, ids: &[u16]| ProviderSeen {
-            guid,
-            name: None,
-            events: 5 * ids.len() as u64,
-            kinds: ids.iter().map(|id| kind(*id, 8)).collect(),
-        };
-        assert!(mapping.without_events(&[seen(guid, &[7, 9, 11])]).is_empty());
-        let told = mapping.without_events(&[seen(guid, &[9])]);
-        assert!(matches!(&told[..], [one] if one.ends_with("with id 7 in this trace.")), "{told:?}");
-        let told = mapping.without_events(&[seen(Guid::from_bytes([8; 16]), &[7, 9])]);
-        assert!(matches!(&told[..], [one] if one.starts_with("No event of provider ") && !one.contains("with id")), "{told:?}");
-        let many = ProviderSeen { events: 1000, ..seen(guid, &[9]) };
-        assert!(mapping.without_events(&[many]).is_empty(), "not all of its ids are known");
 
         // A draft that cannot be read changes neither what is in force nor the file.
         mapping.draft.push_str("\nnonsense = 1");

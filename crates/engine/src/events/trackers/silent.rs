@@ -1,9 +1,10 @@
-//! Mappings of the user that match nothing in a trace, with the reason.
+//! Mappings of the user whose events a trace lacks.
 
 use std::fmt::Write as _;
 
 use super::{TrackerProvider, TrackerProviders, handle};
 use crate::events::ProviderSeen;
+use crate::format::plain;
 use crate::units::Layer;
 
 /// Most ids that a sentence lists.
@@ -15,9 +16,9 @@ impl TrackerProviders {
         layer == Layer::Tracker && self.users().any(|provider| provider.could_have_made(tracker))
     }
 
-    /// The user's mappings that no event of a trace matches, each as a sentence; `seen` are the trace's providers.
-    pub fn silent(&self, seen: &[ProviderSeen]) -> Vec<String> {
-        self.users().filter_map(|provider| provider.why_silent(seen)).collect()
+    /// A sentence for each of the user's mappings with events that a trace lacks; `seen` are the trace's providers.
+    pub fn lacking(&self, seen: &[ProviderSeen]) -> Vec<String> {
+        self.users().filter_map(|provider| provider.lacks(seen)).collect()
     }
 
     fn users(&self) -> impl Iterator<Item = &TrackerProvider> {
@@ -34,28 +35,31 @@ impl TrackerProvider {
         }
     }
 
-    fn why_silent(&self, seen: &[ProviderSeen]) -> Option<String> {
+    fn lacks(&self, seen: &[ProviderSeen]) -> Option<String> {
         let is_named = |seen: &ProviderSeen| {
             let names = self.name.as_deref().zip(seen.name.as_deref());
             names.is_some_and(|(mapped, seen)| mapped.eq_ignore_ascii_case(seen))
         };
-        let label = &self.label;
+        let label = plain(&self.label);
         let Some(seen) = seen.iter().find(|seen| seen.guid == self.provider || is_named(seen)) else {
             return Some(format!("the trace has no event of the provider {label}"));
         };
-        let mapped = self.ids();
-        if mapped.is_empty() || seen.kinds.iter().any(|kind| mapped.contains(&kind.id)) {
+        // Of very many kinds not all are counted.
+        let are_all = seen.kinds.iter().map(|kind| kind.events).sum::<u64>() == seen.events;
+        let mut missing = self.ids();
+        missing.retain(|id| are_all && seen.kinds.iter().all(|kind| kind.id != *id));
+        if missing.is_empty() {
             return None;
         }
         let there: Vec<u16> = seen.kinds.iter().map(|kind| kind.id).collect();
-        let (there, mapped) = (listed(&there), listed(&mapped));
-        Some(format!("the mapping of the provider {label} has the ids {mapped}, but its events have the ids {there}"))
+        let (missing, there) = (listed(&missing), listed(&there));
+        Some(format!("the trace has no event of the provider {label} with {missing}; its events have {there}"))
     }
 }
 
 /// Lists ids as in a sentence, the first few of many.
 fn listed(ids: &[u16]) -> String {
-    let mut text = String::new();
+    let mut text = if ids.len() == 1 { "the id ".to_owned() } else { "the ids ".to_owned() };
     for (at, id) in ids.iter().take(MOST_IDS).enumerate() {
         let between = match at {
             0 => "",
@@ -85,25 +89,29 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_is_silent_without_its_provider_or_without_its_ids() {
+    fn a_trace_lacks_the_provider_of_a_mapping_or_some_of_its_ids() {
         let mappings = TrackerProviders::parse(MAPPING).unwrap();
         let (this, other) = ("{12345678-1111-2222-3333-444455556666}", "{12345678-1111-2222-3333-444455556667}");
-        let sentence = |seen: &[ProviderSeen]| mappings.silent(seen).join("|");
-        assert_eq!(sentence(&[seen(other, None, [3])]), format!("the trace has no event of the provider {this}"));
+        let sentence = |seen: &[ProviderSeen]| mappings.lacking(seen).join("|");
+        let none = format!("the trace has no event of the provider {this}");
+        assert_eq!(sentence(&[seen(other, None, [3])]), none);
         assert_eq!(
             sentence(&[seen(this, None, [1, 2])]),
-            format!("the mapping of the provider {this} has the ids 3 and 4, but its events have the ids 1 and 2")
+            none.clone() + " with the ids 3 and 4; its events have the ids 1 and 2"
         );
+        assert_eq!(sentence(&[seen(this, None, [3])]), none + " with the id 4; its events have the id 3");
         assert!(sentence(&[seen(this, None, 10..30)]).ends_with("10, 11, 12, 13, 14, 15, 16, 17, \u{2026}"));
-        assert_eq!(sentence(&[seen(this, None, [1, 4])]), "");
+        assert_eq!(sentence(&[seen(this, None, [1, 3, 4])]), "");
+        let many = ProviderSeen { events: 1000, ..seen(this, None, [1]) };
+        assert_eq!(sentence(&[many]), "", "not all of its ids are known");
     }
 
     #[test]
     fn a_provider_of_a_mapping_by_name_is_known_by_its_name() {
         let mappings = TrackerProviders::parse(&MAPPING.replace("{12345678-1111-2222-3333-444455556666}", "My-Pools")).unwrap();
         let other = "{12345678-1111-2222-3333-444455556667}";
-        assert_eq!(mappings.silent(&[seen(other, Some("my-pools"), [3])]), Vec::<String>::new());
-        assert_eq!(mappings.silent(&[seen(other, None, [3])]), ["the trace has no event of the provider My-Pools"]);
+        assert_eq!(mappings.lacking(&[seen(other, Some("my-pools"), [3, 4])]), Vec::<String>::new());
+        assert_eq!(mappings.lacking(&[seen(other, None, [3])]), ["the trace has no event of the provider My-Pools"]);
     }
 
     #[test]
