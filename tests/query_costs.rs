@@ -77,6 +77,7 @@ fn peaks_of_a_chain_of_190_frames_cost_about_what_those_of_two_frames_cost() {
 
 /// `HIGHWATER_ROWS` sets the number of allocations.
 #[test]
+#[expect(clippy::print_stdout, reason = "the times are for those who measure")]
 fn a_map_of_a_new_instant_costs_about_what_its_pages_cost() {
     let _alone = alone();
     let rows = std::env::var("HIGHWATER_ROWS").map_or(1_000_000, |rows| rows.parse().unwrap());
