@@ -93,10 +93,13 @@ fn check(
         prop_assert!(few.cells.len() <= most && few.blocks.len() <= most);
         let all = naive.cells(range, few.cell, &group_of);
         prop_assert_eq!(&few.cells, &all[..few.cells.len()]);
-        prop_assert_eq!(few.cut_at.is_none(), few.cells.len() == all.len());
         // Empty blocks that are filtered out are nothing, but may have been expected to be something.
+        prop_assert!(few.cut_at.is_some() || few.cells.len() == all.len());
+        prop_assert!(!is_all || few.cut_at.is_none() || few.cells.len() < all.len());
         if few.cell > 4096 && is_all {
-            prop_assert!(naive.cells(range, few.cell / 4, &group_of).len() > most, "smaller cells would do");
+            // Where a region ends inside a page, a cell may have been expected on both sides.
+            let smaller = naive.cells(range, few.cell / 4, &group_of).len() + 2 * space.regions().len();
+            prop_assert!(smaller > most, "smaller cells would do");
         }
     }
     if is_all && !naive.overlaps {

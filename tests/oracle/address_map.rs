@@ -157,7 +157,6 @@ impl<'a> Bytes<'a> {
         let empty: Vec<RowId> = self.empty.iter().filter(is_inside).copied().collect();
         let mut blocks = stretches(&self.blocks);
         let others = blocks.iter().filter(|(id, ..)| self.shown(*id).is_none()).map(|(_, bytes, _)| bytes).sum();
-        let address = |id: RowId| self.trace.rows.get(id).address;
         blocks.extend(empty.into_iter().map(|id| (id, 0, true)));
         blocks.retain(|(id, ..)| self.shown(*id).is_some());
         let committed = stretches(&self.committed);
@@ -177,8 +176,8 @@ impl<'a> Bytes<'a> {
         }
         let births = || counted.iter().map(|(id, ..)| self.trace.rows.birth(*id));
         let most = counted.iter().map(|(_, bytes, _)| *bytes).max();
-        let mut largest: Vec<RowId> = counted.iter().filter(|(_, bytes, _)| Some(*bytes) == most).map(|(id, ..)| *id).collect();
-        largest.sort_by_key(|id| (address(*id), *id));
+        // Of several parts the first, which need not be of the block that begins first.
+        let largest = counted.iter().find(|(_, bytes, _)| Some(*bytes) == most).map(|(id, ..)| *id);
         Sums {
             live: blocks.iter().map(|(_, bytes, _)| bytes).sum(),
             others,
@@ -187,7 +186,7 @@ impl<'a> Bytes<'a> {
             group: groups.iter().max_by_key(|(group, bytes)| (*bytes, std::cmp::Reverse(*group))).map(|(group, _)| *group),
             oldest: births().min().unwrap_or(Ticks::NEVER),
             newest: births().max().unwrap_or(Ticks::BEFORE_TRACE),
-            largest: largest.first().copied(),
+            largest,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! Cost: for each text its length times the words typed.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 /// A matching text, with the quality of the match.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,6 +30,9 @@ const BEGINS: usize = 1000;
 const HAS: usize = 400;
 const SCATTERED: usize = 100;
 
+/// Points against a match in the name of a submenu, which all of its commands have: more than against hiding.
+const IN_HEADING: usize = 300;
+
 /// Points for a command that can be run, and against one that hides something.
 const POSSIBLE: usize = BEGINS - HAS / 8 - SCATTERED;
 const HIDES: usize = HAS / 2;
@@ -49,22 +53,24 @@ fn folded(text: &str) -> Vec<char> {
 
 /// The better match of a text: by its own words, or by other words that mean it, too.
 fn best(words: &[Vec<char>], text: &str, also: &str) -> Option<Hit> {
-    let own = hit(words, &folded(text));
+    let heading = text.find(": ").map_or(0, |at| text[..at].chars().count());
+    let own = hit(words, &folded(text), 0..heading);
     if also.is_empty() {
         return own;
     }
     let hidden = folded(also).len() + 1;
-    let by_all = hit(words, &folded(&format!("{also} {text}"))).map(|hit| Hit {
+    let by_all = hit(words, &folded(&format!("{also} {text}")), hidden..hidden + heading).map(|hit| Hit {
         score: hit.score.saturating_sub(HAS / 4),
         met: hit.met.iter().filter_map(|at| at.checked_sub(hidden)).collect(),
     });
     by_all.filter(|by_all| own.as_ref().is_none_or(|own| own.score < by_all.score)).or(own)
 }
 
-fn hit(words: &[Vec<char>], text: &[char]) -> Option<Hit> {
+/// Matches all words; `heading` is the part of the text that names the submenu.
+fn hit(words: &[Vec<char>], text: &[char], heading: Range<usize>) -> Option<Hit> {
     let mut all = Hit { score: 0, met: Vec::new() };
     for word in words {
-        let Hit { score, met } = whole(word, text).or_else(|| scattered(word, text))?;
+        let Hit { score, met } = whole(word, text, &heading).or_else(|| scattered(word, text))?;
         all.score += score;
         all.met.extend(met);
     }
@@ -73,13 +79,17 @@ fn hit(words: &[Vec<char>], text: &[char]) -> Option<Hit> {
     Some(all)
 }
 
-/// Matches the word in one piece; at the beginning of a word if possible.
-fn whole(word: &[char], text: &[char]) -> Option<Hit> {
-    let places = || text.windows(word.len()).enumerate().filter(|(_, part)| *part == word).map(|(at, _)| at);
-    let begins = |&at: &usize| at == 0 || !text[at - 1].is_alphanumeric();
-    let (at, points) = places().find(begins).map(|at| (at, BEGINS)).or_else(|| places().next().map(|at| (at, HAS)))?;
-    // Earlier matches come first.
-    Some(Hit { score: points - at.min(HAS / 8), met: (at..at + word.len()).collect() })
+/// Matches the word in one piece: at the beginning of a word and outside of the heading if possible.
+fn whole(word: &[char], text: &[char], heading: &Range<usize>) -> Option<Hit> {
+    let places = text.windows(word.len()).enumerate().filter(|(_, part)| *part == word).map(|(at, _)| at);
+    let score = |at: usize| {
+        let begins = at == 0 || !text[at - 1].is_alphanumeric();
+        let points = if begins { BEGINS } else { HAS };
+        // Earlier matches come first.
+        points.saturating_sub(at.min(HAS / 8) + if heading.contains(&at) { IN_HEADING } else { 0 })
+    };
+    let (score, Reverse(at)) = places.map(|at| (score(at), Reverse(at))).max()?;
+    Some(Hit { score, met: (at..at + word.len()).collect() })
 }
 
 /// Matches the letters in their order, with anything between them.
@@ -119,7 +129,8 @@ mod tests {
     fn beginnings_come_before_what_is_inside_and_that_before_letters() {
         assert_eq!(best("o")[0], WORDS[0], "a beginning");
         assert_eq!(best("dark"), [WORDS[2]]);
-        assert_eq!(best("the")[..2], [WORDS[2], WORDS[4]], "the earlier one first");
+        assert_eq!(best("the")[..2], [WORDS[4], WORDS[2]], "the name of a submenu last");
+        assert_eq!(best("s")[..2], [WORDS[4], WORDS[1]], "the earlier one first");
         assert_eq!(best("zts"), [WORDS[1]], "letters in their order");
         assert_eq!(best("stz"), [] as [&str; 0], "and in no other");
     }
@@ -151,6 +162,8 @@ mod tests {
         assert!(impossible < score("zoom", "The whole and unzoomed trace", "", true, false), "inside a word");
         assert!(impossible > score("zoom", "A zero on or more", "", true, false), "but not by its letters");
         let hides = score("peak", "Columns: Peak", "", true, true);
+        let named = score("lane of frames", "Marks and frames: Lane of frames", "", true, true);
+        assert!(named > score("lane of frames", "Marks and frames: Lane of commit", "", true, false), "its own words count more");
         assert!(hides < score("peak", "Go to: at the end of a long text stands a peak", "", true, false));
         assert!(hides < score("peak", "Tabs: Findings", "growth spikes peak", true, false), "words of a question");
         assert!(hides > score("peak", "Columns: Peak", "", false, false), "it can be run");

@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(RuleBook::load(Some(file.clone())).now, book.now);
         std::fs::write(&file, "[[fold]]\nfame = 1\n").unwrap();
         let mut book = RuleBook::load(Some(file.clone()));
-        assert!(book.unread.as_ref().unwrap().contains("line 2"));
+        assert!(book.unread.as_ref().unwrap().contains(".toml:2: "));
         book.change(RulesChange::Fold("b".to_owned())).unwrap();
         book.save().unwrap();
         assert!(std::fs::read_to_string(&file).unwrap().contains("fame"));

@@ -197,7 +197,9 @@ mod tests {
         let file = folder.path().join("settings.toml");
         let long = format!("# {}\n", "x".repeat(MOST as usize));
         let many: String = (0..=MOST_KEYS).map(|n| format!("k{n} = 1\n")).collect();
-        for (text, told) in [("theme = \"dark\"\npath = \n", "line 2"), (&long, "larger than 1024 KB"), (&many, "1000 keys")] {
+        for (text, told) in
+            [("theme = \"dark\"\npath = \n", "settings.toml:2: "), (&long, "larger than 1024 KB"), (&many, "1000 keys")]
+        {
             fs::write(&file, text).unwrap();
             let mut settings = Settings::load_from(Some(file.clone()));
             let unread = settings.unread.clone().unwrap();

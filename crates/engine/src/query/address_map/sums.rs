@@ -35,7 +35,7 @@ pub struct Sums {
     pub oldest: Ticks,
     /// When the newest one was.
     pub newest: Ticks,
-    /// The block with most bytes, or without any block the committed range.
+    /// The block with most bytes, of several the one with the first byte; without any block the committed range.
     pub largest: Option<RowId>,
 }
 
