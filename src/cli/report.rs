@@ -41,8 +41,8 @@ pub(super) struct ReportArgs {
     #[arg(long)]
     pub(super) sources: bool,
 
-    /// Also show this activity below the table; JSON always has all of it
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT", conflicts_with_all = ["json", "ndjson", "html", "unmatched"])]
+    /// Also show this activity below the table; JSON always has all of it but commit
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT", conflicts_with_all = ["html", "unmatched"])]
     with: Vec<Activity>,
 
     /// List frees without a known allocation (allocated before the trace, or lost), by who freed [default of --by:
@@ -92,6 +92,7 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
     report_problems(&trace.problems);
     if let Some(form) = args.programs.form() {
         let exported = Exported::new(&index, &names, &request, &never).map_err(stopped)?.about(doubts, loaded.told.files());
+        let exported = exported.with_commit(args.with.contains(&Activity::Commit));
         let write = match form {
             Form::Json => export::json,
             Form::Lines => export::ndjson,

@@ -119,6 +119,8 @@ fn info_has_the_fields_of_the_contract_in_its_order() {
 #[test]
 fn reports_have_the_fields_of_the_contract_in_its_order() {
     let trace = Trace::new();
+    let more = highwater(["report", "--json", "--with", "commit", trace.path.to_str().unwrap()]).out;
+    assert_eq!(keys(&more, ""), ["schema", "interval", "groups", "quality", "doubts", "commit"]);
     let text = highwater(["report", "--json", trace.path.to_str().unwrap()]).out;
     assert_eq!(keys(&text, ""), ["schema", "interval", "groups", "quality", "doubts"]);
     assert_eq!(keys(&text, "\"interval\":"), ["from_s", "to_s"]);

@@ -20,7 +20,7 @@ fn number(entry: &Value, key: &str) -> u64 {
 #[test]
 fn the_parts_add_up_to_the_commit_of_the_report() {
     for to in ["12", "30"] {
-        let report = json(["report", "demo:", "--to", to, "--by", "process", "--json"]);
+        let report = json(["report", "demo:", "--to", to, "--by", "process", "--with", "commit", "--json"]);
         let groups = report["groups"].as_array().unwrap();
         let commit = report["commit"].as_array().unwrap();
         assert!(!commit.is_empty());

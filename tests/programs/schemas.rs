@@ -173,6 +173,7 @@ fn each_answer_is_as_its_schema_says_and_has_no_other_key() {
             "--by",
             "process,heap,stack,function,module,responsible,responsible_module",
         ]);
+        checker.run(&["report", trace, "--with", "commit"]);
         checker.run(&["pages", trace]);
         checker.run(&["pages", trace, "--by", ALL_KEYS]);
         checker.run(&["whatif", trace, "--pool-by", "responsible", "--arena-by", "frame"]);

@@ -20,6 +20,8 @@ pub struct Exported<'a> {
     /// Doubts about the numbers; `files` are those that the numbers come from, if the answer names them; see [`json`](super::json).
     pub(super) doubts: Vec<String>,
     pub(super) files: Option<Vec<String>>,
+    /// Whether [`json`](super::json) adds what commit is for.
+    pub(super) commit: bool,
     /// Cancels the work.
     pub(super) cancel: &'a Cancel,
 }
@@ -29,12 +31,17 @@ impl<'a> Exported<'a> {
     /// chosen by name, a look at each frame.
     pub fn new(index: &'a Index, names: &'a Names, request: &'a ReportRequest, cancel: &'a Cancel) -> Result<Self, Cancelled> {
         let mask = request.filter.named_mask(index.trace(), names, cancel)?;
-        Ok(Self { index, names, request, mask, doubts: Vec::new(), files: None, cancel })
+        Ok(Self { index, names, request, mask, doubts: Vec::new(), files: None, commit: false, cancel })
     }
 
     /// Adds doubts about the numbers, and the files that the numbers come from if the answer has to name them.
     pub fn about(self, doubts: Vec<String>, files: Option<&[String]>) -> Self {
         Self { doubts, files: files.map(<[String]>::to_vec), ..self }
+    }
+
+    /// Adds what commit is for, if `commit`; see [`json`](super::json). Cost: a pass over the rows.
+    pub fn with_commit(self, commit: bool) -> Self {
+        Self { commit, ..self }
     }
 
     /// Returns whether there is nothing to export: no rows, or no samples.

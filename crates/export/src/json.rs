@@ -79,13 +79,13 @@ fn report(exported: &Exported<'_>, lists: Option<&[&str]>, out: &mut dyn Write) 
     let (trace, interval) = (exported.trace(), exported.interval());
     let interval = Seconds { from_s: trace.clock.seconds(interval.from), to_s: trace.clock.seconds(interval.to) };
     let stopped = RefCell::default();
-    let Exported { index, names, request, mask, doubts, files, cancel } = exported;
+    let Exported { index, names, request, mask, doubts, files, commit, cancel } = exported;
     let files = files.as_deref();
     let process = request.filter.process.as_deref();
     let worst = (mask, request.top.unwrap_or(WORST));
     let ActivityEntries { marks, frames, processors, gpu_memory, counters, frame_counts } =
         ActivityEntries::of(index, request.interval, process, worst, cancel)?;
-    let commit = match shows_commit(&request.filter) {
+    let commit = match *commit && shows_commit(&request.filter) {
         true => commit_entries(&index.choosing(None), names, request.interval.to, process, cancel)?,
         false => None,
     };
