@@ -493,7 +493,7 @@ fn a_bad_file_of_rules_is_a_bad_argument_with_its_line() {
         let run = highwater([words, &["--stack-rules", &bad]].concat());
         assert_eq!(run.code, Some(2), "{words:?}");
         assert_eq!(run.err.lines().count(), 1, "{}", run.err);
-        assert!(["team-rules.toml", "line 6", "nam"].iter().all(|part| run.err.contains(part)), "{}", run.err);
+        assert!(["team-rules.toml:6: ", "nam"].iter().all(|part| run.err.contains(part)), "{}", run.err);
         let missing = folder.path().join("missing.toml");
         let run = highwater([words, &["--stack-rules", missing.to_str().unwrap()]].concat());
         assert_eq!(run.code, Some(2), "{words:?}");

@@ -11,7 +11,10 @@ use crate::common::{Run, highwater, json as answer};
 
 /// Questions, each with the lists of its answer: `outer.inner` for lists in lists.
 const QUESTIONS: [(&[&str], &[&str]); 15] = [
-    (&["report", "demo:", "--by", "process,stack"], &["groups", "marks", "frames", "gpu_memory", "counters", "commit"]),
+    (
+        &["report", "demo:", "--by", "process,stack", "--with", "commit"],
+        &["groups", "marks", "frames", "gpu_memory", "counters", "commit"],
+    ),
     (&["report", "demo:", "--unmatched"], &["groups"]),
     (&["functions", "demo:", "--of", "InnerLoopOperation"], &["functions"]),
     (&["findings", "demo:"], &["findings"]),
@@ -84,7 +87,6 @@ fn lines_come_capture_by_capture_and_in_one_form_only() {
     assert!(heads.iter().all(|head| head["schema"] == "highwater.report/1" && !head.contains_key("groups")));
     for words in [
         &["report", "demo:", "--json", "--ndjson"][..],
-        &["report", "demo:", "--ndjson", "--with", "marks"],
         &["report", "demo:", "--ndjson", "--html", "x.html"],
         &["marks", "demo:", "--ndjson", "--csv"],
         &["frames", "demo:", "--ndjson", "--csv"],

@@ -268,7 +268,7 @@ mod tests {
         fs::write(&path, "#".repeat(MAX_FILE as usize + 1)).unwrap();
         assert!(StackRules::read(&path).unwrap_err().contains("larger than 4096 KB"));
         fs::write(&path, "[[fold]]\nframes = 1").unwrap();
-        assert!(StackRules::read(&path).unwrap_err().contains("stack-rules.toml, line 2: "));
+        assert!(StackRules::read(&path).unwrap_err().contains("stack-rules.toml:2: "));
         assert!(StackRules::read(folder.path()).is_err());
     }
 
