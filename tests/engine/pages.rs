@@ -60,6 +60,9 @@ fn filter() -> impl Strategy<Value = ReportFilter> {
     (process, layer, heap).prop_map(|(process, layer, heap)| ReportFilter { process, layer, heap, ..ReportFilter::default() })
 }
 
+/// What tells heaps of a trace apart for `pages`.
+type HeapKey = (ProcessId, Layer, Option<String>);
+
 /// The time after the last rundown of pages. A rundown tells of the time before it: before this moment ranges can be
 /// reserved twice, and a replay up to an earlier moment does not know of it.
 fn last_rundown(scenario: &Scenario) -> i64 {
@@ -126,8 +129,9 @@ proptest! {
                     let process = trace.process(process);
                     (process.pid.0, process.start.map(|start| trace.clock.seconds(start).to_bits()))
                 };
-                let of_line = |(&(process, layer, ref name), line): (&(ProcessId, Layer, Option<String>), &Vec<Option<u64>>)| {
-                    Some((label(process), layer.name(), name.clone(), line[place]?))
+                let of_line = |(key, line): (&HeapKey, &Vec<Option<u64>>)| {
+                    let (process, layer, name) = key;
+                    Some((label(*process), layer.name(), name.clone(), line[place]?))
                 };
                 let of_heap = |heap: &HeapPages| {
                     let label = (heap.pid, heap.process_start_s.map(f64::to_bits));

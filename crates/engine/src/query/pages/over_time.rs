@@ -30,7 +30,8 @@ pub fn committed_over_time(
     let trace = index.trace();
     let moments = &moments[..moments.len().min(MOST_MOMENTS)];
     let wanted = Wanted { index, line_of, moments, reserved: ReservedOverTime::new(trace, moments) };
-    let held = wanted.held(cancel)?;
+    let mut held: Vec<((u32, u32), Bits)> = wanted.held(cancel)?.into_iter().collect();
+    held.sort_unstable_by_key(|(key, _)| *key);
     let mut known = vec![Bits::default(); lines];
     let mut holders: KeyedMap<u32, Vec<(u32, Bits)>> = KeyedMap::default();
     for ((line, reservation), bits) in held {
