@@ -86,10 +86,6 @@ pub const PICTURES: &[Picture] = &[
     }),
     demo("overview", |_| {}),
     demo("commit-lane", |w| give(w, "lane of commit")),
-    demo("spike", |w| {
-        select(w, 6.2, 6.6);
-        press(w, Modifiers::NONE, Key::Z);
-    }),
     demo("selection", |w| select(w, 17.4, 19.4)),
     demo("together", |w| give(w, "graph: together")),
     demo("findings", |w| tab(w, "findings")),
