@@ -141,6 +141,16 @@ pub fn give(window: &mut Window, command: &str) {
     press(window, Modifiers::NONE, Key::Enter);
 }
 
+/// Clicks at a point, wherever there is something.
+pub fn click_at(window: &mut Window, at: egui::Pos2) {
+    window.hover_at(at);
+    window.step();
+    window.drag_at(at);
+    window.step();
+    window.drop_at(at);
+    settle(window);
+}
+
 /// Drags over a widget between two parts of its width, 0 to 1.
 pub fn drag_on(window: &mut Window, label: &str, from: f32, to: f32) {
     let plot = window.get_by_label(label).rect();

@@ -1,6 +1,6 @@
 //! The map of the address space, in the window.
 
-use crate::driver::{Window, choose, click, has, has_containing, press, settle, show_tab, window_of};
+use crate::driver::{Window, choose, click, click_at, has, has_containing, press, settle, show_tab, window_of};
 use crate::first_use::{generated, heap_options};
 use eframe::egui::{Key, Modifiers, Pos2, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
@@ -20,15 +20,6 @@ fn place(window: &mut Window, text: &str) -> Pos2 {
         }
     }
     panic!("no place tells {text}");
-}
-
-fn click_at(window: &mut Window, point: Pos2) {
-    window.hover_at(point);
-    window.step();
-    window.drag_at(point);
-    window.step();
-    window.drop_at(point);
-    settle(window);
 }
 
 /// The line above the map.

@@ -1,6 +1,6 @@
 //! The flame graph, single allocations and generations, driven by the names of widgets.
 
-use crate::driver::{Window, click, has_containing, settle, show_tab, window_set};
+use crate::driver::{Window, click, click_at, has_containing, settle, show_tab, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
@@ -11,15 +11,6 @@ fn demo_at(tab: &str) -> Window {
     click(&mut window, "Source MemoryTestApp.exe: Commit (VirtualAlloc)");
     click(&mut window, tab);
     window
-}
-
-fn click_at(window: &mut Window, at: egui::Pos2) {
-    window.hover_at(at);
-    window.step();
-    window.drag_at(at);
-    window.step();
-    window.drop_at(at);
-    settle(window);
 }
 
 /// The values of all labels, from top to bottom.

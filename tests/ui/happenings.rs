@@ -1,6 +1,8 @@
 //! Marks, frames and processors in the window: on the graph, as lists, by keys.
 
-use crate::driver::{Window, click, demo, give, has, has_containing, interval, labels, menu, press, settle, value_of, window_of};
+use crate::driver::{
+    Window, click, click_at, demo, give, has, has_containing, interval, labels, menu, press, settle, value_of, window_of,
+};
 use crate::first_use::{generated, heap_options, line};
 use eframe::egui::{Event, Key, Modifiers, PointerButton, Pos2, pos2};
 use egui_kittest::kittest::{NodeT, Queryable};
@@ -16,15 +18,6 @@ fn in_lane(window: &Window, lane: &str, seconds: f32) -> Pos2 {
     let graph = window.get_by_label("Outstanding size over time").rect();
     let lane = window.get_by_label(lane).rect();
     pos2(graph.left() + graph.width() * seconds / 36.06, lane.center().y)
-}
-
-fn click_at(window: &mut Window, at: Pos2) {
-    window.hover_at(at);
-    window.step();
-    window.drag_at(at);
-    window.step();
-    window.drop_at(at);
-    settle(window);
 }
 
 /// Two clicks, a frame each: the time between frames of this window is just short enough.

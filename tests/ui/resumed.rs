@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use egui_kittest::kittest::{NodeT, Queryable};
 use tempfile::TempDir;
 
-use crate::driver::{Window, choose, click, demo, has, has_containing, labels, settle, show_tab, value_of};
+use crate::driver::{Window, choose, click, click_at, demo, has, has_containing, labels, settle, show_tab, value_of};
 use crate::investigation::{dropped_in, save};
 
 const HEAPS: &str = "Windows NT heaps";
@@ -28,15 +28,6 @@ fn chosen<'a>(window: &Window, words: &[&'a str]) -> Vec<&'a str> {
 /// The text of the status bar for the selected row.
 fn says(window: &Window) -> Option<String> {
     window.query_all_by_label_contains(": count ").find_map(|node| node.value())
-}
-
-fn click_at(window: &mut Window, at: eframe::egui::Pos2) {
-    window.hover_at(at);
-    window.step();
-    window.drag_at(at);
-    window.step();
-    window.drop_at(at);
-    settle(window);
 }
 
 #[test]

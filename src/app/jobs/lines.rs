@@ -7,7 +7,7 @@ use super::{Query, QueryContext};
 use crate::app::state::answers::LayerOf;
 use crate::app::state::graph::{Arrangement, LineOf, Split};
 use crate::app::state::lanes::{FIRST_PARTS, Lane, Parts};
-use crate::model::{HeapId, SiteId, Trace};
+use crate::model::{Heap, HeapId, SiteId, Trace};
 use crate::query::{
     Cancel, Cancelled, Column, FunctionId, Functions, Index, Mask, Series, SeriesOf, Sort, Totals, TypeGroup, Types,
     coarse_series, series,
@@ -33,6 +33,23 @@ type Drawn<K> = Result<Vec<(K, Series)>, Cancelled>;
 /// Lines that are drawn in one pass: no site belongs to two of them.
 type Batch = (Vec<LineOf>, SeriesOf);
 
+/// The subjects of some lines, and the line of each heap of the trace, if it has one.
+pub(super) type LinesOfHeaps = (Vec<LineOf>, Vec<Option<u32>>);
+
+/// A line for each of some heaps.
+pub(super) fn lines_of_heaps(trace: &Trace, heaps: &[HeapId]) -> LinesOfHeaps {
+    let mut line_of = vec![None; trace.heaps.len()];
+    heaps.iter().enumerate().for_each(|(i, heap)| line_of[heap.0 as usize] = Some(i as u32));
+    (heaps.iter().map(|&heap| LineOf::of_heap(trace, heap)).collect(), line_of)
+}
+
+/// A line for each of some layers.
+pub(super) fn lines_of_layers(trace: &Trace, layers: &[LayerOf]) -> LinesOfHeaps {
+    let line = |of: &Heap| layers.iter().position(|&layer| layer == (of.process, of.layer));
+    let line_of = trace.heaps.iter().map(|heap| line(heap).map(|i| i as u32)).collect();
+    (layers.iter().map(|&(process, layer)| LineOf::Layer(process, layer)).collect(), line_of)
+}
+
 /// The groupings of sites that the lines of a query need.
 #[derive(Default)]
 pub(super) struct Grouped {
@@ -56,7 +73,8 @@ impl Grouped {
     }
 }
 
-fn shows_lanes(query: &Query) -> bool {
+/// Whether each layer has a lane of its own.
+pub(super) fn shows_lanes(query: &Query) -> bool {
     (query.split, query.arrangement) == (Split::Sources, Arrangement::Lanes)
 }
 
@@ -113,19 +131,14 @@ impl Lines<'_> {
     }
 
     fn batch_of_heaps(&self, heaps: &[HeapId]) -> Batch {
-        let trace = self.index.trace();
-        let mut line_of = vec![None; trace.heaps.len()];
-        heaps.iter().enumerate().for_each(|(i, heap)| line_of[heap.0 as usize] = Some(i as u32));
-        self.batch(heaps.iter().map(|&heap| LineOf::of_heap(trace, heap)).collect(), &line_of)
+        self.batch(lines_of_heaps(self.index.trace(), heaps))
     }
 
     fn batch_of_layers(&self, layers: &[LayerOf]) -> Batch {
-        let line = |of: &crate::model::Heap| layers.iter().position(|&layer| layer == (of.process, of.layer));
-        let line_of: Vec<Option<u32>> = self.index.trace().heaps.iter().map(|heap| line(heap).map(|i| i as u32)).collect();
-        self.batch(layers.iter().map(|&(process, layer)| LineOf::Layer(process, layer)).collect(), &line_of)
+        self.batch(lines_of_layers(self.index.trace(), layers))
     }
 
-    fn batch(&self, lines: Vec<LineOf>, line_of_heap: &[Option<u32>]) -> Batch {
+    fn batch(&self, (lines, line_of_heap): LinesOfHeaps) -> Batch {
         let trace = self.index.trace();
         let line = |site: SiteId| line_of_heap[trace.site(site).heap.0 as usize].filter(|_| self.mask.classes(site) != 0);
         let of = SeriesOf::new(trace, lines.len(), line);

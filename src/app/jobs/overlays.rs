@@ -1,6 +1,5 @@
 //! Makes the marks, frames, CPU lines and lines of GPU memory that the graph draws.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::query_cache::{FramesKey, PictureKey};
@@ -120,18 +119,13 @@ const MOMENTS: usize = 1 << 9;
 fn commit(query: &Query, context: &mut QueryContext<'_>, process: ProcessId) -> Result<Option<CommitShown>, Cancelled> {
     let (trace, cancel) = (context.trace(), context.cancel);
     let owners = context.cache.range_owners.get((), || RangeOwners::of(trace, cancel).map(Arc::new))?;
-    let count = query.bins.clamp(1, MOMENTS) as i128;
-    let moment = |n: i128| Ticks(query.view.from.0.saturating_add((i128::from(query.view.len()) * n / count) as i64));
-    let moments: Vec<Ticks> = (0..=count).map(moment).collect();
+    let moments = query.moments(query.bins.clamp(1, MOMENTS));
     let of_process: Vec<bool> = (0..trace.processes.len() as u32).map(|id| id == process.0).collect();
     let request = CommitRequest { moments: &moments, of_process: &of_process, joins_heaps: true, most: PARTS };
     let found = commit_parts(context.all_rows(), context.names(), &owners, &request, cancel)?;
     let Some(ProcessCommit { parts, total, .. }) = found.into_iter().next() else { return Ok(None) };
-    let line = |points: Vec<(Ticks, u64)>| {
-        let (peak_at, peak) = points.iter().copied().max_by_key(|(at, bytes)| (*bytes, Reverse(*at))).unwrap_or_default();
-        let last = points.last().map_or(0, |(_, bytes)| *bytes);
-        GraphLine::new(trace.clock, LineOf::Overlay(Overlay::Commit), Series { points, peak, peak_at, last })
-    };
+    let line =
+        |points: Vec<(Ticks, u64)>| GraphLine::new(trace.clock, LineOf::Overlay(Overlay::Commit), Series::of_points(points));
     let mut sums = vec![0u64; moments.len()];
     let mut add = |CommitPart { name, bytes, .. }: CommitPart| {
         sums.iter_mut().zip(&bytes).for_each(|(sum, bytes)| *sum = sum.saturating_add(*bytes));

@@ -14,7 +14,7 @@ use crate::model::{BuilderId, CounterId, HeapId, Trace};
 use crate::panics::Caught;
 use crate::query::{ByClass, Fold, Path, Series};
 use crate::symbols::Names;
-use crate::units::Interval;
+use crate::units::{Interval, Ticks};
 
 /// An answer of a view's own type.
 pub type AnyAnswer = Box<dyn Any + Send>;
@@ -99,6 +99,14 @@ pub struct Answer {
 }
 
 impl Query {
+    /// The moments at the edges of `count` equal parts of the view, each once.
+    pub(super) fn moments(&self, count: usize) -> Vec<Ticks> {
+        let (from, length, count) = (i128::from(self.view.from.0), i128::from(self.view.len()), count.max(1) as i128);
+        let mut moments: Vec<Ticks> = (0..=count).map(|n| Ticks((from + length * n / count) as i64)).collect();
+        moments.dedup();
+        moments
+    }
+
     pub(super) fn answer(&self, part: Part) -> Answer {
         Answer { document: self.document, builder: self.trace.builder(), part }
     }

@@ -8,9 +8,8 @@ use crate::app::services::shared_page::{SharedPage, left_out};
 use crate::app::state::filters::Predicate;
 use crate::app::state::graph::{GraphLine, LineOf};
 use crate::app::state::ids::ViewId;
-use crate::app::views::Pane;
 use crate::app::workspace::Workspace;
-use crate::export::html::{Entry, FlameGraph, Lane, Page, command};
+use crate::export::html::{Entry, Lane, Page, command};
 use crate::format;
 use crate::load::Input;
 use crate::model::Trace;
@@ -31,9 +30,15 @@ fn shared(workspace: &Workspace) -> SharedPage {
     let findings = views.get(ViewId::Findings).map_or(&[][..], |view| view.findings(document));
     // The findings have a part of their own.
     let in_sight = document.views_in_sight().into_iter().filter(|view| *view != ViewId::Findings);
-    let in_sight: Vec<(ViewId, &dyn Pane)> = in_sight.filter_map(|id| Some((id, views.get(id)?))).collect();
-    let flames: Vec<FlameGraph> = in_sight.iter().filter_map(|(_, view)| view.flame_graph()).collect();
-    let has_nothing = |(_, view): &&(ViewId, &dyn Pane)| view.table_source().is_none() && view.flame_graph().is_none();
+    let (mut tables, mut flames, mut without) = (Vec::new(), Vec::new(), Vec::new());
+    for (id, view) in in_sight.filter_map(|id| Some((id, views.get(id)?))) {
+        let (table, flame) = (view.table_source(), view.flame_graph());
+        if table.is_none() && flame.is_none() {
+            without.push(left_out(id.title()));
+        }
+        tables.extend(table);
+        flames.extend(flame);
+    }
     let page = Page {
         title: document.name(),
         facts: facts(document),
@@ -46,10 +51,10 @@ fn shared(workspace: &Workspace) -> SharedPage {
         findings: Some(findings.iter().map(Entry::from).collect()),
         has_findings_of_all: true,
         flames,
-        tables: in_sight.iter().filter(has_nothing).map(|(id, _)| left_out(id.title())).collect(),
+        tables: without,
         command: compares(workspace).map(command).or_else(|| as_command(document)),
     };
-    SharedPage { page, tables: in_sight.iter().filter_map(|(_, view)| view.table_source()).collect() }
+    SharedPage { page, tables }
 }
 
 fn facts(document: &Document) -> Vec<(String, String)> {

@@ -10,6 +10,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use crate::units::{Interval, Ticks};
 
@@ -109,21 +110,10 @@ impl ByAddress {
     }
 
     /// The nodes that make up the range of a module.
-    fn each_node(&self, module: &impl Mapped, mut each: impl FnMut(usize)) {
+    fn each_node(&self, module: &impl Mapped, each: impl FnMut(usize)) {
         let leaves = self.edges.len();
-        let leaf = |edge: u64| leaves + self.edges.partition_point(|&other| other < edge);
-        let (mut from, mut to) = (leaf(module.place().0), end(module).map_or(2 * leaves, leaf));
-        while from < to {
-            if from % 2 == 1 {
-                each(from);
-                from += 1;
-            }
-            if to % 2 == 1 {
-                to -= 1;
-                each(to);
-            }
-            (from, to) = (from / 2, to / 2);
-        }
+        let leaf = |edge: u64| self.edges.partition_point(|&other| other < edge);
+        covering_nodes(leaves, leaf(module.place().0)..end(module).map_or(leaves, leaf), each);
     }
 
     fn node(&mut self, all: &[&impl Mapped], ranks: &[u32]) -> Node {
@@ -183,6 +173,22 @@ impl ByAddress {
         // A single one is found whether it is mapped or not.
         let during = if is_only { ALWAYS } else { during };
         ((found != NOBODY).then(|| self.modules[found as usize]), during)
+    }
+}
+
+/// Calls `each` with the nodes of a binary tree, whose leaves are the last nodes, that together cover some of its leaves.
+pub(crate) fn covering_nodes(leaves: usize, covered: Range<usize>, mut each: impl FnMut(usize)) {
+    let (mut from, mut to) = (leaves + covered.start, leaves + covered.end);
+    while from < to {
+        if from % 2 == 1 {
+            each(from);
+            from += 1;
+        }
+        if to % 2 == 1 {
+            to -= 1;
+            each(to);
+        }
+        (from, to) = (from / 2, to / 2);
     }
 }
 

@@ -20,6 +20,7 @@ mod site_parts;
 
 use std::collections::BTreeMap;
 
+use super::moments::places_alive;
 use super::{Cancel, Cancelled, Index, NO_STACK_KEY};
 use crate::model::{Counter, CounterKind, HeapId, ProcessId, SiteId, Trace};
 use crate::names::Names;
@@ -167,17 +168,16 @@ fn changes(
             if heap.layer != Layer::Commit || !request.of_process[heap.process.0 as usize] {
                 return;
             }
-            // Outstanding at a moment is what was born before it, and died at it or later.
-            let (birth, death) = (chunk.birth(i), chunk.death(i));
-            let [from, to] = [birth, death].map(|t| moments.partition_point(|moment| *moment <= t));
-            if from == to {
+            let birth = chunk.birth(i);
+            let alive = places_alive(moments, birth, chunk.death(i));
+            if alive.is_empty() {
                 return;
             }
             let owner = owners.owner(heap.process, chunk.address(i), birth);
             let of = owner.map_or(Of::Site(sites[i]), Of::Range);
             let size = i128::from(chunk.size(i));
-            *sums.entry((heap.process, of, from)).or_default() += size;
-            *sums.entry((heap.process, of, to)).or_default() -= size;
+            *sums.entry((heap.process, of, alive.start)).or_default() += size;
+            *sums.entry((heap.process, of, alive.end)).or_default() -= size;
         });
     })?;
     let mut all: BTreeMap<(ProcessId, Of), Deltas> = BTreeMap::new();
@@ -230,7 +230,7 @@ fn process_commit(
 
 /// Returns the commit charge of a process that the system sampled last, up to and including each moment; `None` before the first
 /// sample and after the process's end.
-pub(super) fn totals(trace: &Trace, process: ProcessId, moments: &[Ticks]) -> Vec<Option<u64>> {
+fn totals(trace: &Trace, process: ProcessId, moments: &[Ticks]) -> Vec<Option<u64>> {
     let is_its = |counter: &&Counter| counter.kind == CounterKind::Commit && counter.process == Some(process);
     let counters: Vec<&Counter> = trace.counters.iter().filter(is_its).collect();
     let last = |counter: &&Counter, at: Ticks| {
@@ -240,6 +240,11 @@ pub(super) fn totals(trace: &Trace, process: ProcessId, moments: &[Ticks]) -> Ve
     let lives = |at: Ticks| trace.process(process).end.is_none_or(|end| at <= end);
     let total = |at: Ticks| counters.iter().filter(|_| lives(at)).filter_map(|counter| last(counter, at)).max_by_key(|(t, _)| *t);
     moments.iter().map(|at| total(*at).map(|(_, bytes)| bytes)).collect()
+}
+
+/// Returns [`totals`] at one moment.
+pub(super) fn total_at(trace: &Trace, process: ProcessId, at: Ticks) -> Option<u64> {
+    totals(trace, process, &[at])[0]
 }
 
 /// Adds changes to others.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::alive::{alive_at, exits};
-use super::commit_parts::totals as commit_totals;
+use super::commit_parts::total_at;
 use super::growth::slopes;
 use super::pages::{HeapPages, PagesWanted, PinnedPages, pages_of, unused_bytes};
 use super::report::list_of_sites;
@@ -130,7 +130,7 @@ impl Measured {
                 processes[group as usize].insert(process);
             }
         }
-        let charge = |&process: &ProcessId| commit_totals(trace, process, &[at]).into_iter().flatten().next();
+        let charge = |&process: &ProcessId| total_at(trace, process, at);
         let unknown = |(group, processes): (&Group, &BTreeSet<ProcessId>)| {
             let charges: Option<Vec<u64>> = processes.iter().map(charge).collect();
             let charge = charges.filter(|all| !all.is_empty())?.into_iter().fold(0u64, u64::saturating_add);

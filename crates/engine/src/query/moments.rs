@@ -3,6 +3,8 @@
 //! Cost: one parallel scan of the rows. Memory: an entry per worker, site and stretch with rows; with many sites or
 //! workers there are fewer stretches.
 
+use std::ops::Range;
+
 use super::{Cancel, Cancelled, Index, LifetimeClass, Mask};
 use crate::model::SiteId;
 use crate::tables::KeyedMap;
@@ -36,6 +38,13 @@ pub struct RowSeen {
 const MOST: usize = 1 << 21;
 /// ... and largest number of stretches.
 const STRETCHES: i64 = 1 << 10;
+
+/// Returns the places of rising moments at which something is alive, by the rule for outstanding rows: what was born before the
+/// moment, and died at it or later.
+pub(super) fn places_alive(moments: &[Ticks], birth: Ticks, death: Ticks) -> Range<usize> {
+    let first = moments.partition_point(|at| *at <= birth);
+    first..moments.partition_point(|at| *at <= death).max(first)
+}
 
 /// Adds up what `weigh` returns for rows: a moment and a weight. Moments outside the interval count at its edges. The
 /// result is sorted by time, then by site; positive and negative weights are separate.

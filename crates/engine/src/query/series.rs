@@ -5,6 +5,8 @@
 //! Cost: with prepared data the lines are combined from blocks, so the cost grows with the bins; otherwise the changes
 //! inside the interval are sorted.
 
+use std::cmp::Reverse;
+
 use super::bins::Bins;
 use super::changes::changes;
 use super::summary::{Sketch, Summary};
@@ -25,6 +27,13 @@ pub struct Series {
 }
 
 impl Series {
+    /// Returns a line with these points, which are in the order of time.
+    pub fn of_points(points: Vec<(Ticks, u64)>) -> Self {
+        let (peak_at, peak) = points.iter().copied().max_by_key(|&(at, value)| (value, Reverse(at))).unwrap_or_default();
+        let last = points.last().map_or(0, |(_, value)| *value);
+        Self { points, peak, peak_at, last }
+    }
+
     /// Returns a line with one step for each of some equal parts of an interval.
     pub(super) fn steps(interval: Interval, values: impl ExactSizeIterator<Item = u64>) -> Self {
         let (count, length) = (values.len().max(1) as i128, i128::from(interval.len()));

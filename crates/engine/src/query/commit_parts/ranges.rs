@@ -4,7 +4,7 @@
 //! together, and those in one node follow each other in time, because ranges of one process never overlap. However ranges
 //! are split, joined and reused, the tree has a few entries for each, and a search takes a few steps.
 
-use crate::model::{ProcessId, Reservation, Reservations};
+use crate::model::{ProcessId, Reservation, Reservations, covering_nodes};
 use crate::units::Ticks;
 
 /// The ranges of all processes.
@@ -29,7 +29,9 @@ impl RangeFinder {
         let mut listed: Vec<(u32, Ticks, u32)> = Vec::new();
         for (number, range) in (0..).zip(&ranges) {
             let place = |address| bounds.partition_point(|bound| *bound < (range.process.0, address));
-            covered(bounds.len(), (place(range.from), place(range.to)), |node| listed.push((node as u32, range.since, number)));
+            covering_nodes(bounds.len(), place(range.from)..place(range.to), |node| {
+                listed.push((node as u32, range.since, number));
+            });
         }
         listed.sort_unstable();
         let mut nodes = vec![0; 2 * bounds.len() + 1];
@@ -64,21 +66,5 @@ impl RangeFinder {
     pub(super) fn has(&self, number: u32, process: ProcessId, address: u64, at: Ticks) -> bool {
         let range = &self.ranges[number as usize];
         range.process == process && (range.from..range.to).contains(&address) && range.since <= at && at < range.until
-    }
-}
-
-/// Calls `each` with the nodes that together cover the leaves `[from, to)` of a tree with this number of leaves.
-fn covered(leaves: usize, (from, to): (usize, usize), mut each: impl FnMut(usize)) {
-    let (mut from, mut to) = (from + leaves, to + leaves);
-    while from < to {
-        if from % 2 == 1 {
-            each(from);
-            from += 1;
-        }
-        if to % 2 == 1 {
-            to -= 1;
-            each(to);
-        }
-        (from, to) = (from / 2, to / 2);
     }
 }

@@ -15,7 +15,7 @@ use super::question::Question;
 use super::source::{Source, Sources};
 use crate::model::{ProcessId, SiteId};
 use crate::query::Cancelled;
-use crate::query::commit_parts::totals;
+use crate::query::commit_parts::total_at;
 use crate::query::owners::OwnerFinder;
 use crate::tables::KeyedMap;
 use crate::units::{Layer, Ticks};
@@ -141,7 +141,7 @@ fn claim(question: &Question<'_>, source: &Source, (top, ranges, regions): (&Top
     let (place, _) = own.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let interval = crate::units::Interval { from: Ticks(top.moment.0.saturating_sub(1)), to: top.moment };
     let owners = owners(question, &by_site);
-    let sampled = totals(question.index.trace(), source.process, &[top.moment]).into_iter().flatten().next();
+    let sampled = total_at(question.index.trace(), source.process, top.moment);
     // Less than is known: pages were committed since the sample.
     let charge = sampled.filter(|charge| *charge >= top.bytes).map(|charge| (top.bytes, charge));
     Some(Claim { bytes, count, interval, owners, charge, ..Claim::at(FindingKind::UnexplainedCommit, source, place) })

@@ -10,6 +10,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use crate::model::{HeapId, ProcessId, Trace};
+use crate::query::moments::places_alive;
 use crate::query::{Cancel, Cancelled, Index};
 use crate::tables::KeyedMap;
 use crate::units::{Layer, Ticks};
@@ -128,7 +129,7 @@ impl ReservedOverTime {
     fn new(trace: &Trace, moments: &[Ticks]) -> Self {
         let mut of_process = vec![Vec::new(); trace.processes.len()];
         for (number, range) in (0..).zip(trace.reservations.iter()) {
-            let moments = moments_of(moments, range.since, range.until);
+            let moments = places_alive(moments, range.since, range.until);
             if !moments.is_empty() {
                 of_process[range.process.0 as usize].push(Reserved { from: range.from, to: range.to, moments, number });
             }
@@ -174,12 +175,6 @@ fn layers(mut ranges: Vec<Reserved>) -> Vec<Vec<Reserved>> {
     layers
 }
 
-/// The places of the moments at which something is alive, by the rule for outstanding rows.
-fn moments_of(moments: &[Ticks], since: Ticks, until: Ticks) -> Range<usize> {
-    let first = moments.partition_point(|at| *at <= since);
-    first..moments.partition_point(|at| *at <= until).max(first)
-}
-
 /// A line, and a reservation that holds a live block of it at some moments.
 type Held = KeyedMap<(u32, u32), Bits>;
 
@@ -208,7 +203,7 @@ impl Wanted<'_> {
             let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
             visited.each(|i| {
                 let Some(of) = of_heap[trace.site(sites[i]).heap.0 as usize] else { return };
-                let moments = moments_of(self.moments, chunk.birth(i), chunk.death(i));
+                let moments = places_alive(self.moments, chunk.birth(i), chunk.death(i));
                 if !moments.is_empty() {
                     let address = chunk.address(i);
                     see(found, of, (address, address.saturating_add(chunk.size(i))), &moments);
