@@ -11,8 +11,8 @@ use super::mapped::{MappedModule, ModuleMap};
 use super::pid_lives::PidLives;
 use super::silent_allocators::{SilentAllocator, silent_allocators};
 use super::{
-    Activity, Chunked, Counter, Cut, Heap, HeapId, Loss, Machine, Module, NodeId, Outline, Process, ProcessId, Reservations,
-    RowId, Rows, Scope, Site, SiteId, StackSeen, Stacks,
+    Activity, Chunked, Counter, Cut, Heap, HeapId, LastDeaths, Loss, Machine, Module, NodeId, Outline, Process, ProcessId,
+    Reservations, RowId, Rows, Scope, Site, SiteId, StackSeen, Stacks,
 };
 use crate::events::{EventCounts, FileCopies};
 use crate::problem::Problem;
@@ -295,6 +295,11 @@ impl Trace {
     pub fn outline(&self) -> &Outline {
         self.derived.outline.get_or_init(|| Outline::of(&self.stacks, &self.sites, self.heaps.len()))
     }
+
+    /// The last death of each block of rows; made when it is first asked for, which takes a pass over the deaths.
+    pub fn last_deaths(&self) -> &LastDeaths {
+        self.derived.last_deaths.get_or_init(|| LastDeaths::of(&self.rows))
+    }
 }
 
 /// Identity of a builder.
@@ -321,6 +326,7 @@ impl Lineage {
 pub(super) struct Derived {
     outline: OnceLock<Outline>,
     lives: OnceLock<PidLives>,
+    last_deaths: OnceLock<LastDeaths>,
     /// Processes whose name another process has, too.
     namesakes: OnceLock<KeyedSet<ProcessId>>,
     modules: ModuleMap,

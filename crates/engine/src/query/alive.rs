@@ -1,5 +1,5 @@
 //! The blocks alive at a moment, which can be different for each site: at a peak, or when a process ended. Cost: one
-//! parallel pass over the rows for all sites.
+//! parallel pass over the rows born before the last moment, for all sites; rows that died before the first are skipped.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,10 +10,12 @@ use crate::units::{Interval, Layer, Ticks};
 /// Returns for each site the blocks alive at its moment; none for [`Ticks::BEFORE_TRACE`].
 pub(super) fn alive_at(index: &Index, moments: &[Ticks], cancel: &Cancel) -> Result<Vec<Bucket>, Cancelled> {
     let sums: Vec<(AtomicU64, AtomicU64)> = moments.iter().map(|_| Default::default()).collect();
-    let none = || ();
-    index.fold(cancel, none, |(), visited| {
+    let asked = || moments.iter().copied().filter(|&moment| moment > Ticks::BEFORE_TRACE);
+    let (Some(first), Some(last)) = (asked().min(), asked().max()) else { return Ok(vec![Bucket::default(); moments.len()]) };
+    let (rows, deaths, none) = (index.visit(), index.trace().last_deaths(), || ());
+    rows.fold_chunks(&rows.born_before(last), cancel, none, |(), visited| {
         let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
-        visited.each(|at| {
+        visited.each_alive(deaths, first, |at| {
             let site = sites[at].0 as usize;
             let moment = moments[site];
             if chunk.birth(at) < moment && chunk.death(at) >= moment {

@@ -158,12 +158,12 @@ fn changes(
     cancel: &Cancel,
 ) -> Result<BTreeMap<(ProcessId, Of), Deltas>, Cancelled> {
     let (trace, moments) = (index.trace(), request.moments);
-    let visit = index.visit();
-    let last = moments.last().copied().unwrap_or(Ticks::BEFORE_TRACE);
+    let (visit, deaths) = (index.visit(), trace.last_deaths());
+    let [first, last] = [moments.first(), moments.last()].map(|at| at.copied().unwrap_or(Ticks::BEFORE_TRACE));
     let new = KeyedMap::<(ProcessId, Of, usize), i128>::default;
     let parts = visit.fold_chunks(&visit.born_before(last), cancel, new, |sums, visited| {
         let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
-        visited.each(|i| {
+        visited.each_alive(deaths, first, |i| {
             let heap = trace.heap(trace.site(sites[i]).heap);
             if heap.layer != Layer::Commit || !request.of_process[heap.process.0 as usize] {
                 return;

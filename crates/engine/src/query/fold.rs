@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::row_set::each_bit;
 use super::{Cancel, Cancelled, LifetimeClass, RowSet};
-use crate::model::{Chunk, Rows};
+use crate::model::{Chunk, LastDeaths, Rows};
 use crate::units::{Interval, Ticks};
 
 /// The rows to scan.
@@ -33,6 +33,17 @@ impl VisitedChunk<'_> {
         match self.words {
             Some(words) => each_bit(words, all, each),
             None => all.for_each(each),
+        }
+    }
+
+    /// Calls `each` with the indices of the rows, in order, except for blocks of rows that all died before `t`.
+    #[inline]
+    pub(super) fn each_alive(&self, deaths: &LastDeaths, t: Ticks, mut each: impl FnMut(usize)) {
+        for places in deaths.alive(&self.chunk, t) {
+            match self.words {
+                Some(words) => each_bit(words, places, &mut each),
+                None => places.for_each(&mut each),
+            }
         }
     }
 

@@ -117,10 +117,10 @@ impl AddressSpace {
 fn alive(index: &Index, mask: &Mask, (process, at): (ProcessId, Ticks), cancel: &Cancel) -> Result<Alive, Cancelled> {
     let trace = index.trace();
     let chosen = index.chosen();
-    let rows = Visit { rows: &trace.rows, chosen: None };
+    let (rows, deaths) = (Visit { rows: &trace.rows, chosen: None }, trace.last_deaths());
     let parts = rows.fold_chunks(&rows.born_before(at), cancel, Alive::default, |alive, visited| {
         let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
-        visited.each(|i| {
+        visited.each_alive(deaths, at, |i| {
             if chunk.death(i) < at || chunk.birth(i) >= at {
                 return;
             }

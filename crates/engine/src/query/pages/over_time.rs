@@ -197,11 +197,11 @@ impl Wanted<'_> {
         let trace = self.index.trace();
         let of_site = |heap: HeapId| line_of(heap).map(|line| (trace.heap(heap).process, line));
         let of_heap: Vec<_> = (0..trace.heaps.len() as u32).map(HeapId).map(of_site).collect();
-        let latest = self.moments.last().copied().unwrap_or(Ticks::BEFORE_TRACE);
-        let rows = self.index.visit();
+        let [first, latest] = [self.moments.first(), self.moments.last()].map(|at| at.copied().unwrap_or(Ticks::BEFORE_TRACE));
+        let (rows, deaths) = (self.index.visit(), trace.last_deaths());
         let parts = rows.fold_chunks(&rows.born_before(latest), cancel, T::default, |found, visited| {
             let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
-            visited.each(|i| {
+            visited.each_alive(deaths, first, |i| {
                 let Some(of) = of_heap[trace.site(sites[i]).heap.0 as usize] else { return };
                 let moments = places_alive(self.moments, chunk.birth(i), chunk.death(i));
                 if !moments.is_empty() {

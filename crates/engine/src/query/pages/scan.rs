@@ -69,12 +69,15 @@ impl Scan<'_> {
     /// Finds what is alive; `count` is the number of groups of sites.
     pub(in crate::query) fn run(&self, count: usize, cancel: &Cancel) -> Result<Found, Cancelled> {
         let tables = Tables::new(self);
-        let rows = self.index.visit();
+        let (rows, deaths) = (self.index.visit(), self.index.trace().last_deaths());
         let latest = self.moments.iter().copied().max().unwrap_or(Ticks::BEFORE_TRACE);
+        // At the start of time nothing is alive.
+        let asked = self.moments.iter().copied().filter(|&moment| moment > Ticks::BEFORE_TRACE);
+        let earliest = asked.min().unwrap_or(Ticks::NEVER);
         let new = || Alive { sums: vec![[0; 3]; tables.heaps.len()], ..Alive::default() };
         let parts = rows.fold_chunks(&rows.born_before(latest), cancel, new, |alive, visited| {
             let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
-            visited.each(|i| {
+            visited.each_alive(deaths, earliest, |i| {
                 let (site, life) = (sites[i], (chunk.birth(i), chunk.death(i)));
                 let number = tables.number[self.index.trace().site(site).heap.0 as usize];
                 let (process, layer, _) = tables.heaps[number as usize];

@@ -1,7 +1,7 @@
 //! Single allocations, the innermost lines of the tree.
 //!
-//! Cost: one parallel scan of the column of sites, and a closer look at the rows of the listed sites. Chunks in which
-//! none of them can be born are skipped.
+//! Cost: one parallel scan of the column of sites, from the end of the interval back to the first row that is listed, and
+//! a closer look at the rows of the listed sites. Chunks in which none of them can be born are skipped.
 
 use std::sync::Arc;
 
@@ -18,7 +18,11 @@ use crate::units::{Interval, Ticks};
 /// Largest number of single allocations listed below one node.
 pub(super) const MAX_ALLOCATIONS: usize = 100_000;
 
-/// Adds the allocations of all open leaves to the tree, with one scan of the rows.
+/// Number of chunks that each worker scans before it is known whether all rows were found.
+const WAVE: usize = 16;
+
+/// Adds the allocations of all open leaves to the tree, with one scan of the rows. Rows born last come first, and the scan
+/// ends with the last row that the sums tell of: blocks that were alive before the interval are mostly young.
 pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) -> Result<(), Cancelled> {
     if leaves.is_empty() {
         return Ok(());
@@ -27,25 +31,34 @@ pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) ->
     let order = ListingOrder { rows, sort: question.request.sort };
     let wanted = Wanted::of(question.trace.sites.len(), leaves);
     let visit = Visit { rows, chosen: question.totals.chosen().map(|chosen| &**chosen) };
-    let chunks = visit.born_in(births(leaves, tree.interval));
-    let mut parts = visit.fold_chunks(
-        &chunks,
-        question.cancel,
-        || vec![Vec::new(); leaves.len()],
-        |found: &mut Vec<Vec<Ranked>>, visited| {
-            wanted.scan(visited, tree.interval, |leaf, at| {
-                let list = &mut found[leaf];
-                list.push((order.rank(&visited.chunk, at), visited.chunk.id(at)));
-                if list.len() >= 2 * MAX_ALLOCATIONS {
-                    order.keep_first(list);
-                }
-            });
-        },
-    )?;
+    let mut chunks = visit.born_in(births(leaves, tree.interval));
+    chunks.reverse();
+    let mut all = Listed::new(leaves);
+    let count = |leaf: &Leaf| leaf.sites.iter().map(|&site| question.totals.of(site).get(leaf.class).count).sum::<u64>();
+    let expected: u64 = leaves.iter().map(count).sum();
+    for wave in chunks.chunks(WAVE * rayon::current_num_threads()) {
+        if all.count >= expected {
+            break;
+        }
+        let parts = visit.fold_chunks(
+            wave,
+            question.cancel,
+            || Listed::new(leaves),
+            |found, visited| {
+                wanted.scan(visited, tree.interval, |leaf, at| {
+                    found.add(&order, leaf, [(order.rank(&visited.chunk, at), visited.chunk.id(at))]);
+                    found.count += 1;
+                });
+            },
+        )?;
+        for part in parts {
+            all.count += part.count;
+            part.of_leaf.into_iter().enumerate().for_each(|(leaf, found)| all.add(&order, leaf, found));
+        }
+    }
     let mut before = 0;
-    for (i, leaf) in leaves.iter().enumerate() {
+    for (leaf, mut list) in leaves.iter().zip(all.of_leaf) {
         question.cancel.check()?;
-        let mut list: Vec<Ranked> = parts.iter_mut().flat_map(|found| std::mem::take(&mut found[i])).collect();
         order.keep_first(&mut list);
         list.par_sort_unstable_by(|a, b| order.compare(a, b));
         let ids: Arc<[RowId]> = list.into_iter().map(|(_, id)| id).collect();
@@ -68,6 +81,28 @@ fn births(leaves: &[Leaf], interval: Interval) -> Interval {
 
 /// A row with its sort key; smaller keys come first. Rows with equal keys are sorted by birth, then by id.
 type Ranked = (u64, RowId);
+
+/// The rows found so far.
+struct Listed {
+    /// Of each leaf, in any order; at least the first [`MAX_ALLOCATIONS`] of those found.
+    of_leaf: Vec<Vec<Ranked>>,
+    /// Number of rows found.
+    count: u64,
+}
+
+impl Listed {
+    fn new(leaves: &[Leaf]) -> Self {
+        Self { of_leaf: vec![Vec::new(); leaves.len()], count: 0 }
+    }
+
+    fn add(&mut self, order: &ListingOrder<'_>, leaf: usize, found: impl IntoIterator<Item = Ranked>) {
+        let list = &mut self.of_leaf[leaf];
+        list.extend(found);
+        if list.len() >= 2 * MAX_ALLOCATIONS {
+            order.keep_first(list);
+        }
+    }
+}
 
 /// The requested order.
 struct ListingOrder<'a> {
