@@ -191,7 +191,7 @@ class Window:
         self.program = subprocess.Popen(command, env=self.env, stderr=subprocess.DEVNULL)
 
     def __enter__(self):
-        wait_until(lambda: any(frame[6] >= 2 for frame in self.frames()), 300)
+        wait_until(lambda: any(frame[6] >= 3 for frame in self.frames()), 300)
         time.sleep(5)
         return self
 

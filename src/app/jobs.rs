@@ -31,7 +31,7 @@ use eframe::egui;
 
 use crate::panics;
 use crate::query::Cancel;
-use answer::answer;
+use answer::{AnswerTo, answer};
 pub use ask::{Ask, Request};
 pub use load::{LoadEvent, LoadJob, TooLarge};
 pub use query::{Answer, AnyAnswer, JobId, Part, Query};
@@ -52,6 +52,8 @@ struct Inbox {
     next: Mutex<Option<(Request, Cancel)>>,
     running: Mutex<Cancel>,
     busy: AtomicBool,
+    /// Whether the running query has answered everything but what takes longer ([`Ask::complete`]).
+    completing: AtomicBool,
     /// When the last query was answered, and how long it took.
     last: Mutex<Option<(Instant, Duration)>>,
 }
@@ -67,10 +69,12 @@ impl Queries {
             while woken.recv().is_ok() {
                 while let Some((request, cancel)) = theirs.take() {
                     let start = Instant::now();
-                    if let Err(caught) = panics::catch(|| answer(&request, &cancel, &mut cache, &send, &ctx)) {
+                    let to = AnswerTo { send: &send, ctx: &ctx, completing: &theirs.completing };
+                    if let Err(caught) = panics::catch(|| answer(&request, &cancel, &mut cache, &to)) {
                         cache = QueryCache::default();
                         let _ = send.send(request.query.answer(Part::Failed(caught)));
                     }
+                    theirs.completing.store(false, Ordering::Release);
                     *lock(&theirs.last) = Some((Instant::now(), start.elapsed()));
                 }
                 ctx.request_repaint(); // so that the status bar shows that nothing is running
@@ -98,6 +102,12 @@ impl Queries {
 
     pub fn is_busy(&self) -> bool {
         self.inbox.busy.load(Ordering::Acquire)
+    }
+
+    /// Whether the newest query has answered everything that the graph and the visible views show, and goes on with what
+    /// takes longer.
+    pub fn is_completing(&self) -> bool {
+        self.inbox.completing.load(Ordering::Acquire) && lock(&self.inbox.next).is_none()
     }
 
     /// Time until a growing trace may be queried again; `None` while a query runs. A query is followed

@@ -13,8 +13,10 @@ use crate::events::{EventCounts, Merge, Tick, Totals};
 use crate::model::{Builder, InputState, Loss, Machine, Trace};
 use crate::problem::ProblemKind;
 
-/// Publishing may take at most one part in this many of the loading time.
-const PUBLISH_SHARE: u32 = 8;
+/// Publishing may take at most one part in this many of the loading time: of a file, and of what is followed or played
+/// back, which must be shown as it goes.
+const PUBLISH_SHARE: u32 = 40;
+const PUBLISH_SHARE_LIVE: u32 = 8;
 
 /// The description of a load: everything except the records.
 #[derive(Debug)]
@@ -185,7 +187,8 @@ impl Replay {
             state.times = state.times.map(|(first, last)| (first, last.min(limit)));
             watch.publish(self.builder.publish(state));
             self.shown = Some(limit);
-            self.next = now + (now.elapsed() * PUBLISH_SHARE).max(Duration::from_millis(60));
+            let share = if self.is_followed || watch.speed().is_some() { PUBLISH_SHARE_LIVE } else { PUBLISH_SHARE };
+            self.next = now + (now.elapsed() * share).max(Duration::from_millis(60));
         }
         is_due
     }

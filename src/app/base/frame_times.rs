@@ -1,8 +1,8 @@
 //! Measures the cost of frames: if `HIGHWATER_FRAME_TIMES` names a file, each pass of the window adds a
 //! line with: the frame's number; the milliseconds of logic, of the rest of the pass (panels and egui's
 //! own work) and of tessellation; the number of vertices; the time in seconds since 1970; and the
-//! window's stage: 0 nothing to show yet, 1 a graph is drawn, 2 the trace is complete and all queries
-//! are answered.
+//! window's stage: 0 nothing to show yet, 1 a graph is drawn, 2 the trace is complete and the graph and
+//! the visible views show it, 3 all queries are answered (findings too).
 //!
 //! Painting and waiting for the screen are left out. The time is the thread's CPU time where the system
 //! reports it (Linux), else wall-clock time. Tessellation is measured on a copy of the shapes, before

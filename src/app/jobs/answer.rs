@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
 use eframe::egui;
@@ -23,18 +24,25 @@ use crate::query::{
 /// Bins of the small lines.
 const OVERVIEW_BINS: usize = 240;
 
+/// The receiver of answers.
+pub(super) struct AnswerTo<'a> {
+    pub(super) send: &'a Sender<Answer>,
+    pub(super) ctx: &'a egui::Context,
+    /// Set once only what takes longer is left.
+    pub(super) completing: &'a AtomicBool,
+}
+
 pub(super) fn answer(
     Request { query, asks }: &Request,
     cancel: &Cancel,
     cache: &mut QueryCache,
-    send: &Sender<Answer>,
-    ctx: &egui::Context,
+    to: &AnswerTo<'_>,
 ) -> Result<(), Cancelled> {
     panics::reach("query");
     let trace = query.trace.as_ref();
     let tell = |part| {
-        let _ = send.send(query.answer(part));
-        ctx.request_repaint();
+        let _ = to.send.send(query.answer(part)); // the receiver is gone once the trace is closed
+        to.ctx.request_repaint();
     };
     let mut context = QueryContext::new(query, cache, cancel)?;
     for ask in asks {
@@ -50,6 +58,8 @@ pub(super) fn answer(
     if query.growing {
         return Ok(()); // the costly parts would be stale at once
     }
+    to.completing.store(true, Ordering::Release);
+    to.ctx.request_repaint();
     tell(Part::LifetimeBand(query.highlight.as_ref().map(|path| lifetime_band(query, path, &context)).transpose()?));
     for ask in asks {
         ask.complete(&mut context, &mut |answer| tell(Part::View(ask.view(), answer)))?;

@@ -97,8 +97,10 @@ impl HighwaterApp {
         let Some(document) = self.front.document() else { return 0 };
         match document.answers.graph {
             None => 0,
-            Some(_) if busy || !document.trace.complete => 1,
-            Some(_) => 2,
+            Some(_) if !document.trace.complete || document.needs_query() => 1,
+            Some(_) if !busy => 3,
+            Some(_) if self.front.queries.is_completing() => 2,
+            Some(_) => 1,
         }
     }
 }

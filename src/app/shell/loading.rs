@@ -20,6 +20,11 @@ use crate::app::workspace::Workspace;
 use crate::app::workspace::open_traces::OpenTrace;
 use crate::load::{Input, is_investigation};
 
+/// Pause after a query about a growing trace, as a multiple of its time: a plain file loads faster if it is queried less
+/// often, while a capture that is followed or played back must be shown as it goes.
+const LOADING_REST: u32 = 40;
+const LIVE_REST: u32 = 1;
+
 /// How often the window is drawn while a trace loads, if nothing else asks for it.
 pub(super) const PROGRESS: Duration = Duration::from_millis(300);
 
@@ -81,7 +86,7 @@ impl HighwaterApp {
 
     pub(super) fn drain_loading(&mut self, ctx: &egui::Context) {
         let OpenTrace { workspace, loading: Some(job), scope_choice, queries } = &mut self.front else { return };
-        let rest = queries.rest_left(if job.is_live() { 1 } else { 8 });
+        let rest = queries.rest_left(if job.is_live() { LIVE_REST } else { LOADING_REST });
         // A load that replaces a trace does so only at its end.
         if job.replaces.is_none() && rest.is_some_and(|left| left.is_zero()) {
             job.want_trace();
