@@ -123,28 +123,35 @@ fn sums(question: &Question<'_>, groups: &FunctionGroups) -> Result<Vec<Sums>, C
     let process_of_site: Vec<u32> = trace.sites.iter().map(|site| trace.process_of(site).0).collect();
     let rows = question.index.visit();
     let none = || vec![Sums::default(); groups.list.len()];
-    let parts = rows.fold_chunks(&rows.born_in(question.interval), question.cancel, none, |sums, visited| {
-        Scan::new(question, groups, &process_of_site).run(visited, sums);
+    let new = || (none(), Scan::new(question, groups, &process_of_site));
+    let parts = rows.fold_chunks(&rows.born_in(question.interval), question.cancel, new, |(sums, scan), visited| {
+        scan.run(visited, sums);
     })?;
+    let parts: Vec<Vec<Sums>> = parts.into_iter().map(|(sums, _)| sums).collect();
     Ok(added(none(), &parts, Sums::add))
 }
 
-/// The threads' last blocks in one chunk.
+/// The threads' last blocks in one chunk. Its tables are used again for the next chunk.
 struct Scan<'a> {
     question: &'a Question<'a>,
     groups: &'a FunctionGroups,
     process_of_site: &'a [u32],
-    /// The last block of each thread of each process, in any heap.
-    last: KeyedMap<(u32, Tid), Block>,
-    chains: KeyedMap<(u32, Tid), Chain>,
+    /// Numbers of the threads of each process, and the thread that was asked for last with its number.
+    threads: KeyedMap<(u32, Tid), u32>,
+    latest: ((u32, Tid), u32),
+    /// The last block of each thread, in any heap.
+    last: Vec<Block>,
+    /// By group and number of the thread.
+    chains: KeyedMap<(u32, u32), Chain>,
 }
 
 impl<'a> Scan<'a> {
     fn new(question: &'a Question<'a>, groups: &'a FunctionGroups, process_of_site: &'a [u32]) -> Self {
-        Self { question, groups, process_of_site, last: KeyedMap::default(), chains: KeyedMap::default() }
+        let (threads, chains, nobody) = (KeyedMap::default(), KeyedMap::default(), (u32::MAX, Tid::NONE));
+        Self { question, groups, process_of_site, threads, latest: (nobody, 0), last: Vec::new(), chains }
     }
 
-    fn run(mut self, visited: &VisitedChunk<'_>, sums: &mut [Sums]) {
+    fn run(&mut self, visited: &VisitedChunk<'_>, sums: &mut [Sums]) {
         let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
         visited.each(|at| {
             let (birth, site) = (chunk.birth(at), sites[at].0 as usize);
@@ -156,20 +163,38 @@ impl<'a> Scan<'a> {
             sums[group as usize].born.add_row(block.size);
             let thread = chunk.thread(at);
             if thread.is_known() {
-                self.follow(self.process_of_site[site], thread, block, sums);
+                self.follow((self.process_of_site[site], thread), block, sums);
             }
         });
         #[allow(clippy::iter_over_hash_type, reason = "sums do not depend on the order")]
-        for ((group, _), chain) in self.chains {
+        for ((group, _), chain) in self.chains.drain() {
             sums[group as usize].outgrown.add(chain.end());
+        }
+        self.threads.clear();
+        self.last.clear();
+        self.latest.0 = (u32::MAX, Tid::NONE);
+    }
+
+    /// Returns the number of a thread, and the last block that it allocated before this one.
+    fn exchange(&mut self, thread: (u32, Tid), block: Block) -> (u32, Option<Block>) {
+        if self.latest.0 != thread {
+            let next = self.last.len() as u32;
+            self.latest = (thread, *self.threads.entry(thread).or_insert(next));
+        }
+        let number = self.latest.1;
+        match self.last.get_mut(number as usize) {
+            Some(last) => (number, Some(std::mem::replace(last, block))),
+            None => {
+                self.last.push(block);
+                (number, None)
+            }
         }
     }
 
     /// Takes the next block of a thread.
-    fn follow(&mut self, process: u32, thread: Tid, block: Block, sums: &mut [Sums]) {
-        if let Some(before) = self.last.insert((process, thread), block)
-            && before.death < block.birth
-        {
+    fn follow(&mut self, thread: (u32, Tid), block: Block, sums: &mut [Sums]) {
+        let (thread, before) = self.exchange(thread, block);
+        if let Some(before) = before.filter(|before| before.death < block.birth) {
             sums[before.group as usize].temporary.add_row(before.size);
         }
         match self.chains.get_mut(&(block.group, thread)) {
