@@ -16,6 +16,10 @@ as_windows_has! {
     FLAG_THREAD: u32 = 0x0000_0002, etw::EVENT_TRACE_FLAG_THREAD;
     /// Images.
     FLAG_IMAGE_LOAD: u32 = 0x0000_0004, etw::EVENT_TRACE_FLAG_IMAGE_LOAD;
+    /// Page faults that read nothing.
+    FLAG_PAGE_FAULTS: u32 = 0x0000_1000, etw::EVENT_TRACE_FLAG_MEMORY_PAGE_FAULTS;
+    /// Page faults that read.
+    FLAG_HARD_FAULTS: u32 = 0x0000_2000, etw::EVENT_TRACE_FLAG_MEMORY_HARD_FAULTS;
     /// Pages.
     FLAG_VIRTUAL_ALLOC: u32 = 0x0000_4000, etw::EVENT_TRACE_FLAG_VIRTUAL_ALLOC;
     /// Samples of processors.
