@@ -134,7 +134,8 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
     };
     let faults = faults.as_ref().filter(|entries| !entries.is_empty());
     loaded.told.text(
-        &(describe(args, trace, &report, (&besides, commit, faults)) + &describe_quality((trace, &names), report.interval, &doubts)),
+        &(describe(args, trace, &report, (&besides, commit, faults))
+            + &describe_quality((trace, &names), report.interval, &doubts)),
     )
 }
 

@@ -24,8 +24,8 @@ use crate::format::{self, plain};
 use crate::model::{IntervalOrigin, Trace};
 use crate::panics;
 use crate::query::{
-    ActivityEntries, ChainEntry, ChainFrames, CommitEntry, FaultEntries, FrameEntry, GpuEntry, MarkEntry, PerFrame, ProcessorEntries,
-    ProcessorEntry, ReportedEntry, SampleNumbers, StepNumbers,
+    ActivityEntries, ChainEntry, ChainFrames, CommitEntry, FaultEntries, FrameEntry, GpuEntry, MarkEntry, PerFrame,
+    ProcessorEntries, ProcessorEntry, ReportedEntry, SampleNumbers, StepNumbers,
 };
 use crate::units::Interval;
 

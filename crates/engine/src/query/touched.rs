@@ -111,7 +111,8 @@ fn touched_bytes(pages: &[TouchedPage], process: ProcessId, (from, to): (u64, u6
     let first = from & !(PAGE - 1);
     let begin = pages.partition_point(|&(of, page, _)| (of, page) < (process, first));
     let in_range = pages[begin..].iter().take_while(|&&(of, page, _)| of == process && page < to);
-    let bytes = in_range.filter(|&&(_, _, at)| at >= since).map(|&(_, page, _)| to.min(page.saturating_add(PAGE)) - from.max(page));
+    let bytes =
+        in_range.filter(|&&(_, _, at)| at >= since).map(|&(_, page, _)| to.min(page.saturating_add(PAGE)) - from.max(page));
     bytes.sum()
 }
 

@@ -86,7 +86,9 @@ impl Names {
             | Event::ThreadStart(ThreadStack { from: _, to: _ })
             | Event::ThreadRundown(_)
             | Event::Sample { address: _, count: _ }
-            | Event::Fault(PageFault::Hard { address: _, started: _, bytes: _ } | PageFault::Soft { kind: _, address: _, code: _ })
+            | Event::Fault(
+                PageFault::Hard { address: _, started: _, bytes: _ } | PageFault::Soft { kind: _, address: _, code: _ },
+            )
             | Event::Lost(Lost { what: _, details: _ }) => {}
         }
         true

@@ -121,8 +121,7 @@ pub(in crate::events) fn fault(hook: u16, raw: &RawEvent<'_>) -> Option<Record> 
     if kind == FaultKind::Hard {
         let address = address_at(raw.payload, 16, raw.pointer)?;
         let tid = Tid(u32_at(raw.payload, 16 + 2 * p)?);
-        let fault =
-            PageFault::Hard { address, started: i64_at(raw.payload, 0)?, bytes: u32_at(raw.payload, 16 + 2 * p + 4)? };
+        let fault = PageFault::Hard { address, started: i64_at(raw.payload, 0)?, bytes: u32_at(raw.payload, 16 + 2 * p + 4)? };
         // A header with a process may be that of a worker thread of the system.
         let pid = if raw.tid == tid { raw.pid } else { Pid::NONE };
         return Some(Record { time: raw.time, pid, tid, event: Event::Fault(fault) });

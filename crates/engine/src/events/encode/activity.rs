@@ -10,8 +10,8 @@ use crate::events::activity::{END_MARK, ON_CONTEXT, TIME_SHIFT};
 use crate::events::hooks::pix;
 use crate::events::{
     ActivityEvent, Collection, CollectionId, EventSchema, GpuChange, GpuKind, GpuMemory, ManagedEvent, ManagedHeaps,
-    ManagedMethod, MarkEvent, MarkText, MethodChange, PageFault, PixBlock, PixDoubt, PixEvent, PixStep, PixWhat, Present, PresentApi, class,
-    gpu, hook,
+    ManagedMethod, MarkEvent, MarkText, MethodChange, PageFault, PixBlock, PixDoubt, PixEvent, PixStep, PixWhat, Present,
+    PresentApi, class, gpu, hook,
 };
 use crate::units::{Pid, PointerSize, Tid};
 

@@ -11,7 +11,8 @@ use crate::events::{
     ActivityEvent, Adapter, Collection, CollectionId, CollectionReason, CommittedRegion, EventCounts, EventSchema, FaultKind,
     Field, FrameRange, GpuChange, GpuKind, GpuMemory, ImageFile, ImageId, ImageInfo, InType, Lost, ManagedEvent, ManagedHeaps,
     ManagedMethod, MarkEvent, MarkText, MemoryLists, Merge, MethodChange, PageFault, PageRange, PixBlock, PixDoubt, PixEvent,
-    PixStep, PixWhat, Present, PresentApi, ProcessInfo, ProcessMemory, RangeChange, SampleInterval, SegmentGroup, TIMER, ThreadStack,
+    PixStep, PixWhat, Present, PresentApi, ProcessInfo, ProcessMemory, RangeChange, SampleInterval, SegmentGroup, TIMER,
+    ThreadStack,
 };
 
 type Written = (Record, Vec<u64>);
@@ -219,6 +220,13 @@ fn counts_tell_each_kind() {
         image_unload: 1,
         image_rundown: 2,
         image_id_rsds: 1,
+        hard_fault: 0,
+        demand_zero_fault: 0,
+        copy_on_write_fault: 0,
+        transition_fault: 0,
+        guard_page_fault: 0,
+        hard_page_fault: 0,
+        access_violation: 0,
         gpu_usage: 0,
         gpu_budget: 0,
         gpu_commitment: 0,

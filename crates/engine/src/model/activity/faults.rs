@@ -40,7 +40,7 @@ impl Fault {
     }
 }
 
-/// What was read for a hard fault.
+/// The read of a hard fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageRead {
     /// Place of the fault in [`Faults::list`].
@@ -95,7 +95,12 @@ impl FaultTable {
     }
 
     /// Adds a fault of a moment, which has the raw time `raw`. Returns its place, if there is room.
-    pub(in crate::model) fn push(&mut self, (at, raw): (Ticks, i64), fault: PageFault, (site, tid): (SiteId, Tid)) -> Option<u32> {
+    pub(in crate::model) fn push(
+        &mut self,
+        (at, raw): (Ticks, i64),
+        fault: PageFault,
+        (site, tid): (SiteId, Tid),
+    ) -> Option<u32> {
         let place = self.list.len();
         if self.most.is_some_and(|most| self.bytes() >= most) || place >= PlacedEvent::MOST {
             self.refused += 1;

@@ -134,7 +134,12 @@ impl ActivityTable {
 
     /// Bytes in use.
     pub(super) fn bytes(&self) -> u64 {
-        self.marks.bytes() + self.presents.bytes() + self.managed.bytes() + self.samples.bytes() + self.faults.bytes() + self.pix.bytes()
+        self.marks.bytes()
+            + self.presents.bytes()
+            + self.managed.bytes()
+            + self.samples.bytes()
+            + self.faults.bytes()
+            + self.pix.bytes()
     }
 
     /// One sentence for each kind of which something was left out; `is_complete`: whether no more comes.
