@@ -163,8 +163,11 @@ fn lives(all: &[Step]) -> Vec<Life> {
     lives
 }
 
-/// The faults: time, process, kind, page, frame.
-fn faults(all: &[Step]) -> Vec<(i64, Option<u32>, FaultKind, u64, Option<u64>)> {
+/// Time, process, kind, page and frame of a fault.
+type Seen = (i64, Option<u32>, FaultKind, u64, Option<u64>);
+
+/// All faults, in their order.
+fn faults(all: &[Step]) -> Vec<Seen> {
     let fault = |step: &Step| match step.act {
         Act::Fault { kind, address, frame, .. } => {
             Some((step.at, step.has_process().then(|| step.pid()), kind, (address - BASE) / PAGE, frame))
@@ -182,7 +185,7 @@ fn touches(kind: FaultKind) -> bool {
 fn naive_touched(all: &[Step], at: i64) -> BTreeMap<u32, (u64, u64)> {
     let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for life in lives(all).iter().filter(|life| life.birth < at && life.death >= at) {
-        let is_its = |&(when, pid, kind, page, _): &(i64, Option<u32>, FaultKind, u64, _)| {
+        let is_its = |&(when, pid, kind, page, _): &Seen| {
             (pid, page) == (Some(life.pid), life.page) && touches(kind) && (life.birth..at).contains(&when)
         };
         let sum = sums.entry(life.pid).or_default();
@@ -261,7 +264,8 @@ proptest! {
 
         let expected = naive_first(&all, edges);
         let told = by_frame(&trace, &first_touches(&index, interval, &never).unwrap());
-        prop_assert_eq!(told.into_iter().map(|((pid, frame), count)| ((pid.unwrap(), frame), count)).collect::<BTreeMap<_, _>>(), expected.clone());
+        let told: BTreeMap<(u32, u64), u64> = told.into_iter().map(|((pid, frame), count)| ((pid.unwrap(), frame), count)).collect();
+        prop_assert_eq!(&told, &expected);
 
         let touched = touched_sites(&index, interval.to, |_| true, &never).unwrap();
         prop_assert_eq!(touched.is_some(), faults(&all).iter().any(|fault| fault.2 == FaultKind::DemandZero));
