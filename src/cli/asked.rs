@@ -369,12 +369,17 @@ impl Loaded {
 
     /// The names as [`Loaded::names`] has them, and the modules without names, those of Windows apart.
     pub(super) fn names_and_missing(&self, asked: &Asked, by: &[By]) -> Result<(Names, Unnamed), Failure> {
+        self.names_and_missing_with(asked, by, false)
+    }
+
+    /// [`Loaded::names_and_missing`], with `samples` also for the stacks of CPU samples and page faults.
+    pub(super) fn names_and_missing_with(&self, asked: &Asked, by: &[By], samples: bool) -> Result<(Names, Unnamed), Failure> {
         let filter = asked.filter();
         let mask = filter.mask(&self.trace);
         let frees = by.contains(&By::FreedStack);
         let asked_of = mask.clone();
         let is_asked = move |site| asked_of.classes(site) != 0;
-        let (names, missing) = symbols::names(&self.trace, asked.symbols.as_deref(), frees, is_asked);
+        let (names, missing) = symbols::names(&self.trace, asked.symbols.as_deref(), (frees, samples), is_asked);
         filter.check_types(&self.trace, &names, &mask).into_iter().collect::<Result<(), _>>().map_err(Failure::BadArguments)?;
         let names = names.with_rules(Arc::clone(&self.rules));
         Ok((names.clone(), missing.beside(names)))

@@ -258,8 +258,11 @@ fn asked(args: &DiffArgs, both: &[Side; 2], traces: &[Arc<Trace>; 2]) -> Result<
         let mask = filter.mask(trace);
         let is_asked = move |site| mask.classes(site) != 0;
         let frees = args.groups.by.contains(&By::FreedStack);
-        let (names, unnamed) =
-            if shows_names { symbols::names(trace, args.symbols.as_deref(), frees, is_asked) } else { Default::default() };
+        let (names, unnamed) = if shows_names {
+            symbols::names(trace, args.symbols.as_deref(), (frees, false), is_asked)
+        } else {
+            Default::default()
+        };
         let names = names.with_rules(Arc::clone(&rules));
         (Arc::new(names.clone()), unnamed.beside(names))
     };

@@ -110,6 +110,11 @@ pub(super) struct RecordArgs {
     #[arg(long)]
     samples: bool,
 
+    /// Record page faults with call stacks: first touches of committed memory, and waits for pages read from disk.
+    /// Adds many events: one for each 4 KB that a program touches first
+    #[arg(long, conflicts_with = "print_wprp")]
+    faults: bool,
+
     /// Record the call stacks of allocations
     #[arg(long)]
     stacks: bool,
@@ -164,6 +169,7 @@ impl RecordArgs {
             gpu: self.gpu,
             managed: self.managed,
             samples: self.samples,
+            faults: self.faults,
             marks: self.marks.clone(),
             stacks: self.stacks || self.free_stacks,
             free_stacks: self.free_stacks,
@@ -332,6 +338,7 @@ mod tests {
             let request = request(&[&["--pid", "10"], words].concat()).unwrap();
             (request.frames, request.managed, request.samples, request.gpu)
         };
+        assert!(!request(&["--pid", "10"]).unwrap().faults && request(&["--pid", "10", "--faults"]).unwrap().faults);
         assert_eq!(beside(&["--heap"]), (false, false, false, false));
         assert_eq!(beside(&["--frames"]), (true, false, false, false));
         assert_eq!(beside(&["--managed"]), (false, true, false, false));

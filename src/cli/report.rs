@@ -16,8 +16,8 @@ use crate::format;
 use crate::load::Input;
 use crate::model::{Quality, Trace};
 use crate::query::{
-    ActivityEntries, By, Cancel, CommitEntry, Fold, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, SourceLine,
-    commit_entries, losses, named_report, silent_allocators,
+    ActivityEntries, By, Cancel, CommitEntry, FaultEntries, Fold, FrameCounts, Group, LifetimeBounds, Report, ReportRequest,
+    SourceLine, commit_entries, fault_entries, has_faults, losses, named_report, silent_allocators, touched_doubt,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -41,7 +41,7 @@ pub(super) struct ReportArgs {
     #[arg(long)]
     pub(super) sources: bool,
 
-    /// Also show this activity below the table; JSON always has all of it but commit
+    /// Also show this activity below the table; JSON always has all of it but commit and faults
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT", conflicts_with_all = ["html", "unmatched"])]
     with: Vec<Activity>,
 
@@ -80,19 +80,25 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
         sources: args.sources,
     };
     let never = Cancel::default();
+    let faults = args.with.contains(&Activity::Faults) && has_faults(&loaded.trace);
     // The findings of a page have names.
     let shows_names = args.html.is_some()
         || needs_names(&request.filter, &args.groups.by)
         || (args.fold && args.groups.by.contains(&By::Module))
-        || args.with.contains(&Activity::Commit);
-    let (names, unnamed) = if shows_names { loaded.names_and_missing(&args.asked, &args.groups.by)? } else { Default::default() };
+        || args.with.contains(&Activity::Commit)
+        || faults;
+    let (names, unnamed) = match shows_names {
+        true => loaded.names_and_missing_with(&args.asked, &args.groups.by, faults)?,
+        false => Default::default(),
+    };
     let index = loaded.index()?;
-    let doubts = loaded.doubts(&args.asked, &index, (&unnamed, decides(&request.filter, &args.groups.by, args.fold)))?;
+    let mut doubts = loaded.doubts(&args.asked, &index, (&unnamed, decides(&request.filter, &args.groups.by, args.fold)))?;
     let trace = index.trace();
     report_problems(&trace.problems);
+    doubts.extend(touched_doubt(trace).filter(|_| faults).map(str::to_owned));
     if let Some(form) = args.programs.form() {
         let exported = Exported::new(&index, &names, &request, &never).map_err(stopped)?.about(doubts, loaded.told.files());
-        let exported = exported.with_commit(args.with.contains(&Activity::Commit));
+        let exported = exported.with_commit(args.with.contains(&Activity::Commit)).with_faults(faults);
         let write = match form {
             Form::Json => export::json,
             Form::Lines => export::ndjson,
@@ -122,8 +128,14 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
         false => None,
     };
     let commit = commit.as_deref().filter(|entries| !entries.is_empty());
+    let faults = match faults {
+        true => fault_entries(&index.choosing(None), &names, loaded.interval, args.asked.process(), &never).map_err(stopped)?,
+        false => None,
+    };
+    let faults = faults.as_ref().filter(|entries| !entries.is_empty());
     loaded.told.text(
-        &(describe(args, trace, &report, (&besides, commit)) + &describe_quality((trace, &names), report.interval, &doubts)),
+        &(describe(args, trace, &report, (&besides, commit, faults))
+            + &describe_quality((trace, &names), report.interval, &doubts)),
     )
 }
 
@@ -138,7 +150,7 @@ fn describe(
     args: &ReportArgs,
     trace: &Trace,
     report: &Report,
-    (besides, commit): (&ActivityEntries, Option<&[CommitEntry]>),
+    (besides, commit, faults): (&ActivityEntries, Option<&[CommitEntry]>, Option<&FaultEntries>),
 ) -> String {
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, report.interval);
     let mut text = format!("{} to {}\n\n", text::seconds(from_s), text::seconds(to_s));
@@ -150,7 +162,7 @@ fn describe(
         text += &table(&args.groups.by, &report.groups, frames).text();
     }
     text += &text::more(report.count - report.groups.len(), &format!(" groups; --top {} shows them", report.count));
-    text + &activity::describe(besides, commit, &args.with)
+    text + &activity::describe(besides, (commit, faults), &args.with)
 }
 
 fn table(by: &[By], groups: &[Group], frames: &FrameCounts) -> Table {

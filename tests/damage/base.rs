@@ -115,6 +115,7 @@ pub fn ours() -> Vec<Base> {
                     gpu: variant % 2 == 0,
                     pix: variant % 3 == 0,
                     samples: if variant % 2 == 0 { 40 } else { 0 },
+                    faults: true,
                     lost_buffers: u32::from(variant % 4 == 3),
                     nightly: Nightly::default(),
                     speed: None,

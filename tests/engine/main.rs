@@ -18,6 +18,7 @@ mod cut;
 mod diff;
 mod exercise;
 mod exports;
+mod faults;
 mod findings;
 mod follow;
 mod freed;

@@ -34,6 +34,9 @@ fn everything() -> Lanes {
     let file = highwater::etl::Guid::new(file.data1, file.data2, file.data3, file.data4);
     all[KERNEL].push(Told::of_kernel(file, 64, (std::process::id(), 9), &[0; 40]));
     all[KERNEL].push(Told::of_kernel(class::PERF_INFO, SAMPLE, (u32::MAX, u32::MAX), &[0; 16]));
+    for kind in [DEMAND_ZERO_FAULT, HARD_FAULT] {
+        all[KERNEL].push(Told::of_kernel(class::PAGE_FAULT, kind, (u32::MAX, u32::MAX), &[0; 40]));
+    }
     all[USER].push(Told::by(class::DXGI, 42, std::process::id(), &[0; 16]));
     all
 }
@@ -69,6 +72,9 @@ fn the_kernel_tells_of_the_groups_that_are_on_and_stacks_of_the_kinds_that_were_
     assert!(has(&usual, pages(VIRTUAL_ALLOC), false) && has(&usual, pages(VIRTUAL_FREE), false));
     assert!(has(&usual, pages(VIRTUAL_ALLOC), true) && !has(&usual, pages(VIRTUAL_FREE), true));
     assert!(!has(&usual, (class::PERF_INFO, SAMPLE), false));
+    assert!(!has(&usual, pages(DEMAND_ZERO_FAULT), false) && !has(&usual, pages(HARD_FAULT), false));
+    let faults = of(&Request { faults: true, ..request() });
+    assert!(has(&faults, pages(DEMAND_ZERO_FAULT), false) && has(&faults, pages(HARD_FAULT), false));
     let all = of(&Request { samples: true, free_stacks: true, ..request() });
     assert!(has(&all, pages(VIRTUAL_FREE), true) && has(&all, (class::PERF_INFO, SAMPLE), false));
     let known = [class::PROCESS, class::PAGE_FAULT, class::PERF_INFO, class::STACK_WALK];

@@ -16,6 +16,10 @@ as_windows_has! {
     FLAG_THREAD: u32 = 0x0000_0002, etw::EVENT_TRACE_FLAG_THREAD;
     /// Images.
     FLAG_IMAGE_LOAD: u32 = 0x0000_0004, etw::EVENT_TRACE_FLAG_IMAGE_LOAD;
+    /// Page faults that read nothing.
+    FLAG_PAGE_FAULTS: u32 = 0x0000_1000, etw::EVENT_TRACE_FLAG_MEMORY_PAGE_FAULTS;
+    /// Page faults that read.
+    FLAG_HARD_FAULTS: u32 = 0x0000_2000, etw::EVENT_TRACE_FLAG_MEMORY_HARD_FAULTS;
     /// Pages.
     FLAG_VIRTUAL_ALLOC: u32 = 0x0000_4000, etw::EVENT_TRACE_FLAG_VIRTUAL_ALLOC;
     /// Samples of processors.
@@ -24,6 +28,12 @@ as_windows_has! {
     FLAG_FILE_IO: u32 = 0x0200_0000, etw::EVENT_TRACE_FLAG_FILE_IO;
     /// A private session of the kernel's events.
     SYSTEM_LOGGER: u32 = 0x0200_0000, etw::EVENT_TRACE_SYSTEM_LOGGER_MODE;
+    /// Type of pages: the first kind of page fault that reads nothing, ...
+    FIRST_FAULT: u8 = 10, etw::EVENT_TRACE_TYPE_MM_TF;
+    /// ... first touches, ...
+    DEMAND_ZERO_FAULT: u8 = 11, etw::EVENT_TRACE_TYPE_MM_DZF;
+    /// ... and the last kind.
+    LAST_FAULT: u8 = 15, etw::EVENT_TRACE_TYPE_MM_AV;
     /// Each event with its own width of pointers, ...
     HEADER_32_BIT: u16 = 0x20, etw::EVENT_HEADER_FLAG_32_BIT_HEADER;
     /// ... this or that.
@@ -121,6 +131,8 @@ as_published! {
     VIRTUAL_RUNDOWN_START: u8 = 128, "PERFINFO_LOG_TYPE_VIRTUAL_ALLOC_DC_START 0x80", "System Informer's ntwmi.h";
     /// ... and at the end.
     VIRTUAL_RUNDOWN_END: u8 = 129, "PERFINFO_LOG_TYPE_VIRTUAL_ALLOC_DC_END 0x81", "System Informer's ntwmi.h";
+    /// Type of pages: a page fault that reads.
+    HARD_FAULT: u8 = 32, "PERFINFO_LOG_TYPE_HARDFAULT 0x20", "System Informer's ntwmi.h";
     /// Type of performance events: a mark, ...
     MARK: u8 = 34, "PERFINFO_LOG_TYPE_MARK 0x22", "System Informer's ntwmi.h";
     /// ... a sample of a processor, ...

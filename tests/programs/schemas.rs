@@ -152,6 +152,14 @@ fn generated(folder: &Path) -> String {
     path
 }
 
+/// A generated trace with page faults.
+fn with_faults(folder: &Path) -> String {
+    let options = Options { scenario: Scenario::Commit, events: 500, faults: true, ..Options::default() };
+    let path = word(folder, "faults.etl");
+    fs::write(&path, generate(&options, Cursor::new(Vec::new())).unwrap().into_inner()).unwrap();
+    path
+}
+
 const ALL_KEYS: &str =
     "process,heap,stack,freed_stack,type,thread,size,lifetime,function,module,tag,owner,responsible,responsible_module";
 
@@ -193,6 +201,9 @@ fn each_answer_is_as_its_schema_says_and_has_no_other_key() {
     checker.run(&["report", "demo:", &generated, "--unmatched", "--each"]);
     checker.run(&["pages", "demo:", &generated, "--each"]);
     checker.run(&["whatif", "demo:", &generated, "--each"]);
+    let faults = with_faults(folder);
+    checker.run(&["info", &faults]);
+    checker.run(&["report", &faults, "--with", "faults"]);
     checker.run(&["pages", "demo:", "--at", "28"]);
     let temporary = word(folder, "temporary.etl");
     fs::write(&temporary, crate::common::trace::temporary()).unwrap();

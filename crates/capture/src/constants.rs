@@ -31,6 +31,10 @@ as_windows_has! {
     FLAG_THREAD: u32 = 0x0000_0002, etw::EVENT_TRACE_FLAG_THREAD;
     /// `EnableFlags`: image loads and unloads.
     FLAG_IMAGE_LOAD: u32 = 0x0000_0004, etw::EVENT_TRACE_FLAG_IMAGE_LOAD;
+    /// `EnableFlags`: page faults that read nothing.
+    FLAG_PAGE_FAULTS: u32 = 0x0000_1000, etw::EVENT_TRACE_FLAG_MEMORY_PAGE_FAULTS;
+    /// `EnableFlags`: page faults that read pages from a file.
+    FLAG_HARD_FAULTS: u32 = 0x0000_2000, etw::EVENT_TRACE_FLAG_MEMORY_HARD_FAULTS;
     /// `EnableFlags`: VirtualAlloc and VirtualFree.
     FLAG_VIRTUAL_ALLOC: u32 = 0x0000_4000, etw::EVENT_TRACE_FLAG_VIRTUAL_ALLOC;
     /// `EnableFlags`: CPU samples, at the machine's sampling interval.

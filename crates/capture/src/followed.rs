@@ -14,6 +14,7 @@
 //!   followed pass without their command line.
 //! * A CPU sample belongs to the process of its thread, which thread events name; it waits for them as page events wait
 //!   for their process. Samples of idle CPUs are dropped.
+//! * A page fault is treated like a sample if its thread is known; else it waits for its stack, which names its process.
 //! * A stack is treated like its event (same time, same thread), whenever it comes.
 //! * Events that are about no process pass, because the rest is read with them. An event of a kind that is not known,
 //!   or that cannot be read, may be another process's, and is dropped.
@@ -24,11 +25,13 @@
 //! that decided about them.
 //!
 //! Cost: one table lookup for each event, two for a stack if pages of other processes were just allocated; no
-//! allocation for events of known processes. Memory: the waiting events (4 MB as they are counted, and as much for
-//! samples, in vectors that may have as much spare capacity), and tables of limited size.
+//! allocation for events of known processes, except for page faults without a thread. Memory: the waiting events (4 MB
+//! as they are counted, and as much for samples, in vectors that may have as much spare capacity), and tables of limited
+//! size.
 
 mod callers;
 mod elsewhere;
+mod faults;
 mod lifetimes;
 mod names;
 #[cfg(test)]
@@ -40,6 +43,7 @@ use std::collections::VecDeque;
 
 use callers::Callers;
 pub use elsewhere::Elsewhere;
+use faults::ThreadlessFaults;
 use lifetimes::{FollowedLifetimes, Told};
 use names::Names;
 use threads::Threads;
@@ -98,8 +102,10 @@ pub struct Followed {
     callers: Callers,
     threads: Threads,
     waiting: Waiting,
-    /// Samples of threads that no thread event has named yet.
+    /// Samples and page faults of threads that no thread event has named yet.
     samples: Waiting,
+    /// Page faults without a thread.
+    faults: ThreadlessFaults,
     news: VecDeque<Started>,
     dropped: u64,
     undecided: u64,
@@ -124,6 +130,7 @@ impl Followed {
             threads: Threads::default(),
             waiting: Waiting::new(frequency),
             samples: Waiting::new(frequency),
+            faults: ThreadlessFaults::default(),
             news: VecDeque::new(),
             dropped: 0,
             undecided: 0,
@@ -166,7 +173,12 @@ impl Followed {
             }
             Some(EventOwner::ThreadName(pid)) => self.judge((pid.0, event.time), event, pass),
             Some(EventOwner::Sample(IDLE)) => self.dropped += 1,
-            Some(EventOwner::Sample(tid)) => match self.threads.owner(tid.0) {
+            Some(EventOwner::Fault(tid)) if !tid.is_known() => {
+                let given_up = u64::from(self.faults.push(event));
+                self.dropped += given_up;
+                self.undecided += given_up;
+            }
+            Some(EventOwner::Sample(tid) | EventOwner::Fault(tid)) => match self.threads.owner(tid.0) {
                 Some(pid) => self.judge((pid, event.time), event, pass),
                 None => {
                     self.samples.push(tid.0, event.time, event);
@@ -178,6 +190,9 @@ impl Followed {
                 self.judge((owner.0, event.time), event, pass);
             }
             Some(EventOwner::Stack { owner, pid, tid }) => {
+                if let Some(fault) = self.faults.take(owner) {
+                    fault.give(&mut |fault| self.judge((pid.0, owner), fault, pass));
+                }
                 let pid = self.callers.owner_of_pages(owner, tid).unwrap_or(pid);
                 self.judge((pid.0, owner), event, pass);
             }

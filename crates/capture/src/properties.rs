@@ -15,7 +15,7 @@ use super::constants::*;
 use super::{CaptureError, Request};
 use crate::etl::write::Loss;
 use crate::etl::{Guid, u32_at};
-use crate::events::{class, hook};
+use crate::events::{FaultKind, class, hook};
 
 /// Maximum length of a session or file name in UTF-16 units, without NUL.
 const MAX_NAME: usize = MOST_NAME_UNITS - 1;
@@ -329,6 +329,10 @@ pub fn kernel_stacks(request: &Request) -> Vec<u8> {
     if request.commit && request.free_stacks {
         hooks.push(hook::VIRTUAL_FREE);
     }
+    // Only its stack names the process of a fault.
+    if request.faults {
+        hooks.extend(FaultKind::ALL.map(FaultKind::hook));
+    }
     let pages = hooks.into_iter().map(|hook| (class::PAGE_FAULT, hook));
     // A sample without a stack says little.
     let samples = request.samples.then_some((class::PERF_INFO, hook::SAMPLE));
@@ -339,7 +343,8 @@ pub fn kernel_stacks(request: &Request) -> Vec<u8> {
 pub fn kernel_flags(request: &Request) -> u32 {
     let commit = if request.commit { FLAG_VIRTUAL_ALLOC } else { 0 };
     let samples = if request.samples { FLAG_PROFILE } else { 0 };
-    FLAG_PROCESS | FLAG_THREAD | FLAG_IMAGE_LOAD | commit | samples
+    let faults = if request.faults { FLAG_PAGE_FAULTS | FLAG_HARD_FAULTS } else { 0 };
+    FLAG_PROCESS | FLAG_THREAD | FLAG_IMAGE_LOAD | commit | samples | faults
 }
 
 /// The flags without CPU samples; `None` if they do not include samples.

@@ -96,6 +96,9 @@ pub struct Request {
     /// Whether to record CPU samples with call stacks.
     #[serde(default)]
     pub samples: bool,
+    /// Whether to record page faults with call stacks.
+    #[serde(default)]
+    pub faults: bool,
     /// Whether to record call stacks of allocations.
     pub stacks: bool,
     /// Whether to record call stacks of frees, too, which doubles the volume.
@@ -125,6 +128,7 @@ impl Request {
             managed: false,
             marks: Vec::new(),
             samples: false,
+            faults: false,
             stacks: true,
             free_stacks: false,
             ring: None,

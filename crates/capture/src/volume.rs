@@ -12,6 +12,7 @@ use crate::etl::{EventId, ExtendedItem, Guid, Problems, RawEvent, ReadBuffer, Tr
 use crate::events::{hook, kernel_hook};
 use crate::format::{count, rough_bytes};
 use crate::tables::KeyedMap;
+use crate::units::Tid;
 
 /// How long is measured.
 pub(crate) const MEASURED: Duration = Duration::from_secs(1);
@@ -61,13 +62,15 @@ pub enum Kind {
     Marks,
     /// Samples of the processors.
     Samples,
+    /// Page faults.
+    Faults,
     /// All other events, such as starts of threads.
     Other,
 }
 
 impl Kind {
     /// All kinds, in the order in which they are listed.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::HeapAllocations,
         Self::HeapFrees,
         Self::PageAllocations,
@@ -76,6 +79,7 @@ impl Kind {
         Self::Activity,
         Self::Marks,
         Self::Samples,
+        Self::Faults,
         Self::Other,
     ];
 
@@ -90,6 +94,7 @@ impl Kind {
             Self::Activity => "frames, GPU memory and .NET",
             Self::Marks => "marks",
             Self::Samples => "CPU samples",
+            Self::Faults => "page faults",
             Self::Other => "everything else",
         }
     }
@@ -234,6 +239,7 @@ impl Volume {
         let of_allocations = stacks(&[Kind::HeapAllocations, Kind::PageAllocations, Kind::Trackers]);
         let parts = [
             (request.free_stacks, "the call stacks of frees", of_frees),
+            (request.faults, "page faults", all(Kind::Faults)),
             (request.samples, "CPU samples", all(Kind::Samples)),
             (!request.marks.is_empty(), "marks", all(Kind::Marks)),
             (request.stacks, "any call stacks", Amount::sum([of_frees, of_allocations])),
@@ -294,6 +300,7 @@ impl Counted {
             (Some(hook::VIRTUAL_ALLOC), _) => Kind::PageAllocations,
             (Some(hook::VIRTUAL_FREE), _) => Kind::PageFrees,
             (Some(hook::SAMPLE), _) => Kind::Samples,
+            (Some(hook::TRANSITION_FAULT..=hook::ACCESS_VIOLATION | hook::HARD_FAULT), _) => Kind::Faults,
             (None, EventId::Provider { provider, .. }) => match self.purposes.get(&provider) {
                 Some(Purpose::Trackers) => Kind::Trackers,
                 Some(Purpose::Frames | Purpose::Gpu | Purpose::Managed) => Kind::Activity,
@@ -307,7 +314,8 @@ impl Counted {
     fn finish(self) -> Volume {
         let Self { mut volume, owners, stacks, .. } = self;
         stacks.into_iter().for_each(|(owner, amount)| {
-            let kind = owners.get(&owner).copied().unwrap_or(Kind::Other);
+            // The headers of samples and page faults have no thread.
+            let kind = owners.get(&owner).or_else(|| owners.get(&(owner.0, Tid::NONE.0))).copied().unwrap_or(Kind::Other);
             let stacks = &mut volume.kinds[kind as usize][1];
             *stacks = Amount::sum([*stacks, amount]);
         });

@@ -90,6 +90,9 @@ struct SynthArgs {
     /// Add so many samples of processors (heap)
     #[arg(long, default_value_t = 0)]
     samples: u64,
+    /// Add page faults (commit)
+    #[arg(long)]
+    faults: bool,
     /// Lose so many buffers on the way (heap)
     #[arg(long, default_value_t = 0)]
     lost_buffers: u32,
@@ -257,6 +260,7 @@ impl SynthArgs {
             gpu: self.gpu,
             pix: self.pix,
             samples: self.samples,
+            faults: self.faults,
             lost_buffers: self.lost_buffers,
             nightly: self.nightly(),
             speed: self.speed,

@@ -22,6 +22,8 @@ pub struct Exported<'a> {
     pub(super) files: Option<Vec<String>>,
     /// Whether [`json`](super::json) adds what commit is for.
     pub(super) commit: bool,
+    /// Whether [`json`](super::json) adds page faults.
+    pub(super) faults: bool,
     /// Cancels the work.
     pub(super) cancel: &'a Cancel,
 }
@@ -31,7 +33,7 @@ impl<'a> Exported<'a> {
     /// chosen by name, a look at each frame.
     pub fn new(index: &'a Index, names: &'a Names, request: &'a ReportRequest, cancel: &'a Cancel) -> Result<Self, Cancelled> {
         let mask = request.filter.named_mask(index.trace(), names, cancel)?;
-        Ok(Self { index, names, request, mask, doubts: Vec::new(), files: None, commit: false, cancel })
+        Ok(Self { index, names, request, mask, doubts: Vec::new(), files: None, commit: false, faults: false, cancel })
     }
 
     /// Adds doubts about the numbers, and the files that the numbers come from if the answer has to name them.
@@ -42,6 +44,11 @@ impl<'a> Exported<'a> {
     /// Adds what commit is for, if `commit`; see [`json`](super::json). Cost: a pass over the rows.
     pub fn with_commit(self, commit: bool) -> Self {
         Self { commit, ..self }
+    }
+
+    /// Adds page faults, if `faults`; see [`json`](super::json). Cost: two passes over the rows, and one over the faults.
+    pub fn with_faults(self, faults: bool) -> Self {
+        Self { faults, ..self }
     }
 
     /// Returns whether there is nothing to export: no rows, or no samples.

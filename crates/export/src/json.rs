@@ -1,5 +1,5 @@
 //! JSON: the answer of `highwater report --json`, with the same names and numbers, written group by group; and the
-//! trace's marks, frames, processor samples and committed memory, if it has any.
+//! trace's marks, frames, processor samples, committed memory and page faults, if it has any.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -10,8 +10,8 @@ use super::streamed::{Streamed, Take, write};
 use super::{ExportError, Exported};
 use crate::model::Quality;
 use crate::query::{
-    ActivityEntries, ChainFrames, CommitEntry, GpuEntry, Group, MarkEntry, PerFrame, ProcessorEntries, ReportFilter,
-    ReportedEntry, commit_entries, each_group,
+    ActivityEntries, ChainFrames, CommitEntry, FaultEntries, GpuEntry, Group, MarkEntry, PerFrame, ProcessorEntries,
+    ReportFilter, ReportedEntry, commit_entries, each_group, fault_entries,
 };
 use crate::units::Layer;
 use highwater_engine::json::is_zero;
@@ -40,6 +40,8 @@ struct Answer<'a, Groups> {
     counters: Option<Vec<ReportedEntry>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<Vec<CommitEntry>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    faults: Option<FaultEntries>,
 }
 
 /// A group, with its numbers per frame.
@@ -79,7 +81,7 @@ fn report(exported: &Exported<'_>, lists: Option<&[&str]>, out: &mut dyn Write) 
     let (trace, interval) = (exported.trace(), exported.interval());
     let interval = Seconds { from_s: trace.clock.seconds(interval.from), to_s: trace.clock.seconds(interval.to) };
     let stopped = RefCell::default();
-    let Exported { index, names, request, mask, doubts, files, commit, cancel } = exported;
+    let Exported { index, names, request, mask, doubts, files, commit, faults, cancel } = exported;
     let files = files.as_deref();
     let process = request.filter.process.as_deref();
     let worst = (mask, request.top.unwrap_or(WORST));
@@ -87,6 +89,10 @@ fn report(exported: &Exported<'_>, lists: Option<&[&str]>, out: &mut dyn Write) 
         ActivityEntries::of(index, request.interval, process, worst, cancel)?;
     let commit = match *commit && shows_commit(&request.filter) {
         true => commit_entries(&index.choosing(None), names, request.interval.to, process, cancel)?,
+        false => None,
+    };
+    let faults = match *faults {
+        true => fault_entries(&index.choosing(None), names, request.interval, process, cancel)?,
         false => None,
     };
     let groups = Streamed::new(&stopped, |take: Take<'_, Entry>| {
@@ -115,6 +121,7 @@ fn report(exported: &Exported<'_>, lists: Option<&[&str]>, out: &mut dyn Write) 
             gpu_memory,
             counters,
             commit,
+            faults,
         },
         lists,
         &stopped,

@@ -24,6 +24,7 @@ impl Document {
             processors: self.draws(Overlay::Processors).then(|| self.sampled_in_scope()),
             memory: self.memory_in_scope().filter(|_| self.draws(Overlay::Memory)),
             commit: self.draws(Overlay::Commit).then(|| self.commit_in_scope()).flatten(),
+            faults: self.draws(Overlay::Faults).then(|| self.faults_in_scope()),
             gpu: SegmentGroup::ALL.map(|group| self.gpu_in_scope(group).filter(|_| self.draws(Overlay::Gpu(group)))),
         }
     }
@@ -88,6 +89,11 @@ impl Document {
     pub fn sampled_in_scope(&self) -> Option<ProcessId> {
         let of_frames = || Some(self.chain(self.frames_in_scope()?.chain)?.process);
         self.process_of_filter().or_else(of_frames).or_else(|| self.process_in_scope())
+    }
+
+    /// The process whose page faults are drawn: the one in scope.
+    pub fn faults_in_scope(&self) -> Option<ProcessId> {
+        self.process_in_scope()
     }
 
     /// The process in scope: that of the filter, else the largest.

@@ -1,4 +1,4 @@
-//! Makes the marks, frames, CPU lines and lines of GPU memory that the graph draws.
+//! Makes the marks, frames, CPU lines, page faults and lines of GPU memory that the graph draws.
 
 use std::sync::Arc;
 
@@ -7,13 +7,14 @@ use super::{Part, Query, QueryContext};
 use crate::app::state::graph::{GraphLine, LineOf};
 use crate::app::state::overlay::Overlay;
 use crate::app::state::overlays::{
-    CommitPartShown, CommitShown, FramesOf, FramesShown, GpuShown, MemoryShown, OverlayAnswer, ProcessorsShown,
+    CommitPartShown, CommitShown, FaultsShown, FramesOf, FramesShown, GpuShown, MemoryShown, OverlayAnswer, ProcessorsShown,
 };
+use crate::events::FaultKind;
 use crate::model::{CounterId, PresentLane, ProcessId, SiteId};
 use crate::query::{
     Cancelled, CommitPart, CommitRequest, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, Mask, ProcessCommit,
-    RangeOwners, Series, SeriesOf, by_heap, commit_parts, counter_series, frame_bars, frame_sums, mark_spots, process_counters,
-    process_samples, processor_series, series,
+    RangeOwners, Series, SeriesOf, TouchedSite, by_heap, commit_parts, counter_series, fault_series, frame_bars, frame_sums,
+    mark_spots, process_counters, process_faults, process_samples, processor_series, series, touched_sites,
 };
 use crate::units::{Interval, Layer, Ticks};
 
@@ -45,6 +46,9 @@ pub(super) fn picture(query: &Query, context: &mut QueryContext<'_>, tell: &dyn 
     // While the trace grows it would be stale at once.
     if let Some(process) = asked.commit.filter(|_| !query.growing) {
         happened.commit = commit(query, context, process)?;
+    }
+    if let Some(process) = asked.faults {
+        happened.faults = Some(faults(query, context, process)?);
     }
     for of in asked.gpu.into_iter().flatten() {
         happened.gpu.extend(gpu(query, context, of)?);
@@ -85,6 +89,39 @@ fn processors(query: &Query, context: &QueryContext<'_>, process: Option<Process
     let shares = shares.filter(|samples| process.is_none_or(|process| samples.process == Some(process)));
     let average = (shares.map(|samples| samples.share).sum::<f64>() * 1000.0).round() as u64;
     Ok(ProcessorsShown { process, own: process.map(|process| draw(Some(process))).transpose()?, all: draw(None)?, average })
+}
+
+/// Kinds of soft faults. [`FaultKind::HardPage`] is a second report of hard ones.
+const SOFT: [FaultKind; 5] =
+    [FaultKind::DemandZero, FaultKind::CopyOnWrite, FaultKind::Transition, FaultKind::GuardPage, FaultKind::AccessViolation];
+
+/// The page faults of a process or of all, and what of the process's commit was touched.
+fn faults(query: &Query, context: &mut QueryContext<'_>, process: Option<ProcessId>) -> Result<FaultsShown, Cancelled> {
+    let (trace, cancel) = (context.trace(), context.cancel);
+    let bins = query.bins.clamp(1, query.view.len().clamp(1, MOMENTS as i64) as usize);
+    let draw = |kinds: &[FaultKind]| {
+        let line = fault_series(trace, process, kinds, (query.view, bins), cancel)?;
+        Ok(GraphLine::new(trace.clock, LineOf::Overlay(Overlay::Faults), line))
+    };
+    let mut counts = (0, 0);
+    for (of, numbers) in process_faults(trace, query.view, cancel)? {
+        if process.is_none() || of == process {
+            let soft: u64 = SOFT.iter().map(|kind| numbers.of(*kind)).sum();
+            counts = (counts.0 + numbers.of(FaultKind::Hard), counts.1 + soft);
+        }
+    }
+    let (hard, all) = (draw(&[FaultKind::Hard])?, draw(&[&SOFT[..], &[FaultKind::Hard]].concat())?);
+    // While the trace grows it would be stale at once.
+    let touched = match process.filter(|_| !query.growing) {
+        Some(process) => touched_sites(context.all_rows(), query.view.to, |of| of == process, cancel)?,
+        None => None,
+    };
+    let sum = |(committed, touched): (u64, u64), of: TouchedSite| {
+        (committed.saturating_add(of.committed), touched.saturating_add(of.touched))
+    };
+    let touched = touched.map(|sites| sites.into_iter().fold((0, 0), sum)).filter(|(committed, _)| *committed > 0);
+    let bin_seconds = query.view.len() as f64 / bins as f64 / trace.clock.frequency as f64;
+    Ok(FaultsShown { hard, all, bin_seconds, counts, touched })
 }
 
 /// The memory that the system gave a process, and how much of it is known, of all rows.

@@ -2,7 +2,7 @@
 
 use crate::events::SegmentGroup;
 use crate::model::{Counter, CounterKind, ProcessId, Trace};
-use crate::query::{has_commit, main_gpu};
+use crate::query::{has_commit, has_faults, main_gpu};
 
 /// A kind of activity that can be drawn.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -17,18 +17,21 @@ pub enum Overlay {
     Frames,
     /// CPU use, in a lane.
     Processors,
+    /// Page faults, in a lane.
+    Faults,
     /// GPU memory of a program, in a lane.
     Gpu(SegmentGroup),
 }
 
 impl Overlay {
     /// All kinds, from top to bottom.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Marks,
         Self::Memory,
         Self::Commit,
         Self::Frames,
         Self::Processors,
+        Self::Faults,
         Self::Gpu(SegmentGroup::Local),
         Self::Gpu(SegmentGroup::NonLocal),
     ];
@@ -46,6 +49,7 @@ impl Overlay {
             Self::Commit => has_commit(trace),
             Self::Frames => trace.activity.presents.iter().any(|lane| lane.frames() > 0),
             Self::Processors => !trace.activity.samples.list.is_empty(),
+            Self::Faults => has_faults(trace),
             Self::Gpu(group) => main_gpu(trace, group, None).is_some(),
         }
     }
@@ -63,6 +67,7 @@ impl Overlay {
             Self::Commit => "commit",
             Self::Frames => "frames",
             Self::Processors => "processors",
+            Self::Faults => "faults",
             Self::Gpu(SegmentGroup::Local) => "gpu_local",
             Self::Gpu(SegmentGroup::NonLocal) => "gpu_non_local",
         }
@@ -81,6 +86,7 @@ impl Overlay {
             Self::Commit => "Commit",
             Self::Frames => "Frames",
             Self::Processors => "CPU",
+            Self::Faults => "Page faults",
             Self::Gpu(SegmentGroup::Local) => "GPU memory, local",
             Self::Gpu(SegmentGroup::NonLocal) => "GPU memory, non-local",
         }

@@ -1,5 +1,5 @@
 //! Program activity that is drawn beside the graph's lines: marks on the time axis, a lane with a
-//! program's frames, and lanes of CPU use and GPU memory. Holds which of these are requested, and the latest answer.
+//! program's frames, and lanes of CPU use, page faults and GPU memory. Holds which of these are requested, and the latest answer.
 
 use std::collections::BTreeSet;
 
@@ -27,6 +27,8 @@ pub struct OverlayRequest {
     pub frames: Option<FramesOf>,
     /// The process whose share of the CPUs has its own line.
     pub processors: Option<Option<ProcessId>>,
+    /// The process whose page faults are drawn; all processes without one.
+    pub faults: Option<Option<ProcessId>>,
     /// The process whose memory is drawn as the system saw it, and the layer that is known of it.
     pub memory: Option<(ProcessId, Layer)>,
     /// The process whose commit is drawn by what it is for.
@@ -76,6 +78,22 @@ pub struct ProcessorsShown {
     pub all: GraphLine,
     /// The average over the view: of the process, else of all.
     pub average: u64,
+}
+
+/// Page faults in a view.
+#[derive(Debug)]
+pub struct FaultsShown {
+    /// Hard faults in each bin.
+    pub hard: GraphLine,
+    /// Hard and soft faults in each bin.
+    pub all: GraphLine,
+    /// Seconds of a bin.
+    pub bin_seconds: f64,
+    /// Hard and soft faults in the view.
+    pub counts: (u64, u64),
+    /// Bytes that the process committed in the trace and that are committed at the end of the view, and the touched part of them;
+    /// `None` if that is not known.
+    pub touched: Option<(u64, u64)>,
 }
 
 /// GPU memory of a process on an adapter, in one segment group.
@@ -149,6 +167,7 @@ pub struct OverlayAnswer {
     pub processors: Option<ProcessorsShown>,
     pub memory: Option<MemoryShown>,
     pub commit: Option<CommitShown>,
+    pub faults: Option<FaultsShown>,
     pub gpu: Vec<GpuShown>,
 }
 

@@ -2,6 +2,7 @@
 //! report's text.
 
 mod commit;
+mod faults;
 pub(super) mod frames;
 pub(super) mod marks;
 pub(super) mod processors;
@@ -23,8 +24,8 @@ use crate::format::{self, plain};
 use crate::model::{IntervalOrigin, Trace};
 use crate::panics;
 use crate::query::{
-    ActivityEntries, ChainEntry, ChainFrames, CommitEntry, FrameEntry, GpuEntry, MarkEntry, PerFrame, ProcessorEntries,
-    ProcessorEntry, ReportedEntry, SampleNumbers, StepNumbers,
+    ActivityEntries, ChainEntry, ChainFrames, CommitEntry, FaultEntries, FrameEntry, GpuEntry, MarkEntry, PerFrame,
+    ProcessorEntries, ProcessorEntry, ReportedEntry, SampleNumbers, StepNumbers,
 };
 use crate::units::Interval;
 
@@ -117,10 +118,16 @@ pub(super) enum Activity {
     Counters,
     /// Committed memory at the end, by what it is for
     Commit,
+    /// Page faults, and which committed memory was touched
+    Faults,
 }
 
 /// The requested activity in a report's text.
-pub(super) fn describe(entries: &ActivityEntries, commit: Option<&[CommitEntry]>, with: &[Activity]) -> String {
+pub(super) fn describe(
+    entries: &ActivityEntries,
+    (commit, faults): (Option<&[CommitEntry]>, Option<&FaultEntries>),
+    with: &[Activity],
+) -> String {
     let mut text = String::new();
     for &what in with {
         let described = match what {
@@ -132,6 +139,7 @@ pub(super) fn describe(entries: &ActivityEntries, commit: Option<&[CommitEntry]>
             Activity::Gpu => entries.gpu_memory.as_deref().filter(|gpu| !gpu.is_empty()).map(gpu_table),
             Activity::Counters => entries.counters.as_deref().filter(|counters| !counters.is_empty()).map(counters_table),
             Activity::Commit => commit.map(commit::describe),
+            Activity::Faults => faults.map(faults::describe),
         };
         let (title, none) = what.words();
         text += &match described.filter(|text| !text.is_empty()) {
@@ -152,6 +160,7 @@ impl Activity {
             Self::Gpu => ("GPU memory\n", "No GPU memory"),
             Self::Counters => ("Counters of programs\n", "No counters of programs"),
             Self::Commit => ("Commit\n", "No committed memory (VirtualAlloc)"),
+            Self::Faults => ("Page faults\n", "No page faults"),
         }
     }
 }

@@ -50,17 +50,18 @@ fn options(trace: &Trace, path: Option<&str>) -> Options {
     Options { sources: sources(trace, named_path(path)), ..Options::default() }
 }
 
-/// Finds the names of the frames of some sites; with `frees` those of frees, too. They come from the given path,
+/// Finds the names of the frames of some sites; with `frees` those of frees, too, with `samples` those of CPU samples and page
+/// faults. They come from the given path,
 /// including its servers, because the user named them; from the path of the environment without its servers, because
 /// the user was not asked about them; and from the symbols of the demo, which are always there. Also returns the
 /// modules that have no names, except those of Windows itself.
 pub(super) fn names(
     trace: &Arc<Trace>,
     path: Option<&str>,
-    frees: bool,
+    (frees, samples): (bool, bool),
     is_asked: impl Fn(SiteId) -> bool + Send + 'static,
 ) -> (Arc<Names>, Unnamed) {
-    let options = Options { frees, ..options(trace, path) };
+    let options = Options { frees, samples, ..options(trace, path) };
     let has_places = has_places(&options);
     let symbols = Symbols::start(Arc::clone(trace), options, is_asked, || {});
     wait_in_sight(&symbols, "Symbols".to_owned());

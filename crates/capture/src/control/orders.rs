@@ -186,7 +186,8 @@ mod tests {
             Request { frames: true, ..all.clone() },
             Request { managed: true, ..all.clone() },
             Request { marks: vec![class::MULTI_MAIN, class::MULTI_WORKER], ..all.clone() },
-            Request { samples: true, ..all },
+            Request { samples: true, ..all.clone() },
+            Request { faults: true, ..all },
         ];
         for orders in requests.map(record).into_iter().chain([orders(Errand::CleanUp)]) {
             assert_eq!(parse(&orders.words().unwrap()).unwrap(), orders);

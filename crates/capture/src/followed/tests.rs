@@ -3,6 +3,7 @@
 
 mod elsewhere;
 mod examples;
+mod faults;
 mod lifetimes;
 mod oracle;
 mod samples;
@@ -71,6 +72,15 @@ impl Sent {
             out.word(0x7FF0_0000).u32(tid).u32(1);
         });
         Self { time, pid: u32::MAX, tid: u32::MAX, hook: hook::SAMPLE, payload }
+    }
+
+    /// A first touch of a page; without a thread in its header if there is none.
+    fn fault(time: i64, writer: Option<(u32, u32)>) -> Self {
+        let payload = payload(|out| {
+            out.word(0x1_0000).word(0x7FF0_0000);
+        });
+        let (pid, tid) = writer.unwrap_or((u32::MAX, u32::MAX));
+        Self { time, pid, tid, hook: hook::DEMAND_ZERO_FAULT, payload }
     }
 
     /// A process event, such as [`hook::PROCESS_START`].

@@ -136,7 +136,7 @@ impl Waiting {
 }
 
 impl Held {
-    fn new(at: i64, event: &NewEvent<'_>) -> Self {
+    pub(super) fn new(at: i64, event: &NewEvent<'_>) -> Self {
         let NewEvent { processor, time, kind, pointer, pid, tid, id, version, descriptor, extended, payload } = *event;
         let items = extended.iter().map(|item| (item.kind, item.data.into())).collect();
         Self { at, processor, time, kind, pointer, pid, tid, id, version, descriptor, items, payload: payload.into() }

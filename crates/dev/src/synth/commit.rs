@@ -14,7 +14,7 @@ use super::timeline::write_all;
 use super::{Clock, Headers, Options, close};
 use crate::etl::write::WriteError;
 use crate::events::encode::RecordWriter;
-use crate::events::{CommittedRegion, Event, PageRange, mem};
+use crate::events::{CommittedRegion, Event, FaultKind, PageFault, PageRange, mem};
 use crate::random::Random;
 use crate::units::{Pid, Tid};
 
@@ -74,6 +74,9 @@ pub(super) fn generate<W: Write + Seek>(
     let mut left = options.events;
     while left > 0 {
         left = left.saturating_sub(traffic.step()?);
+        if options.faults {
+            traffic.touch()?;
+        }
     }
     traffic.close()
 }
@@ -212,6 +215,36 @@ impl<W: Write + Seek> Traffic<'_, W> {
         let index = self.random.below(4);
         let time = self.clock.after(2);
         self.stacks.put_kernel(self.w, time, caller, owner, index)
+    }
+
+    /// Writes up to four page faults of a process in one of its regions, mostly first touches.
+    fn touch(&mut self) -> Result<(), WriteError> {
+        let process = self.random.index(self.processes.len());
+        for _ in 0..self.random.below(5) {
+            if self.regions[process].is_empty() {
+                return Ok(());
+            }
+            let (caller, page) = (self.caller(process), self.piece(process).base);
+            let time = self.clock.after(1 + self.random.below(2000) as i64);
+            let kinds = if self.random.one_in(4) { &FaultKind::ALL[..] } else { &[FaultKind::DemandZero] };
+            let address = page + self.random.below(PAGE);
+            let fault = match kinds[self.random.index(kinds.len())] {
+                FaultKind::Hard => PageFault::Hard { address, started: time - self.random.below(9000) as i64, bytes: 0x8000 },
+                kind => PageFault::Soft { kind, address, code: 0x7FF6_0000_1000 + self.random.below(64) },
+            };
+            let mut record = caller.record(time, Event::Fault(fault));
+            if fault.kind() != FaultKind::Hard && self.random.one_in(2) {
+                (record.pid, record.tid) = (Pid::NONE, Tid::NONE); // only the stack names the process
+            }
+            self.w.style.header = self.headers.turn();
+            let result = self.w.put(caller.processor, &record, &[]);
+            self.w.style.header = None;
+            result?;
+            self.put_kernel(caller, time)?;
+            let stack = (process, self.stacks.choose(process, &mut self.random));
+            self.stacks.put(self.w, self.clock, caller, time, stack)?;
+        }
+        Ok(())
     }
 
     /// Ends a process and starts another in its place, every second time with the same id.

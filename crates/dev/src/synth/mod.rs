@@ -103,6 +103,8 @@ pub struct Options {
     pub pix: bool,
     /// Add so many processor samples, evenly spread, with stacks (heap).
     pub samples: u64,
+    /// Add page faults with stacks, most of them first touches of committed pages (commit).
+    pub faults: bool,
     /// Lose so many buffers, evenly spread (heap).
     pub lost_buffers: u32,
     /// The numbers of the nightly scenario, which takes no other options.
@@ -132,6 +134,7 @@ impl Default for Options {
             gpu: false,
             pix: false,
             samples: 0,
+            faults: false,
             lost_buffers: 0,
             nightly: Nightly::default(),
             speed: None,

@@ -66,6 +66,7 @@ impl Event {
             | Self::Volume(_)
             | Self::Counter(_)
             | Self::Sample { .. }
+            | Self::Fault(_)
             | Self::Activity(_)
             | Self::Lost(_) => None,
         }
@@ -87,7 +88,8 @@ impl Event {
             | Self::HeapClose { .. }
             | Self::VirtualAlloc(_)
             | Self::VirtualFree(_)
-            | Self::Sample { .. } => true,
+            | Self::Sample { .. }
+            | Self::Fault(_) => true,
             Self::CommitRundown(_)
             | Self::Stack { .. }
             | Self::StackRef { .. }

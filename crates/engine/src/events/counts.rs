@@ -41,11 +41,19 @@ event_counts! {
     total, heap_create, heap_destroy, heap_alloc, heap_free, heap_realloc, virtual_alloc, virtual_free, tracker_open,
     tracker_close, tracker_alloc, tracker_free, tracker_realloc, stack, stack_key_ref, stack_key_definition, inline_stack,
     process_start, process_end, process_rundown, image_load, image_unload, image_rundown, image_id_rsds;
-    if any gpu_usage, gpu_budget, gpu_commitment, gpu_allocation, pix_counter, pix_timing
+    if any hard_fault, demand_zero_fault, copy_on_write_fault, transition_fault, guard_page_fault, hard_page_fault,
+    access_violation, gpu_usage, gpu_budget, gpu_commitment, gpu_allocation, pix_counter, pix_timing
 }
 
 /// Kernel hooks that are counted.
-const COUNTED: [u16; 21] = [
+const COUNTED: [u16; 28] = [
+    hook::TRANSITION_FAULT,
+    hook::DEMAND_ZERO_FAULT,
+    hook::COPY_ON_WRITE_FAULT,
+    hook::GUARD_PAGE_FAULT,
+    hook::HARD_PAGE_FAULT,
+    hook::ACCESS_VIOLATION,
+    hook::HARD_FAULT,
     hook::HEAP_CREATE,
     hook::HEAP_DESTROY,
     hook::HEAP_ALLOC,
@@ -165,6 +173,13 @@ impl EventCounts {
 
     fn kernel_counter(&mut self, hook: u16) -> Option<&mut u64> {
         Some(match hook {
+            hook::TRANSITION_FAULT => &mut self.transition_fault,
+            hook::DEMAND_ZERO_FAULT => &mut self.demand_zero_fault,
+            hook::COPY_ON_WRITE_FAULT => &mut self.copy_on_write_fault,
+            hook::GUARD_PAGE_FAULT => &mut self.guard_page_fault,
+            hook::HARD_PAGE_FAULT => &mut self.hard_page_fault,
+            hook::ACCESS_VIOLATION => &mut self.access_violation,
+            hook::HARD_FAULT => &mut self.hard_fault,
             hook::HEAP_CREATE => &mut self.heap_create,
             hook::HEAP_DESTROY => &mut self.heap_destroy,
             hook::HEAP_ALLOC => &mut self.heap_alloc,

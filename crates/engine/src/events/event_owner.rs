@@ -46,6 +46,8 @@ pub enum EventOwner {
     },
     /// A processor ran this thread; 0 if it was idle.
     Sample(Tid),
+    /// A thread had a page fault; the thread is not known if only the stack of the fault names it.
+    Fault(Tid),
     /// A call stack, a part of one, or the key of one.
     Stack {
         /// Raw time of the event it belongs to.
@@ -91,6 +93,9 @@ pub fn event_owner(event: &NewEvent<'_>) -> Option<EventOwner> {
         hook::STACK | hook::STACK_KEY_REF_KERNEL | hook::STACK_KEY_REF_USER => {
             let owner = i64_at(event.payload, 0)?;
             Some(EventOwner::Stack { owner, pid: Pid(u32_at(event.payload, 8)?), tid: Tid(u32_at(event.payload, 12)?) })
+        }
+        hook::TRANSITION_FAULT..=hook::ACCESS_VIOLATION | hook::HARD_FAULT => {
+            Some(EventOwner::Fault(activity::fault(hook, &raw(event))?.tid))
         }
         hook::SAMPLE => Some(EventOwner::Sample(activity::sample(&raw(event))?.tid)),
         hook::THREAD_START..=hook::THREAD_RUNDOWN_END => Some(EventOwner::Thread {

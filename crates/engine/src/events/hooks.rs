@@ -7,6 +7,13 @@ use crate::etl::{EventId, Guid};
 pub mod hook {
     #![allow(missing_docs, reason = "the names are those of the events")]
     pub const GROUP_MASKS: u16 = 0x0005;
+    pub const TRANSITION_FAULT: u16 = 0x020A;
+    pub const DEMAND_ZERO_FAULT: u16 = 0x020B;
+    pub const COPY_ON_WRITE_FAULT: u16 = 0x020C;
+    pub const GUARD_PAGE_FAULT: u16 = 0x020D;
+    pub const HARD_PAGE_FAULT: u16 = 0x020E;
+    pub const ACCESS_VIOLATION: u16 = 0x020F;
+    pub const HARD_FAULT: u16 = 0x0220;
     pub const VIRTUAL_ALLOC: u16 = 0x0262;
     pub const VIRTUAL_FREE: u16 = 0x0263;
     pub const HEAP_RANGE_RUNDOWN: u16 = 0x0264;

@@ -78,6 +78,7 @@ impl Sign {
             | Event::Volume(_)
             | Event::Counter(_)
             | Event::Sample { .. }
+            | Event::Fault(_)
             | Event::Activity(_)
             | Event::Lost(_) => [None; 2],
         };

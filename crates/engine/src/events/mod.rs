@@ -47,9 +47,10 @@ mod trackers;
 pub use about::{Extent, Memory};
 pub use activity::process_of;
 pub use activity::{
-    ActivityEvent, Adapter, Collection, CollectionId, CollectionReason, EventKey, EventSchema, Field, FieldValue, GpuChange,
-    GpuKind, GpuMemory, InType, ManagedEvent, ManagedHeaps, ManagedMethod, MarkEvent, MarkProviders, MarkText, MethodChange,
-    PixBlock, PixDoubt, PixEvent, PixStep, PixWhat, Present, PresentApi, SampleInterval, SegmentGroup, TIMER, Untold,
+    ActivityEvent, Adapter, Collection, CollectionId, CollectionReason, EventKey, EventSchema, FaultKind, Field, FieldValue,
+    GpuChange, GpuKind, GpuMemory, InType, ManagedEvent, ManagedHeaps, ManagedMethod, MarkEvent, MarkProviders, MarkText,
+    MethodChange, PageFault, PixBlock, PixDoubt, PixEvent, PixStep, PixWhat, Present, PresentApi, SampleInterval, SegmentGroup,
+    TIMER, Untold,
 };
 pub use batch::{Batch, Stacks};
 pub use census::process_names;
@@ -212,6 +213,8 @@ pub enum Event {
         /// Number of samples for which it stands.
         count: u16,
     },
+    /// A page fault.
+    Fault(PageFault),
     /// Another activity of a program.
     Activity(Box<ActivityEvent>),
     /// A real-time session lost something just before.

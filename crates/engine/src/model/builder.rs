@@ -173,7 +173,8 @@ impl Builder {
     #[inline(always)]
     fn attach(&mut self) -> (&mut Attach, Rooms<'_>) {
         let Self { attach, world, allocations, activity, .. } = self;
-        (attach, Rooms { world, allocations, samples: &mut activity.samples })
+        let ActivityTable { samples, faults, .. } = activity;
+        (attach, Rooms { world, allocations, samples, faults })
     }
 
     /// The origin of the event that happens now. An event that comes late happens when it comes.
@@ -256,6 +257,10 @@ impl Builder {
             &Event::Sample { address, count } => {
                 let (attach, mut rooms) = self.attach();
                 attach.sample(&mut rooms, from, address, count);
+            }
+            &Event::Fault(fault) => {
+                let (attach, mut rooms) = self.attach();
+                attach.fault(&mut rooms, from, fault);
             }
             Event::Activity(event) => {
                 let Self { activity, world, counters, clock, trace_start, .. } = self;

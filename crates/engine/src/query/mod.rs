@@ -74,6 +74,7 @@ mod tags;
 mod texts;
 mod top_contributors;
 mod totals;
+mod touched;
 mod tree;
 mod types;
 mod unmatched;
@@ -81,11 +82,12 @@ mod unnamed;
 mod what_if;
 
 pub use activity::{
-    ActivityEntries, ChainEntry, ChainFrames, FrameBar, FrameCounts, FrameEntry, FrameLine, FrameRequest, FrameSums, FrameTimes,
-    GpuEntry, LayerFrames, MOST_FRAMES, MOST_SCOPES, MarkEntries, MarkEntry, MarkRequest, MarkSpot, PerFrame, ProcessSamples,
-    ProcessorEntries, ProcessorEntry, ReportedEntry, SampleNumbers, ScopeEntry, ScopeRequest, ScopeSums, StepNumbers, api_name,
-    bytes_at_edges, chain_label, each_scope, find_mark, frame_bars, frame_lanes, frame_name, frame_sums, gpu_entries,
-    has_samples, layers_of, main_frames, main_gpu, mark_entries, mark_places, mark_spots, marks, process_samples,
+    ActivityEntries, CallerTouches, ChainEntry, ChainFrames, CommitTouches, FaultEntries, FaultEntry, FaultNumbers, FrameBar,
+    FrameCounts, FrameEntry, FrameLine, FrameRequest, FrameSums, FrameTimes, GpuEntry, LayerFrames, MOST_FRAMES, MOST_SCOPES,
+    MarkEntries, MarkEntry, MarkRequest, MarkSpot, PerFrame, ProcessSamples, ProcessorEntries, ProcessorEntry, ReportedEntry,
+    SampleNumbers, ScopeEntry, ScopeRequest, ScopeSums, StepNumbers, api_name, bytes_at_edges, chain_label, each_scope,
+    fault_entries, fault_series, fault_sums, find_mark, frame_bars, frame_lanes, frame_name, frame_sums, gpu_entries, has_faults,
+    has_samples, layers_of, main_frames, main_gpu, mark_entries, mark_places, mark_spots, marks, process_faults, process_samples,
     processor_entries, processor_series, reported_entries, sample_counts, sample_sums, sample_sums_where, sampled_stacks,
     scope_count, scope_sums, sort_by_allocated,
 };
@@ -149,6 +151,7 @@ pub use source_lines::{SourceLine, source_lines};
 pub use tags::tags;
 pub use top_contributors::{Measure, TopContributor};
 pub use totals::{Totals, totals};
+pub use touched::{TouchedSite, first_touches, shows_touches, touched_doubt, touched_sites};
 pub use tree::{
     Column, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, TreeRow, Trimmed, by_heap, magnitude, peaks, sort_by_peak, tree,
     upper_peaks,

@@ -41,8 +41,10 @@ impl<W: Write + Seek> Pass<'_, W> {
             | Event::VirtualAlloc(_)
             | Event::VirtualFree(_)
             | Event::CommitRundown(_) => self.memory_before(input, &first),
+            // Committed pages that were touched before stay touched.
+            Event::Fault(fault) if fault.kind().touches() => self.memory_before(input, &first),
             // What happened before, and names nothing of what comes.
-            Event::Sample { .. } => {
+            Event::Sample { .. } | Event::Fault(_) => {
                 self.stacks.leave_out(&first, false);
                 Ok(())
             }
@@ -65,7 +67,7 @@ impl<W: Write + Seek> Pass<'_, W> {
         }
     }
 
-    /// Pages, and heaps as a whole: all of it.
+    /// Pages, touches of pages, and heaps as a whole: all of it.
     fn memory_before(&mut self, input: &Input<'_>, record: &Record) -> Result<(), WriteError> {
         self.note(record);
         self.out.event(input)?;

@@ -149,6 +149,7 @@ impl Known {
             | Event::ThreadStart(_)
             | Event::Counter(_)
             | Event::Sample { .. }
+            | Event::Fault(_)
             | Event::Lost(_) => None,
         }
     }

@@ -6,8 +6,8 @@
 
 use crate::events::{
     ActivityEvent, CommittedRegion, CounterEvent, Event, ImageFile, ImageId, ImageInfo, Lost, ManagedEvent, ManagedMethod,
-    MarkEvent, MarkText, PageRange, PixBlock, PixEvent, PixStep, PixWhat, Present, ProcessInfo, Record, SampleInterval,
-    ThreadStack,
+    MarkEvent, MarkText, PageFault, PageRange, PixBlock, PixEvent, PixStep, PixWhat, Present, ProcessInfo, Record,
+    SampleInterval, ThreadStack,
 };
 use crate::tables::KeyedMap;
 
@@ -86,6 +86,9 @@ impl Names {
             | Event::ThreadStart(ThreadStack { from: _, to: _ })
             | Event::ThreadRundown(_)
             | Event::Sample { address: _, count: _ }
+            | Event::Fault(
+                PageFault::Hard { address: _, started: _, bytes: _ } | PageFault::Soft { kind: _, address: _, code: _ },
+            )
             | Event::Lost(Lost { what: _, details: _ }) => {}
         }
         true

@@ -36,6 +36,9 @@ pub(super) fn steps(context: &PanelContext<'_>) -> Vec<Entry> {
             }
             Overlay::Frames => ("Lane of frames", "How long each frame took, and how much was allocated in it"),
             Overlay::Processors => ("Lane of CPU use", "CPU use of the program and of all processes"),
+            Overlay::Faults => {
+                ("Lane of page faults", "Hard and soft page faults of the program, and how much of its commit is touched")
+            }
             Overlay::Gpu(SegmentGroup::Local) => {
                 ("Lane of local GPU memory", "How much of the graphics card's memory the program uses, and its budget")
             }

@@ -9,6 +9,7 @@ mod canvas;
 mod commit;
 mod cursor;
 mod difference;
+mod faults;
 mod flags;
 mod gpu;
 mod keys;

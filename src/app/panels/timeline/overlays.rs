@@ -1,5 +1,5 @@
 //! Lanes beside those of memory: a program's frames, whose height is their duration and which are
-//! more amber the more their allocations exceed the usual; CPU use; GPU memory ([`gpu`]).
+//! more amber the more their allocations exceed the usual; CPU use; page faults ([`faults`]); GPU memory ([`gpu`]).
 //!
 //! Cost: the bars and points of the latest answer, at most a few for each bin of the graph.
 
@@ -8,7 +8,7 @@ use eframe::egui::{Color32, Mesh, Painter, Pos2, Rect, Shape, Ui, Visuals};
 use super::axes;
 use super::canvas::{Canvas, LaneLabel};
 use super::lanes::Row;
-use super::{commit, gpu, system_memory};
+use super::{commit, faults, gpu, system_memory};
 use crate::app::base::theme;
 use crate::app::document::Document;
 use crate::app::state::graph::{GraphLine, LineOf};
@@ -28,6 +28,7 @@ pub fn process(document: &Document, what: Overlay) -> Option<ProcessId> {
         Overlay::Memory => document.memory_in_scope().map(|(process, _)| process),
         Overlay::Commit => document.commit_in_scope(),
         Overlay::Processors => document.sampled_in_scope(),
+        Overlay::Faults => document.faults_in_scope(),
         Overlay::Gpu(group) => gpu::series(document, document.gpu_in_scope(group)?).and_then(|series| series.process),
     }
 }
@@ -51,6 +52,7 @@ pub fn paint(canvas: &Canvas<'_>, what: Overlay, frame: Rect, painter: &Painter,
         (Overlay::Processors, _, Some(processors)) => paint_processors(canvas, processors, frame, painter, cursor, ui.visuals()),
         (Overlay::Memory, ..) => system_memory::paint(canvas, shown.memory.as_ref(), frame, painter, cursor, ui.visuals()),
         (Overlay::Commit, ..) => commit::paint(canvas, shown.commit.as_ref(), frame, painter, cursor, ui.visuals()),
+        (Overlay::Faults, ..) => faults::paint(canvas, shown.faults.as_ref(), frame, painter, cursor, ui.visuals()),
         (Overlay::Gpu(group), ..) => gpu::paint(canvas, shown.gpu_of(group), frame, painter, cursor, ui.visuals()),
         _ => LaneLabel::default(),
     };
@@ -63,6 +65,7 @@ fn color(what: Overlay, visuals: &Visuals) -> Color32 {
         Overlay::Memory | Overlay::Commit => visuals.weak_text_color(),
         Overlay::Frames => theme::frame(0.0, visuals),
         Overlay::Processors => theme::share(visuals),
+        Overlay::Faults => faults::color(visuals),
         Overlay::Gpu(_) => theme::gpu(visuals),
     }
 }
@@ -172,6 +175,7 @@ pub fn read(canvas: &Canvas<'_>, what: Overlay, at: Ticks) -> Vec<String> {
         }
         (Overlay::Memory, ..) => system_memory::read(shown.memory.as_ref(), at),
         (Overlay::Commit, ..) => commit::read(shown.commit.as_ref(), at),
+        (Overlay::Faults, ..) => faults::read(shown.faults.as_ref(), at),
         (Overlay::Gpu(group), ..) => gpu::read(shown.gpu_of(group), at),
         _ => Vec::new(),
     }

@@ -1,14 +1,15 @@
 //! Activity of programs while memory changed: marks, frames that a game presented, code and garbage
-//! collections of the .NET runtime, CPU samples, GPU memory, PIX's counters and scopes.
+//! collections of the .NET runtime, CPU samples, page faults, GPU memory, PIX's counters and scopes.
 //!
 //! None of these events is about memory, so nothing here changes a number of heaps and pages. A
 //! provider that is read only because the user named it ([`MarkProviders`]) gives marks and nothing
 //! else.
 //!
-//! Cost: for events of other kinds only the comparisons of their class; a sample is a record like any
-//! other, all else is rare.
+//! Cost: for events of other kinds only the comparisons of their class; a sample or page fault is a record
+//! like any other, all else is rare.
 
 mod described;
+mod faults;
 mod gpu;
 mod managed;
 mod marks;
@@ -20,6 +21,8 @@ mod samples;
 
 pub use described::{EventKey, EventSchema, Field, FieldValue, InType};
 pub(super) use described::{provider_name, schema, with_self_described};
+pub(super) use faults::fault;
+pub use faults::{FaultKind, PageFault};
 pub use gpu::{Adapter, GpuChange, GpuKind, GpuMemory, SegmentGroup, process_of};
 pub use managed::{Collection, CollectionId, CollectionReason, ManagedEvent, ManagedHeaps, ManagedMethod, MethodChange};
 pub use marks::{MarkEvent, MarkText, Untold};

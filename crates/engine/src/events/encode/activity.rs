@@ -10,8 +10,8 @@ use crate::events::activity::{END_MARK, ON_CONTEXT, TIME_SHIFT};
 use crate::events::hooks::pix;
 use crate::events::{
     ActivityEvent, Collection, CollectionId, EventSchema, GpuChange, GpuKind, GpuMemory, ManagedEvent, ManagedHeaps,
-    ManagedMethod, MarkEvent, MarkText, MethodChange, PixBlock, PixDoubt, PixEvent, PixStep, PixWhat, Present, PresentApi, class,
-    gpu, hook,
+    ManagedMethod, MarkEvent, MarkText, MethodChange, PageFault, PixBlock, PixDoubt, PixEvent, PixStep, PixWhat, Present,
+    PresentApi, class, gpu, hook,
 };
 use crate::units::{Pid, PointerSize, Tid};
 
@@ -28,6 +28,23 @@ impl<W: Write + Seek> RecordWriter<W> {
     pub(super) fn encode_sample(&mut self, address: u64, count: u16, tid: Tid) -> Result<Shape, WriteError> {
         self.payload.word(address).u32(tid.0).u32(count.into());
         self.kernel(HeaderKind::PerfInfo, hook::SAMPLE, 2, (Pid::NONE, Tid::NONE))
+    }
+
+    /// A page fault. A hard fault has its thread in the payload, others in the header, or nowhere if it is not known.
+    pub(super) fn encode_fault(&mut self, fault: &PageFault, thread: (Pid, Tid)) -> Result<Shape, WriteError> {
+        let hook = fault.kind().hook();
+        match *fault {
+            PageFault::Hard { address, started, bytes } => {
+                let (offset, file) = ([0; 8], 0);
+                self.payload.u64(started as u64).raw(&offset).word(address).word(file).u32(thread.1.0).u32(bytes);
+                self.kernel(HeaderKind::PerfInfo, hook, 2, (Pid::NONE, Tid::NONE))
+            }
+            PageFault::Soft { address, code, .. } => {
+                self.payload.word(address).word(code);
+                let header = if thread.1.is_known() { HeaderKind::System } else { HeaderKind::PerfInfo };
+                self.kernel(header, hook, 2, thread)
+            }
+        }
     }
 
     /// Writes the description of a kind of event, a TRACE_EVENT_INFO, as merging adds it.

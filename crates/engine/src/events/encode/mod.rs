@@ -238,6 +238,7 @@ impl<W: Write + Seek> RecordWriter<W> {
                 Ok(lost_shape(*lost, thread))
             }
             &Event::Sample { address, count } => self.encode_sample(address, count, record.tid),
+            Event::Fault(fault) => self.encode_fault(fault, thread),
             Event::Activity(event) => self.encode_activity(event, thread),
             Event::Process(change, info) => self.encode_process(record, *change, info),
             Event::Image(change, info) => self.encode_image(record, *change, info),

@@ -8,10 +8,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::etl::{Guid, SessionHeader, Source, TraceFile, mode};
 use crate::events::{
-    ActivityEvent, Adapter, Collection, CollectionId, CollectionReason, CommittedRegion, EventCounts, EventSchema, Field,
-    FrameRange, GpuChange, GpuKind, GpuMemory, ImageFile, ImageId, ImageInfo, InType, Lost, ManagedEvent, ManagedHeaps,
-    ManagedMethod, MarkEvent, MarkText, MemoryLists, Merge, MethodChange, PageRange, PixBlock, PixDoubt, PixEvent, PixStep,
-    PixWhat, Present, PresentApi, ProcessInfo, ProcessMemory, RangeChange, SampleInterval, SegmentGroup, TIMER, ThreadStack,
+    ActivityEvent, Adapter, Collection, CollectionId, CollectionReason, CommittedRegion, EventCounts, EventSchema, FaultKind,
+    Field, FrameRange, GpuChange, GpuKind, GpuMemory, ImageFile, ImageId, ImageInfo, InType, Lost, ManagedEvent, ManagedHeaps,
+    ManagedMethod, MarkEvent, MarkText, MemoryLists, Merge, MethodChange, PageFault, PageRange, PixBlock, PixDoubt, PixEvent,
+    PixStep, PixWhat, Present, PresentApi, ProcessInfo, ProcessMemory, RangeChange, SampleInterval, SegmentGroup, TIMER,
+    ThreadStack,
 };
 
 type Written = (Record, Vec<u64>);
@@ -219,6 +220,13 @@ fn counts_tell_each_kind() {
         image_unload: 1,
         image_rundown: 2,
         image_id_rsds: 1,
+        hard_fault: 0,
+        demand_zero_fault: 0,
+        copy_on_write_fault: 0,
+        transition_fault: 0,
+        guard_page_fault: 0,
+        hard_page_fault: 0,
+        access_violation: 0,
         gpu_usage: 0,
         gpu_budget: 0,
         gpu_commitment: 0,
@@ -467,5 +475,32 @@ fn what_programs_do_comes_back_in_both_widths() {
         let (seen, counts) = read(w);
         assert_eq!(seen, all, "{pointer:?}");
         assert_eq!(counts.total, 1 + all.len() as u64);
+    }
+}
+
+#[test]
+fn page_faults_come_back_in_both_widths_with_and_without_their_thread() {
+    for pointer in [PointerSize::Four, PointerSize::Eight] {
+        let mut w = writer(session(1, false));
+        w.style = Style { pointer, ..Style::default() };
+        let mut all = Vec::new();
+        for (time, kind) in (1..).zip(FaultKind::ALL) {
+            let fault = match kind {
+                FaultKind::Hard => PageFault::Hard { address: 0x7FF0_1234, started: -5, bytes: 0x8000 },
+                _ => PageFault::Soft { kind, address: 0x7FF0_1234, code: 0x7FF1_0001 },
+            };
+            for (pid, tid) in [(Pid(9), Tid(10)), (Pid::NONE, Tid::NONE)] {
+                // The event of a hard fault has the thread, but not the process.
+                let pid = if kind == FaultKind::Hard { Pid::NONE } else { pid };
+                let record = Record { time, pid, tid, event: Event::Fault(fault) };
+                w.put(0, &record, &[]).unwrap();
+                all.push((record, Vec::new()));
+            }
+        }
+        let (seen, counts) = read(w);
+        assert_eq!(seen, all, "{pointer:?}");
+        let EventCounts { hard_fault, demand_zero_fault, copy_on_write_fault, transition_fault, .. } = counts;
+        assert_eq!([hard_fault, demand_zero_fault, copy_on_write_fault, transition_fault], [2; 4]);
+        assert_eq!([counts.guard_page_fault, counts.hard_page_fault, counts.access_violation], [2; 3]);
     }
 }

@@ -336,6 +336,7 @@ fn hash(runs: &[Run], place: Place) -> u64 {
         &Event::StackDefinition { key, frames: range, .. } => of_words(&[2, key, frames.get(range).stack_hash().half()]),
         &Event::StackRef { owner, key, .. } => of_words(&[3, owner as u64, key]),
         &Event::Sample { address, .. } => of_words(&[4, address]),
+        &Event::Fault(fault) => of_words(&[7, fault.kind() as u64, fault.address()]),
         &Event::Realloc { heap, old, new, size, .. } => of_words(&[5, heap, old, new, size]),
         Event::VirtualAlloc(range) | Event::VirtualFree(range) => {
             of_words(&[6, range.base, range.size, range.owner.0.into(), range.flags.into()])

@@ -1,24 +1,29 @@
 //! Activity of programs while memory changed, as a trace keeps it: marks, presented frames, code and
-//! heaps of the .NET runtime, CPU samples, PIX's scopes and counters. None of it changes a number of memory.
+//! heaps of the .NET runtime, CPU samples, page faults, PIX's scopes and counters. None of it changes a number of memory.
 //!
 //! Memory: each kind has a bound of its own, and all of it counts towards the budget; refused entries
 //! are counted and reported. Publications share all that does not change. Cost: nothing where there is
 //! none of it; else a hash operation or two for each event.
 
 mod chunked;
+mod faults;
 mod gpu;
 mod managed;
 mod marks;
 mod pix;
+mod placed;
 mod presents;
 mod samples;
 
 use std::sync::Arc;
 
 pub use chunked::Chunked;
+pub(super) use faults::FaultTable;
+pub use faults::{Fault, Faults, PageRead};
 pub use gpu::GpuSeries;
 pub use managed::{ManagedCode, Method};
 pub use marks::{Mark, MarkProvider, Marks};
+pub(super) use placed::PlacedEvent;
 pub use presents::{OtherWindows, PresentLane};
 pub use samples::{IntervalOrigin, Sample, Samples};
 pub(super) use samples::{NO_HEAP, NOBODY, SampleTable};
@@ -44,6 +49,8 @@ pub struct Activity {
     pub managed: Arc<ManagedCode>,
     /// CPU samples.
     pub samples: Samples,
+    /// Page faults.
+    pub faults: Faults,
     /// GPU memory of processes, by adapter and segment group.
     pub gpu: Vec<GpuSeries>,
 }
@@ -56,6 +63,7 @@ pub(super) struct ActivityTable {
     managed: ManagedTable,
     pix: PixTable,
     pub(super) samples: SampleTable,
+    pub(super) faults: FaultTable,
 }
 
 impl ActivityTable {
@@ -109,7 +117,7 @@ impl ActivityTable {
     }
 
     /// The activity that is known now; after it was published as complete, nothing changes. `sites` are
-    /// those of samples, `counters` all published ones.
+    /// those of samples and faults, `counters` all published ones.
     pub(super) fn publish(&mut self, is_complete: bool, frequency: u64, sites: Vec<Site>, counters: &[Counter]) -> Activity {
         if is_complete {
             self.pix.finish(&mut self.marks);
@@ -120,12 +128,18 @@ impl ActivityTable {
             presents: self.presents.publish(),
             managed: self.managed.publish(),
             samples: self.samples.publish(frequency, sites),
+            faults: self.faults.publish(),
         }
     }
 
     /// Bytes in use.
     pub(super) fn bytes(&self) -> u64 {
-        self.marks.bytes() + self.presents.bytes() + self.managed.bytes() + self.samples.bytes() + self.pix.bytes()
+        self.marks.bytes()
+            + self.presents.bytes()
+            + self.managed.bytes()
+            + self.samples.bytes()
+            + self.faults.bytes()
+            + self.pix.bytes()
     }
 
     /// One sentence for each kind of which something was left out; `is_complete`: whether no more comes.
@@ -135,6 +149,7 @@ impl ActivityTable {
             self.presents.left_out(),
             self.managed.left_out(),
             self.samples.left_out(),
+            self.faults.left_out(),
             self.pix.left_out(is_complete),
         ];
         parts.into_iter().flatten().collect()

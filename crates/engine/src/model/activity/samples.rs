@@ -2,7 +2,7 @@
 //!
 //! A sample names its thread. The thread's process follows from the sample's stack, or from earlier
 //! events about threads, or, at the end, from later ones. The process and stack of a sample are a site,
-//! in a table of their own; stacks find samples as they find rows (`attach`).
+//! in a table that they share with page faults; stacks find samples as they find rows (`attach`).
 //!
 //! Samples of idle processors are counted and not kept: a trace of a quiet machine holds nothing else.
 //!
@@ -12,6 +12,7 @@
 use serde::Serialize;
 
 use super::Chunked;
+use super::placed::PlacedEvent;
 use crate::events::{SampleInterval, TIMER};
 use crate::model::{HeapId, ProcessId, Site, SiteId};
 use crate::tables::KeyedMap;
@@ -55,7 +56,7 @@ pub enum IntervalOrigin {
 pub struct Samples {
     /// The samples, by time.
     pub list: Chunked<Sample>,
-    /// Process and stack, by [`SiteId`]; the heaps of these sites mean nothing.
+    /// Process and stack of samples and of page faults, by [`SiteId`]; the heaps of these sites mean nothing.
     pub sites: Vec<Site>,
     /// Samples of idle processors.
     pub idle: u64,
@@ -130,7 +131,7 @@ impl SampleTable {
     /// Adds `count` samples of one moment. Returns the place of the first, if there is room.
     pub(in crate::model) fn push(&mut self, sample: Sample, count: u16) -> Option<u32> {
         let place = self.list.len();
-        let is_full = self.most.is_some_and(|most| place >= most) || place > (u32::MAX - u32::from(u16::MAX)) as usize;
+        let is_full = self.most.is_some_and(|most| place >= most) || place >= PlacedEvent::MOST;
         if is_full {
             self.refused += u64::from(count);
             self.cut.get_or_insert(sample.at);
@@ -150,16 +151,6 @@ impl SampleTable {
     /// One sample.
     pub(in crate::model) fn get(&self, place: u32) -> Option<Sample> {
         self.list.get(place as usize).copied()
-    }
-
-    /// The site of a sample.
-    pub(in crate::model) fn site(&self, place: u32) -> Option<SiteId> {
-        self.get(place).map(|sample| sample.site)
-    }
-
-    /// The time of a sample.
-    pub(in crate::model) fn time(&self, place: u32) -> Option<Ticks> {
-        self.get(place).map(|sample| sample.at)
     }
 
     /// Changes the site of a sample.

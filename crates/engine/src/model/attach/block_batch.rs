@@ -1,5 +1,5 @@
 //! The stacks of a whole batch. Rows and frees get the stacks in its lists up to each batch event (a stack
-//! that comes behind its event, a definition of a key, a sample), then that event is handled. Look-ups
+//! that comes behind its event, a definition of a key, a sample or page fault), then that event is handled. Look-ups
 //! are started in groups, before the first result is needed.
 //!
 //! While a batch is followed no other event comes, so nothing waits for stacks that come with it,
@@ -98,7 +98,7 @@ fn begins(block: RankedBlock) -> bool {
 impl Attach {
     /// Whether nothing waits for what an event of a batch can bring.
     pub(in crate::model) fn waits_for_none(&self, block_batch: &BlockBatch) -> bool {
-        // The kernel parts in it are those of samples, and no other event at the ticks of those has
+        // The kernel parts in it are those of samples and page faults, and no other event at the ticks of those has
         // one.
         let is_of_row = block_batch.has_kernel_parts
             && self.pending.latest_in_kernel().is_some_and(|raw| Ticks::from_raw(raw, self.trace_start) >= block_batch.first);
@@ -137,6 +137,7 @@ impl Attach {
         match *event {
             Event::StackDefinition { part, key, .. } => self.define(rooms, part, key, frames, raw),
             Event::Sample { address, count } => self.sample(rooms, from, address, count),
+            Event::Fault(fault) => self.fault(rooms, from, fault),
             _ => self.stack_came(rooms, from, record, frames),
         }
     }

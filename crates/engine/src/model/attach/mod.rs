@@ -9,7 +9,7 @@
 //! | with its event, as a key | decoding | [`keyed`] | the key is defined anew, or enough rows wait |
 //! | behind the event of a row | raw time and thread of its owner | [`pending`] | so many newer ones came |
 //! | behind the free of a block | raw time and thread | [`frees`] | so many newer ones came |
-//! | behind a sample, in two parts mostly | raw time and thread | [`samples`] | so many newer ones came |
+//! | behind a sample or page fault, in two parts mostly | raw time and thread | [`samples`] | so many newer ones came |
 //! | before its event, at the same tick | raw time and thread | [`early`] | the tick is over |
 //! | in two parts, the user part under another event | its thread's return to user mode | [`fragments`] | its next user part |
 //! | behind an event whose process is not known | raw time | [`held`] | a second, or so many events |
@@ -37,7 +37,7 @@ mod sampled;
 mod samples;
 mod sites;
 
-use super::activity::SampleTable;
+use super::activity::{FaultTable, SampleTable};
 use super::allocations::{AllocationTable, Ended};
 use super::origin::Origin;
 use super::renumbering::Renumbering;
@@ -80,7 +80,7 @@ pub(super) struct Attach {
     fragments: KernelFragments,
     /// Stacks that will come once more for events that got theirs with a copy.
     pub(super) owed: OwedStacks,
-    /// Stacks of CPU samples.
+    /// Stacks of CPU samples and page faults.
     pub(super) samples: SampleStacks,
 }
 
@@ -89,6 +89,7 @@ pub(super) struct Rooms<'a> {
     pub(super) world: &'a mut World,
     pub(super) allocations: &'a mut AllocationTable,
     pub(super) samples: &'a mut SampleTable,
+    pub(super) faults: &'a mut FaultTable,
 }
 
 /// A block that began, and the one that the same event freed for it.

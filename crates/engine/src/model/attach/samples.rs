@@ -1,4 +1,4 @@
-//! Stacks of CPU samples. They come as those of the kernel's other events, by raw time and thread,
+//! Stacks of CPU samples and page faults. They come as those of the kernel's other events, by raw time and thread,
 //! mostly in two parts. The user part comes when the thread leaves the kernel, for all that happened
 //! there since it entered.
 //!
@@ -7,7 +7,7 @@
 //! of a block, which its thread writes in user mode, completes no sample; only a user part that the
 //! kernel writes does.
 //!
-//! A sample that has no stack after so many newer ones gets its address alone as its stack.
+//! A sample or fault that has no stack after so many newer ones gets its address alone as its stack.
 
 use std::collections::VecDeque;
 
@@ -18,14 +18,14 @@ use crate::model::SiteId;
 use crate::model::activity::NOBODY;
 use crate::model::stack::StackRef;
 
-/// Sites of samples, and the samples that wait for their stack.
+/// Sites of samples and faults, and those that wait for their stack.
 #[derive(Debug, Default)]
 pub(in crate::model) struct SampleStacks {
     pub(in crate::model) sites: SiteTable,
-    /// Samples that wait; their places stand for row numbers.
+    /// Samples and faults that wait; their numbers ([`PlacedEvent`](crate::model::activity::PlacedEvent)) stand for row numbers.
     pub(super) waiting: Pending,
     pub(super) fragments: KernelFragments,
-    /// The latest samples: place of the first of a moment, their number, their address.
+    /// The latest samples and faults: number of the first of a moment, how many there are, their address.
     pub(super) recent: VecDeque<(u32, u16, u64)>,
 }
 

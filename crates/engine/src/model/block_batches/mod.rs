@@ -2,7 +2,7 @@
 //! so that the replay has little left to do for each block.
 //!
 //! A *batch* is many records about blocks, and *batch events*: stacks behind their events, definitions of
-//! stack keys, CPU samples with their stacks; without anything else in between. The single events of a
+//! stack keys, CPU samples and page faults with their stacks; without anything else in between. The single events of a
 //! batch matter only to [`AllocationTable`] and [`Attach`], and neither needs them in one order: rows are
 //! numbered as they come, blocks are matched by address, stacks are looked up by hash or key. So this
 //! room makes columns of new rows, the steps of the matching by shard, and lists of blocks by the way
@@ -28,7 +28,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::allocations::{BatchStep, BlockChange, RankedBlock, SHARDS, ShardHash, SliceSteps};
-use super::pairing::is_behind;
+use super::pairing::{is_behind, threads_of_owner};
 use super::rows::{NewRows, is_plain};
 use crate::events::{Attached, Batch, BlockEvent, Entry, Event, Gather, Item, Record, StackPart, shared_handle};
 use crate::units::{Layer, Pid, Ticks, Tid};
@@ -40,7 +40,7 @@ pub(super) use lists::{BareBlock, BatchEvent, FramedBlock, KeyedBlock, ListEnds,
 /// Least records of a batch.
 const LEAST: usize = 4;
 
-/// Most samples that are searched for the owner of a stack.
+/// Most samples and page faults that are searched for the owner of a stack.
 const LATEST_SAMPLES: usize = 64;
 
 /// Process, layer and handle of a heap, as events name it.
@@ -148,7 +148,7 @@ pub struct SliceBlocks {
     freed_bare: Vec<BareBlock>,
     batch_events: Vec<BatchEvent>,
     latest: LatestOfSlice,
-    /// Raw times and threads of samples in the open batch.
+    /// Raw times and threads of samples and page faults in the open batch.
     sampled: Vec<(i64, Tid)>,
     /// Whether all times of the slice are ordinary ones; if not, it has no batches.
     is_ordinary: bool,
@@ -325,7 +325,7 @@ impl SliceBlocks {
                     StackPart::Kernel => self.add_kernel_part(record.time, (owner, record.tid)),
                 }
             }
-            Event::Sample { .. } => {
+            Event::Sample { .. } | Event::Fault(_) => {
                 self.add_batch_event(record.time);
                 self.sampled.push((record.time, record.tid));
                 true
@@ -342,10 +342,11 @@ impl SliceBlocks {
         true
     }
 
-    /// Adds the kernel part of a stack if it is a sample's, which has nothing to do with rows as others
+    /// Adds the kernel part of a stack if it is that of a sample or page fault, which has nothing to do with rows as others
     /// have.
-    fn add_kernel_part(&mut self, raw: i64, owner: (i64, Tid)) -> bool {
-        let is_of_sample = self.open.is_some() && self.sampled.iter().rev().take(LATEST_SAMPLES).any(|sample| *sample == owner);
+    fn add_kernel_part(&mut self, raw: i64, (owner, tid): (i64, Tid)) -> bool {
+        let is_its = |&(time, thread): &(i64, Tid)| time == owner && threads_of_owner(tid).contains(&thread);
+        let is_of_sample = self.open.is_some() && self.sampled.iter().rev().take(LATEST_SAMPLES).any(is_its);
         if is_of_sample {
             self.add_batch_event(raw);
             self.open.iter_mut().for_each(|open| open.has_kernel_parts = true);

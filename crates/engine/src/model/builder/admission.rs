@@ -41,6 +41,7 @@ impl Builder {
     pub fn limited(mut self, scope: Scope, budget: u64) -> Self {
         self.attach.reads = scope.stacks;
         self.activity.samples.limit(budget / 8);
+        self.activity.faults.limit(budget / 8);
         self.limit = Limit { reads_all: scope.is_all(), scope, budget, ..Limit::default() };
         self
     }
@@ -110,7 +111,7 @@ impl Builder {
         match &record.event {
             Event::Stack { .. } | Event::StackRef { .. } => self.limit.has_room_for_stacks(),
             Event::StackDefinition { .. } => self.limit.scope.stacks && self.limit.has_room_for_stacks(),
-            Event::Counter(_) | Event::Sample { .. } => self.limit.cut.is_none(),
+            Event::Counter(_) | Event::Sample { .. } | Event::Fault(_) => self.limit.cut.is_none(),
             event => match record.memory() {
                 None => true,
                 Some(Memory { pid, layer, .. }) if !self.limit.scope.has(pid, layer) => false,

@@ -21,7 +21,7 @@ impl Builder {
     pub(super) fn tidy_now_and_then(&mut self) {
         let tables = [&self.attach.sites, &self.attach.frees.sites, &self.attach.samples.sites].map(|sites| sites.untidy());
         let (new, old) = tables.into_iter().fold((0, 0), |(all_new, all_old), (new, old)| (all_new + new, all_old + old));
-        let rows = self.allocations.rows.len() + self.activity.samples.len();
+        let rows = self.allocations.rows.len() + self.activity.samples.len() + self.activity.faults.len();
         let many = WORTH_WHILE.max(old).max(rows / ROWS_A_SITE);
         if new >= many {
             self.tidy();
@@ -56,7 +56,10 @@ impl Builder {
     /// numbers of sites, those of frees apart, if any is another.
     fn join_sites(&mut self, drop_unused: bool) -> (Option<Vec<SiteId>>, Option<Vec<SiteId>>) {
         let Attach { sites, frees, samples, .. } = &mut self.attach;
-        samples.sites.join(None).iter().for_each(|number| self.activity.samples.renumber(number));
+        if let Some(number) = samples.sites.join(None) {
+            self.activity.samples.renumber(&number);
+            self.activity.faults.renumber(&number);
+        }
         let rows = &mut self.allocations.rows;
         let used = drop_unused.then(|| rows.sites_in_use(sites.len()));
         let number = sites.join(used);

@@ -1,6 +1,8 @@
 //! Queries about program activity while memory changed: marks, frames of a game with the allocations in each, CPU samples
-//! by process and by place in the code, GPU memory, scopes with the allocations in them, and numbers that programs report.
+//! and page faults by process and by place in the code, GPU memory, scopes with the allocations in them, and numbers that programs report.
 
+mod fault_entries;
+mod faults;
 mod frames;
 mod gpu;
 mod listing;
@@ -9,6 +11,9 @@ mod processors;
 mod reported;
 mod scopes;
 
+pub use fault_entries::{CallerTouches, CommitTouches, FaultEntries, FaultEntry, fault_entries};
+pub(super) use faults::process_of_fault;
+pub use faults::{FaultNumbers, fault_series, fault_sums, has_faults, process_faults};
 pub use frames::{
     FrameBar, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, chain_label, frame_bars, frame_lanes, frame_name,
     frame_sums, main_frames,
