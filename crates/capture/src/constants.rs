@@ -33,6 +33,8 @@ as_windows_has! {
     FLAG_IMAGE_LOAD: u32 = 0x0000_0004, etw::EVENT_TRACE_FLAG_IMAGE_LOAD;
     /// `EnableFlags`: VirtualAlloc and VirtualFree.
     FLAG_VIRTUAL_ALLOC: u32 = 0x0000_4000, etw::EVENT_TRACE_FLAG_VIRTUAL_ALLOC;
+    /// `EnableFlags`: views of files and of shared memory that are mapped and unmapped; images are not among them.
+    FLAG_VAMAP: u32 = 0x0000_8000, etw::EVENT_TRACE_FLAG_VAMAP;
     /// `EnableFlags`: CPU samples, at the machine's sampling interval.
     FLAG_PROFILE: u32 = 0x0100_0000, etw::EVENT_TRACE_FLAG_PROFILE;
 

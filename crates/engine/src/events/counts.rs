@@ -41,11 +41,11 @@ event_counts! {
     total, heap_create, heap_destroy, heap_alloc, heap_free, heap_realloc, virtual_alloc, virtual_free, tracker_open,
     tracker_close, tracker_alloc, tracker_free, tracker_realloc, stack, stack_key_ref, stack_key_definition, inline_stack,
     process_start, process_end, process_rundown, image_load, image_unload, image_rundown, image_id_rsds;
-    if any gpu_usage, gpu_budget, gpu_commitment, gpu_allocation, pix_counter, pix_timing
+    if any gpu_usage, gpu_budget, gpu_commitment, gpu_allocation, pix_counter, pix_timing, view_map, view_unmap, view_rundown
 }
 
 /// Kernel hooks that are counted.
-const COUNTED: [u16; 21] = [
+const COUNTED: [u16; 25] = [
     hook::HEAP_CREATE,
     hook::HEAP_DESTROY,
     hook::HEAP_ALLOC,
@@ -67,6 +67,10 @@ const COUNTED: [u16; 21] = [
     hook::IMAGE_UNLOAD,
     hook::IMAGE_RUNDOWN_START,
     hook::IMAGE_RUNDOWN_END,
+    hook::VIEW_MAP,
+    hook::VIEW_UNMAP,
+    hook::VIEW_RUNDOWN_START,
+    hook::VIEW_RUNDOWN_END,
 ];
 
 /// One more than the largest counted hook.
@@ -181,6 +185,9 @@ impl EventCounts {
             hook::IMAGE_LOAD => &mut self.image_load,
             hook::IMAGE_UNLOAD => &mut self.image_unload,
             hook::IMAGE_RUNDOWN_START | hook::IMAGE_RUNDOWN_END => &mut self.image_rundown,
+            hook::VIEW_MAP => &mut self.view_map,
+            hook::VIEW_UNMAP => &mut self.view_unmap,
+            hook::VIEW_RUNDOWN_START | hook::VIEW_RUNDOWN_END => &mut self.view_rundown,
             _ => return None,
         })
     }

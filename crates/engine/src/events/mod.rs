@@ -49,7 +49,8 @@ pub use activity::process_of;
 pub use activity::{
     ActivityEvent, Adapter, Collection, CollectionId, CollectionReason, EventKey, EventSchema, Field, FieldValue, GpuChange,
     GpuKind, GpuMemory, InType, ManagedEvent, ManagedHeaps, ManagedMethod, MarkEvent, MarkProviders, MarkText, MethodChange,
-    PixBlock, PixDoubt, PixEvent, PixStep, PixWhat, Present, PresentApi, SampleInterval, SegmentGroup, TIMER, Untold,
+    PixBlock, PixDoubt, PixEvent, PixStep, PixWhat, Present, PresentApi, SampleInterval, SegmentGroup, TIMER, Untold, ViewChange,
+    ViewEvent,
 };
 pub use batch::{Batch, Stacks};
 pub use census::process_names;

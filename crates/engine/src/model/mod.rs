@@ -39,8 +39,8 @@ mod trace;
 mod world;
 
 pub use activity::{
-    Activity, Chunked, GpuSeries, IntervalOrigin, ManagedCode, Mark, MarkProvider, Marks, Method, OtherWindows, PresentLane,
-    Sample, Samples,
+    Activity, Chunked, GpuSeries, IntervalOrigin, ManagedCode, MappedView, Mark, MarkProvider, Marks, Method, OtherWindows,
+    PresentLane, Sample, Samples,
 };
 pub use allocations::{Reservation, Reservations};
 pub use block_batches::SliceBlocks;

@@ -1,5 +1,6 @@
 //! Activity of programs while memory changed, as a trace keeps it: marks, presented frames, code and
-//! heaps of the .NET runtime, CPU samples, PIX's scopes and counters. None of it changes a number of memory.
+//! heaps of the .NET runtime, CPU samples, PIX's scopes and counters, mapped views. None of it changes a number of
+//! memory.
 //!
 //! Memory: each kind has a bound of its own, and all of it counts towards the budget; refused entries
 //! are counted and reported. Publications share all that does not change. Cost: nothing where there is
@@ -12,6 +13,7 @@ mod marks;
 mod pix;
 mod presents;
 mod samples;
+mod views;
 
 use std::sync::Arc;
 
@@ -22,16 +24,18 @@ pub use marks::{Mark, MarkProvider, Marks};
 pub use presents::{OtherWindows, PresentLane};
 pub use samples::{IntervalOrigin, Sample, Samples};
 pub(super) use samples::{NO_HEAP, NOBODY, SampleTable};
+pub use views::MappedView;
 
 use super::Site;
 use super::counters::{Counter, CounterTable};
 use super::world::ProcessTable;
-use crate::events::{ActivityEvent, EventSchema, ManagedEvent, PixEvent, Record};
+use crate::events::{ActivityEvent, EventSchema, ManagedEvent, PixEvent, Record, ViewChange};
 use crate::units::Ticks;
 use managed::ManagedTable;
 use marks::MarkTable;
 use pix::PixTable;
 use presents::PresentTable;
+use views::ViewTable;
 
 /// All activity in a published trace.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +50,8 @@ pub struct Activity {
     pub samples: Samples,
     /// GPU memory of processes, by adapter and segment group.
     pub gpu: Vec<GpuSeries>,
+    /// Views of files and of shared memory.
+    pub views: Chunked<MappedView>,
 }
 
 /// Collects activity in time order.
@@ -55,6 +61,7 @@ pub(super) struct ActivityTable {
     presents: PresentTable,
     managed: ManagedTable,
     pix: PixTable,
+    views: ViewTable,
     pub(super) samples: SampleTable,
 }
 
@@ -99,6 +106,14 @@ impl ActivityTable {
                 self.pix.block(block, process, start, &mut self.marks);
             }
             ActivityEvent::Pix(PixEvent::Unread(doubt)) => self.pix.unread(*doubt, processes.find(record.pid)),
+            ActivityEvent::View(view) => {
+                let process = match view.change {
+                    ViewChange::Map | ViewChange::RundownStart => Some(processes.find_or_add(record.pid, at)),
+                    // It may be the clearing up of a process that is over.
+                    ViewChange::Unmap | ViewChange::RundownEnd => processes.find(record.pid),
+                };
+                process.into_iter().for_each(|process| self.views.change(process, view, at));
+            }
             ActivityEvent::Gpu(memory) => counters.gpu_memory(record.pid, memory, at, processes),
         }
     }
@@ -120,12 +135,14 @@ impl ActivityTable {
             presents: self.presents.publish(),
             managed: self.managed.publish(),
             samples: self.samples.publish(frequency, sites),
+            views: self.views.publish(),
         }
     }
 
     /// Bytes in use.
     pub(super) fn bytes(&self) -> u64 {
-        self.marks.bytes() + self.presents.bytes() + self.managed.bytes() + self.samples.bytes() + self.pix.bytes()
+        let Self { marks, presents, managed, pix, views, samples } = self;
+        marks.bytes() + presents.bytes() + managed.bytes() + samples.bytes() + pix.bytes() + views.bytes()
     }
 
     /// One sentence for each kind of which something was left out; `is_complete`: whether no more comes.
@@ -136,6 +153,7 @@ impl ActivityTable {
             self.managed.left_out(),
             self.samples.left_out(),
             self.pix.left_out(is_complete),
+            self.views.left_out(),
         ];
         parts.into_iter().flatten().collect()
     }
