@@ -18,7 +18,10 @@ pub fn told(trace: Trace) -> Vec<String> {
         let (stack, freed) =
             (frames(&trace, site.stack), freed.map(|site| (frames(&trace, site.stack), trace.process(site.caller).label())));
         let place = format!("{} {:?} {:?}", trace.process(heap.process).label(), heap.layer, heap.key());
-        format!("{place} {:?} {:?} {:?} {:#x} {} {stack:x?} {freed:x?}", row.birth, row.death, row.thread, row.address, row.size)
+        format!(
+            "{place} {:?} {:?} {:?} {:#x} {} {stack:x?} {freed:x?} {}",
+            row.birth, row.death, row.thread, row.address, row.size, row.is_cross_thread
+        )
     };
     let by = vec![By::Process, By::Heap, By::Stack, By::FreedStack, By::Thread];
     let groups = groups(&trace, trace.span, by);

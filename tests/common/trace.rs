@@ -6,7 +6,8 @@ use highwater::etl::write::Writer;
 use highwater::etl::{SessionHeader, mode};
 use highwater::events::encode::RecordWriter;
 use highwater::events::{
-    Event, FrameRange, ImageChange, ImageInfo, PageRange, ProcessChange, ProcessInfo, Record, StackPart, mem,
+    ActivityEvent, Event, FrameRange, ImageChange, ImageInfo, PageRange, ProcessChange, ProcessInfo, Record, StackPart,
+    ViewChange, ViewEvent, mem,
 };
 use highwater::units::{Layer, Pid, Tid};
 
@@ -60,6 +61,26 @@ pub fn temporary() -> Vec<u8> {
         let stack = Event::Stack { owner: 1_000 + at, part: StackPart::User, frames: FrameRange::default() };
         tell(at + 1, stack, &[0x7FF7_0000_4000, 0x7FF7_0000_2000, 0x7FFE_0000_0000]);
         tell(at + 5, Event::Free { layer: Layer::Heap, heap, address }, &[]);
+    }
+    records.extend(end.map(|(record, frames)| (Record { time: 20_000, ..record }, frames)));
+    trace(session(false), &records)
+}
+
+/// A trace of a program that has mapped 3 views of 7 MB together at the end.
+pub fn mapped() -> Vec<u8> {
+    let mut records = story();
+    let end = records.pop();
+    let changes = [
+        (ViewChange::RundownStart, 0x20_0000_0000, 4 << 20),
+        (ViewChange::Map, 0x21_0000_0000, 1 << 20),
+        (ViewChange::Map, 0x22_0000_0000, 9 << 20),
+        (ViewChange::Unmap, 0x22_0000_0000, 9 << 20),
+        (ViewChange::Map, 0x23_0000_0000, 2 << 20),
+        (ViewChange::RundownEnd, 0x20_0000_0000, 4 << 20),
+    ];
+    for ((change, base, size), time) in changes.into_iter().zip((3_000..).step_by(1_000)) {
+        let event = Event::Activity(Box::new(ActivityEvent::View(ViewEvent { change, base, size })));
+        records.push((Record { time, pid: PID, tid: Tid(2), event }, Vec::new()));
     }
     records.extend(end.map(|(record, frames)| (Record { time: 20_000, ..record }, frames)));
     trace(session(false), &records)

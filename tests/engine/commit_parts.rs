@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use highwater::events::{
     ActivityEvent, CommittedRegion, CounterEvent, Event, FrameRange, ManagedEvent, ManagedMethod, MethodChange, PageRange,
-    ProcessChange, ProcessInfo, ProcessMemory, Record, StackPart, ThreadStack, mem,
+    ProcessChange, ProcessInfo, ProcessMemory, Record, StackPart, ThreadStack, ViewChange, ViewEvent, mem,
 };
 use highwater::model::{Builder, Clock, InputState, ProcessId, Reservation, Row, Trace};
 use highwater::query::{
@@ -293,6 +293,92 @@ fn each_kind_of_part_is_found() {
     assert_eq!(parts(&entries[0]), expected);
     assert_eq!((entries.len(), entries[0].known_bytes, entries[0].total_bytes), (1, 35 * PAGE, Some(50 * PAGE)));
     assert_eq!((entries[0].pid, &*entries[0].process), (PIDS[0], "game.exe"));
+}
+
+/// An event of a view: when, of which life of a process, where, how many bytes, and what.
+type Told = (i64, usize, u64, u64, ViewChange);
+
+/// Number and bytes of the views of a life at a moment, from a look at all events of each address.
+fn naive_views(told: &[Told], life: usize, at: i64) -> (u64, u64) {
+    let bases: BTreeSet<u64> = told.iter().filter(|told| told.1 == life).map(|told| told.2).collect();
+    let mut all = (0, 0);
+    for base in bases {
+        let own = || told.iter().filter(|told| (told.1, told.2) == (life, base));
+        // It existed before the first event, unless that maps it.
+        let mut there = own().next().filter(|first| first.4 != ViewChange::Map).map(|first| first.3);
+        for (.., size, change) in own().filter(|told| told.0 < at) {
+            there = match change {
+                ViewChange::Map => Some(*size),
+                ViewChange::Unmap => None,
+                ViewChange::RundownStart | ViewChange::RundownEnd => there.or(Some(*size)),
+            };
+        }
+        all = (all.0 + u64::from(there.is_some()), all.1 + there.unwrap_or(0));
+    }
+    all
+}
+
+#[test]
+fn mapped_views_equal_a_look_at_each_event_and_change_no_part() {
+    for seed in 0..64 {
+        let mut random = Random::new(seed);
+        let (mut story, mut plain) = (Story::new(), Story::new());
+        let (mut lives, mut told): ([usize; 2], Vec<Told>) = ([0, 1], Vec::new());
+        let mut ends: Vec<(usize, i64)> = Vec::new();
+        let mut both = |event: Event, pid: u32, is_view: bool| {
+            let time = story.tell(pid, event.clone(), None);
+            if is_view {
+                plain.now = time;
+            } else {
+                plain.tell(pid, event, None);
+            }
+            time
+        };
+        for (n, pid) in PIDS.into_iter().enumerate() {
+            both(process(ProcessChange::Rundown, 100 + n as u64), pid, false);
+        }
+        for step in 0..150u64 {
+            let n = random.index(2);
+            let pid = PIDS[n];
+            if random.one_in(30) {
+                let end = both(process(ProcessChange::End, 0), pid, false);
+                ends.push((lives[n], end));
+                lives[n] = 2 + ends.len();
+                both(process(ProcessChange::Start, 1000 + step), pid, false);
+                continue;
+            }
+            if random.one_in(3) {
+                let range = PageRange { base: step * PAGE, size: PAGE, owner: Pid(pid), flags: mem::COMMIT };
+                both(Event::VirtualAlloc(range), pid, false);
+                continue;
+            }
+            let change = [ViewChange::Map, ViewChange::Unmap, ViewChange::RundownStart, ViewChange::RundownEnd][random.index(4)];
+            let (base, size) = (0x10_0000 * random.below(6), PAGE * random.between(1, 9));
+            let event = Event::Activity(Box::new(ActivityEvent::View(ViewEvent { change, base, size })));
+            let time = both(event, pid, true);
+            told.push((time, lives[n], base, size, change));
+        }
+        let (trace, plain) = (story.publish(), plain.publish());
+        let end = trace.span.to.0;
+        let mut moments: Vec<Ticks> = (0..12).map(|_| Ticks(random.below(end as u64) as i64)).chain([trace.span.to]).collect();
+        moments.sort_unstable();
+        let seen = ask(&trace, &Names::default(), &moments, false, 99);
+        let without = ask(&plain, &Names::default(), &moments, false, 99);
+        assert_eq!(seen.len(), without.len());
+        for (seen, without) in seen.iter().zip(&without) {
+            let mapped = seen.mapped.as_ref().unwrap();
+            assert_eq!((&seen.parts, &seen.known, &seen.total), (&without.parts, &without.known, &without.total), "{seed}");
+            assert_eq!(without.mapped, None);
+            let of = trace.process(seen.process);
+            let died = of.end.map_or(i64::MAX, |end| end.0);
+            let n = PIDS.iter().position(|pid| *pid == of.pid.0).unwrap();
+            let life = ends.iter().find(|(_, end)| *end == died).map_or(lives[n], |(life, _)| *life);
+            for (place, at) in moments.iter().enumerate() {
+                let expected = if at.0 > died { (0, 0) } else { naive_views(&told, life, at.0) };
+                assert_eq!((mapped.count[place], mapped.bytes[place]), expected, "seed {seed}, {} at {at:?}", of.pid.0);
+            }
+        }
+    }
 }
 
 #[test]

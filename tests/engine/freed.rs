@@ -16,8 +16,8 @@ use highwater::symbols::Names;
 use highwater::units::{Layer, Pid, Ticks, Tid};
 use proptest::prelude::*;
 
-/// A row in words: what it is, and its stacks, innermost frame first.
-type Told = (Layer, u64, u64, i64, i64, Vec<u64>, Vec<u64>);
+/// A row in words: whether another thread freed it, what it is, and its stacks, innermost frame first.
+type Told = (bool, Layer, u64, u64, i64, i64, Vec<u64>, Vec<u64>);
 
 fn told(trace: &Trace) -> Vec<Told> {
     let frames = |stack: NodeId| trace.stacks.chain(stack).map(|node| trace.stacks.address(node)).collect::<Vec<_>>();
@@ -28,7 +28,7 @@ fn told(trace: &Trace) -> Vec<Told> {
         let of_freed = freed.map(|site| frames(site.stack)).unwrap_or_default();
         assert!(freed.is_none_or(|freed| freed.heap == site.heap && freed.first <= row.death && row.death != Ticks::NEVER));
         let (birth, death) = (row.birth.0, row.death.0);
-        all.push((trace.layer_of(site), row.address, row.size, birth, death, frames(site.stack), of_freed));
+        all.push((row.is_cross_thread, trace.layer_of(site), row.address, row.size, birth, death, frames(site.stack), of_freed));
     }
     all.sort();
     all
@@ -37,8 +37,9 @@ fn told(trace: &Trace) -> Vec<Told> {
 /// The same of the oracle's rows that died at `from` or later.
 fn expected(rows: &[Row], from: i64) -> Vec<Told> {
     let death = |row: &Row| row.death.unwrap_or(Ticks::NEVER.0);
-    let told =
-        |row: &Row| (row.layer(), row.address, row.size, row.birth, death(row), row.stack.clone(), row.freed_stack.clone());
+    let told = |row: &Row| {
+        (row.cross_thread, row.layer(), row.address, row.size, row.birth, death(row), row.stack.clone(), row.freed_stack.clone())
+    };
     let mut all: Vec<Told> = rows.iter().filter(|row| death(row) >= from).map(told).collect();
     all.sort();
     all
@@ -193,7 +194,7 @@ impl Story {
 
     fn end(mut self) -> Vec<(u64, Vec<u64>)> {
         let trace = self.0.publish(InputState { complete: true, ..InputState::default() });
-        let mut all: Vec<_> = told(&trace).into_iter().map(|(_, address, .., freed)| (address, freed)).collect();
+        let mut all: Vec<_> = told(&trace).into_iter().map(|(_, _, address, .., freed)| (address, freed)).collect();
         all.sort();
         all
     }
@@ -286,7 +287,7 @@ fn a_free_whose_place_was_let_go_is_still_found_by_its_stack() {
     story.stack(2 * PART + 3, last, StackPart::User, &[0x10]);
     let trace = story.publish();
     let freed: Vec<_> = told(&trace).into_iter().filter(|(.., freed)| !freed.is_empty()).collect();
-    assert_eq!(freed, [(Layer::Heap, 0x100, 8, last - 1, last, vec![], vec![0x10])]);
+    assert_eq!(freed, [(false, Layer::Heap, 0x100, 8, last - 1, last, vec![], vec![0x10])]);
 }
 
 #[test]

@@ -27,6 +27,7 @@ struct Block {
     at: i64,
     until: i64,
     thread: u32,
+    freed_by: u32,
     place: u64,
     heap: usize,
     size: u64,
@@ -41,7 +42,7 @@ struct World {
 
 impl World {
     fn block(&mut self, at: i64, until: i64, (thread, place, heap): (u32, u64, usize), size: u64) {
-        self.blocks.push(Block { at, until, thread, place, heap, size });
+        self.blocks.push(Block { at, until, thread, freed_by: thread, place, heap, size });
     }
 
     /// Blocks of any size that live for any time: no habit of theirs.
@@ -53,6 +54,24 @@ impl World {
             let who = (self.random.between(1, 3) as u32, self.random.between(1, 4), heap);
             let size = self.random.between(16, largest);
             self.block(at, until, who, size);
+            self.freed_by(7, 5);
+        }
+    }
+
+    /// Lets a thread free the last block, one time of `n`.
+    fn freed_by(&mut self, thread: u32, n: u64) {
+        if self.random.one_in(n) {
+            self.blocks.last_mut().unwrap().freed_by = thread;
+        }
+    }
+
+    /// Blocks of a producer that a consumer frees, most of them, and some never.
+    fn cross_thread(&mut self, heap: usize, count: u64) {
+        for _ in 0..count {
+            let at = self.random.below(1_000_000) as i64;
+            let until = if self.random.one_in(9) { NEVER } else { at + self.random.between(1, 900) as i64 };
+            self.block(at, until, (8, 14, heap), 250);
+            self.freed_by(9, 1 + count % 2);
         }
     }
 
@@ -124,7 +143,7 @@ impl World {
             time += 2;
             if is_birth == 0 {
                 block.until = time;
-                tell(time, block.thread, free, &[]);
+                tell(time, block.freed_by, free, &[]);
                 continue;
             }
             tell(time, block.thread, Event::Alloc { layer, heap, address, size: block.size }, &[]);
@@ -135,7 +154,7 @@ impl World {
             if is_short {
                 time += 2;
                 block.until = time;
-                tell(time, block.thread, free, &[]);
+                tell(time, block.freed_by, free, &[]);
             }
         }
         let state = InputState { times: Some((START, START + time + 2)), complete: true, ..InputState::default() };
@@ -167,6 +186,10 @@ fn of_requests(blocks: &[Block], told: &mut BTreeSet<Told>) {
         let (count, size) = sum(own.iter().copied().filter(is_temporary));
         if count >= 1_000 && 2 * count >= born.0 && 10 * count >= all.0 {
             told.insert(("temporary", place, HEAPS[heap].2, count, size));
+        }
+        let (count, size) = sum(own.iter().copied().filter(|block| block.until != NEVER && block.freed_by != block.thread));
+        if count >= 1_000 && 2 * count >= born.0 && 10 * count >= all.0 {
+            told.insert(("cross_thread", place, HEAPS[heap].2, count, size));
         }
         let mut outgrown = (0, 0);
         for thread in own.iter().map(|block| block.thread).collect::<BTreeSet<_>>() {
@@ -283,6 +306,10 @@ fn habits_are_those_of_the_blocks_looked_at_one_by_one() {
             let (heap, size) = (heap(&mut world), world.random.between(8, 68));
             world.alive(heap, many, 13, |random| if random.one_in(7) { random.between(8, 68) } else { size });
         }
+        if world.random.one_in(2) {
+            let heap = heap(&mut world);
+            world.cross_thread(heap, 3 * some / 2);
+        }
         let (trace, blocks) = world.trace();
         let mut expected = BTreeSet::new();
         of_requests(&blocks, &mut expected);
@@ -291,5 +318,5 @@ fn habits_are_those_of_the_blocks_looked_at_one_by_one() {
         silent += u64::from(expected.is_empty());
         assert_eq!(said(trace), expected, "seed {seed}");
     }
-    assert!(kinds.len() == 4 && kinds.values().all(|count| *count >= 2) && silent >= 2, "{kinds:?}, {silent} without");
+    assert!(kinds.len() == 5 && kinds.values().all(|count| *count >= 2) && silent >= 2, "{kinds:?}, {silent} without");
 }

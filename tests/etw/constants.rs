@@ -22,6 +22,8 @@ as_windows_has! {
     FLAG_HARD_FAULTS: u32 = 0x0000_2000, etw::EVENT_TRACE_FLAG_MEMORY_HARD_FAULTS;
     /// Pages.
     FLAG_VIRTUAL_ALLOC: u32 = 0x0000_4000, etw::EVENT_TRACE_FLAG_VIRTUAL_ALLOC;
+    /// Views of files.
+    FLAG_VAMAP: u32 = 0x0000_8000, etw::EVENT_TRACE_FLAG_VAMAP;
     /// Samples of processors.
     FLAG_PROFILE: u32 = 0x0100_0000, etw::EVENT_TRACE_FLAG_PROFILE;
     /// Operations on files.
@@ -133,6 +135,10 @@ as_published! {
     VIRTUAL_RUNDOWN_END: u8 = 129, "PERFINFO_LOG_TYPE_VIRTUAL_ALLOC_DC_END 0x81", "System Informer's ntwmi.h";
     /// Type of pages: a page fault that reads.
     HARD_FAULT: u8 = 32, "PERFINFO_LOG_TYPE_HARDFAULT 0x20", "System Informer's ntwmi.h";
+    /// Type of files: a view is mapped, ...
+    MAP_FILE: u8 = 37, "FileIOMapFile: opcode 37", "TraceEvent's KernelTraceEventParser.cs";
+    /// ... and the last of the types about views, those that exist at the end.
+    MAP_FILE_RUNDOWN_END: u8 = 40, "FileIOMapFileDCStop: opcode 40", "TraceEvent's KernelTraceEventParser.cs";
     /// Type of performance events: a mark, ...
     MARK: u8 = 34, "PERFINFO_LOG_TYPE_MARK 0x22", "System Informer's ntwmi.h";
     /// ... a sample of a processor, ...

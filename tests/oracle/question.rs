@@ -94,5 +94,6 @@ pub fn plain(row: &highwater::model::Row) -> Row {
         stack: Vec::new(),
         thread: None,
         freed_stack: Vec::new(),
+        cross_thread: row.is_cross_thread,
     }
 }

@@ -43,6 +43,8 @@ pub struct Row {
     pub thread: Option<u32>,
     /// Stack of the event that freed it; empty where there is none.
     pub freed_stack: Vec<u64>,
+    /// Whether a block was freed by another thread than allocated it; both are known.
+    pub cross_thread: bool,
 }
 
 /// One life of a process id.
@@ -327,6 +329,7 @@ impl Replay {
             stack: step.stack.clone(),
             thread: step.tid,
             freed_stack: Vec::new(),
+            cross_thread: false,
         });
     }
 
@@ -403,6 +406,7 @@ impl Replay {
     fn end_row(&mut self, row: usize, by: &Step) {
         let row = &mut self.rows[row];
         (row.death, row.freed_stack) = (Some(by.time), by.stack.clone());
+        row.cross_thread = row.place != Place::Commit && row.thread.zip(by.tid).is_some_and(|(thread, by)| thread != by);
     }
 
     // Commit
@@ -474,6 +478,7 @@ impl Replay {
                     stack: stack.to_vec(),
                     thread,
                     freed_stack: Vec::new(),
+                    cross_thread: false,
                 }),
             }
             joins = true;

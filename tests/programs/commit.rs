@@ -62,6 +62,27 @@ fn counted(path: &Path) {
 }
 
 #[test]
+fn mapped_views_are_said_beside_the_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mapped.etl");
+    fs::write(&path, crate::common::trace::mapped()).unwrap();
+    let file = path.to_str().unwrap();
+    let text = highwater(["report", file, "--to", "0.0018", "--with", "commit"]).out;
+    assert!(text.contains("Not in the total: 7.00 MB in 3 views of mapped files and shared memory."), "{text}");
+    for (to, expected) in
+        [("0.00025", (1, 4 << 20)), ("0.00035", (2, 5 << 20)), ("0.00045", (3, 14 << 20)), ("0.0018", (3, 7 << 20))]
+    {
+        let commit = json(["report", file, "--to", to, "--with", "commit", "--json"])["commit"][0].clone();
+        let mapped = &commit["mapped"];
+        assert_eq!((number(mapped, "views"), number(mapped, "bytes")), expected, "{to}: {commit}");
+        let sum: u64 = commit["parts"].as_array().unwrap().iter().map(|part| number(part, "bytes")).sum();
+        assert_eq!(number(&commit, "known_bytes"), sum, "the parts add up without them");
+    }
+    let without = json(["report", "demo:", "--with", "commit", "--json"]);
+    assert!(without["commit"][0].get("mapped").is_none());
+}
+
+#[test]
 fn what_is_not_known_of_the_commit_charge_can_be_limited() {
     let folder = tempfile::tempdir().unwrap();
     let (file, rules) = (folder.path().join("counted.etl"), folder.path().join("rules.toml"));

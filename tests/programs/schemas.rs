@@ -208,6 +208,10 @@ fn each_answer_is_as_its_schema_says_and_has_no_other_key() {
     let temporary = word(folder, "temporary.etl");
     fs::write(&temporary, crate::common::trace::temporary()).unwrap();
     checker.run(&["findings", &temporary]);
+    let mapped = word(folder, "mapped.etl");
+    fs::write(&mapped, crate::common::trace::mapped()).unwrap();
+    checker.run(&["info", &mapped]);
+    checker.run(&["report", &mapped, "--to", "0.0018", "--with", "commit"]);
     checker.run(&["functions", "demo:", "--of", "InnerLoopOperation"]);
     checker.run(&["symbols", "lookup", "demo:", "--pid", "4660", "0x7ff63a4015e6", "10"]);
     checker.run(&["symbols", "lookup", game.word(), "--pid", "4660", "0x7ffe10000008"]);

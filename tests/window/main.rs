@@ -124,6 +124,20 @@ fn the_leak_and_the_step_take_one_click_from_the_first_screen() {
 }
 
 #[test]
+fn the_findings_of_a_fragmented_heap_name_who_pins_its_pages_and_a_habit() {
+    let Some(mut screen) = Screen::new() else { return };
+    screen.start(&["--theme", "dark", "demo:"]);
+    screen.click_on("Source ThumbnailServer.exe (5632)");
+    screen.click_on("Findings");
+    for finding in
+        ["ThumbnailServer.exe: 400 nearly empty pages", "ThumbnailServer.exe: 1,200 blocks (1.37 MB, 100 % of its blocks)"]
+    {
+        screen.wait_for(finding, |all| all.iter().any(|w| w.role == "Label" && w.name.starts_with(finding)));
+    }
+    screen.picture("fragmented.png");
+}
+
+#[test]
 fn names_and_types_of_the_demo_appear_by_themselves() {
     let Some(mut screen) = Screen::new() else { return };
     screen.start(&["--theme", "dark", "demo:"]);

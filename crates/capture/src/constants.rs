@@ -37,6 +37,8 @@ as_windows_has! {
     FLAG_HARD_FAULTS: u32 = 0x0000_2000, etw::EVENT_TRACE_FLAG_MEMORY_HARD_FAULTS;
     /// `EnableFlags`: VirtualAlloc and VirtualFree.
     FLAG_VIRTUAL_ALLOC: u32 = 0x0000_4000, etw::EVENT_TRACE_FLAG_VIRTUAL_ALLOC;
+    /// `EnableFlags`: views of files and of shared memory that are mapped and unmapped; images are not among them.
+    FLAG_VAMAP: u32 = 0x0000_8000, etw::EVENT_TRACE_FLAG_VAMAP;
     /// `EnableFlags`: CPU samples, at the machine's sampling interval.
     FLAG_PROFILE: u32 = 0x0100_0000, etw::EVENT_TRACE_FLAG_PROFILE;
 

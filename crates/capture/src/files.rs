@@ -20,7 +20,7 @@ const KERNEL: &str = "kernel";
 pub enum Lane {
     /// The events that all others are read with: processes, threads, images, and the creation and end of heaps and trackers.
     Context,
-    /// The kernel's other events: VirtualAlloc, memory counters, and the stacks of its events.
+    /// The kernel's other events: VirtualAlloc, mapped views, memory counters, and the stacks of its events.
     Pages,
     /// Heap events and their stacks.
     Heap,

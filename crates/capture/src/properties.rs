@@ -341,7 +341,7 @@ pub fn kernel_stacks(request: &Request) -> Vec<u8> {
 
 /// The enable flags of a kernel session; processes, threads and images are always included.
 pub fn kernel_flags(request: &Request) -> u32 {
-    let commit = if request.commit { FLAG_VIRTUAL_ALLOC } else { 0 };
+    let commit = if request.commit { FLAG_VIRTUAL_ALLOC | FLAG_VAMAP } else { 0 };
     let samples = if request.samples { FLAG_PROFILE } else { 0 };
     let faults = if request.faults { FLAG_PAGE_FAULTS | FLAG_HARD_FAULTS } else { 0 };
     FLAG_PROCESS | FLAG_THREAD | FLAG_IMAGE_LOAD | commit | samples | faults

@@ -278,8 +278,8 @@ impl Counted {
             }
             _ => {}
         }
-        // Pages that exist already are told at the start.
-        if names_something(event.id) || hook == Some(hook::VIRTUAL_RUNDOWN_START) {
+        // Pages and views that exist already are reported at the start.
+        if names_something(event.id) || matches!(hook, Some(hook::VIRTUAL_RUNDOWN_START | hook::VIEW_RUNDOWN_START)) {
             return self.volume.once.add(bytes);
         }
         let kind = self.kind(event.id, hook);

@@ -66,6 +66,7 @@ fn system_provider(request: &Request) -> String {
         (true, "ProcessThread"),
         (true, "Loader"),
         (request.commit, "VirtualAllocation"),
+        (request.commit, "VAMap"),
         (request.samples, "SampledProfile"),
     ]);
     let (allocated, freed) = (request.stacks, request.free_stacks);
@@ -148,7 +149,7 @@ mod tests {
         assert_eq!(all(&text, "HeapProcessId"), ["4660", "5120"]);
         let keywords = all(&text, "Keyword");
         assert!(
-            ["ProcessThread", "Loader", "VirtualAllocation", "SampledProfile"]
+            ["ProcessThread", "Loader", "VirtualAllocation", "VAMap", "SampledProfile"]
                 .iter()
                 .all(|one| keywords.contains(&(*one).into()))
         );

@@ -3,7 +3,7 @@
 use super::SHOWN;
 use crate::cli::text::{self, Align, Table};
 use crate::format::{self, plain};
-use crate::query::{CommitEntry, known_part};
+use crate::query::{CommitEntry, MappedEntry, known_part};
 
 /// The commit of each process: how much is known, and its parts.
 pub(super) fn describe(entries: &[CommitEntry]) -> String {
@@ -19,7 +19,17 @@ fn describe_process(entry: &CommitEntry, process: &str) -> String {
         table.line(vec![format::bytes(part.bytes), part.part.replace('_', " "), part.name.clone()], Vec::new());
     }
     let more = text::more(entry.parts.len().saturating_sub(SHOWN), " parts");
-    format!("{} at {}. {}\n{}{more}", plain(process), text::seconds(entry.at_s), known(entry), table.text())
+    let mapped = entry.mapped.map(mapped).unwrap_or_default();
+    format!("{} at {}. {}\n{}{more}{mapped}", plain(process), text::seconds(entry.at_s), known(entry), table.text())
+}
+
+/// Mapped views, which are no part.
+fn mapped(MappedEntry { views, bytes }: MappedEntry) -> String {
+    let (bytes, views) = (format::bytes(bytes), text::plural(views, "view"));
+    format!(
+        "Not in the total: {bytes} in {views} of mapped files and shared memory. Files are not committed, and shared memory is committed \
+         once for all processes\n"
+    )
 }
 
 /// How much of the commit charge is known.

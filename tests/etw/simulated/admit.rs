@@ -56,7 +56,7 @@ impl Asked {
         let provider =
             |guid| Provider { guid, level: LEVEL_INFORMATION, any: 0, properties: PROPERTY_STACK, filters: Vec::new() };
         Self {
-            flags: FLAG_PROCESS | FLAG_THREAD | FLAG_IMAGE_LOAD | FLAG_VIRTUAL_ALLOC,
+            flags: FLAG_PROCESS | FLAG_THREAD | FLAG_IMAGE_LOAD | FLAG_VIRTUAL_ALLOC | FLAG_VAMAP,
             kernel_stacks: vec![(PAGES, VIRTUAL_ALLOC)],
             pids: processes(lanes).filter(|(_, name)| is_named(name)).map(|(pid, _)| pid).collect(),
             images: Vec::new(),
@@ -100,6 +100,7 @@ impl Asked {
             (PAGES, FIRST_FAULT..=LAST_FAULT) => FLAG_PAGE_FAULTS,
             (PAGES, HARD_FAULT) => FLAG_HARD_FAULTS,
             (PERFORMANCE, SAMPLE | SAMPLE_INTERVAL | SAMPLE_INTERVAL_START | SAMPLE_INTERVAL_END) => FLAG_PROFILE,
+            (FILES, MAP_FILE..=MAP_FILE_RUNDOWN_END) => FLAG_VAMAP,
             (FILES, _) => FLAG_FILE_IO,
             _ => return false,
         };

@@ -76,7 +76,7 @@ fn samples_have_stacks_whatever_allocations_have() {
 fn samples_are_the_profile_and_no_file_is_asked_for() {
     // evntrace.h: EVENT_TRACE_FLAG_PROFILE 0x01000000, EVENT_TRACE_FLAG_FILE_IO 0x02000000.
     let request = Request::new(Target::Pids(vec![1]));
-    assert_eq!(kernel_flags(&request), 0x4007);
+    assert_eq!(kernel_flags(&request), 0xC007);
     let flags = kernel_flags(&Request { samples: true, commit: false, ..request });
     assert_eq!((flags, without_samples(flags), without_samples(7)), (0x0100_0007, Some(7), None));
     assert_eq!(group_masks(flags), [0x0100_0007, 0, 0, 0, 0, 0, 0, 0]);
@@ -120,7 +120,7 @@ fn behind_every_block_there_is_room_for_the_longest() {
 fn kernel_sessions_and_those_of_providers_have_a_guid_and_a_mode_of_their_own() {
     let flags = kernel_flags(&Request::new(Target::Pids(vec![1])));
     let kernel = session(SessionKind::Kernel { guid: OWN, flags }).build().unwrap();
-    assert_eq!(words(&kernel.bytes()[0x40..0x4C]), [0x0200_0100, 1, 0x4007]);
+    assert_eq!(words(&kernel.bytes()[0x40..0x4C]), [0x0200_0100, 1, 0xC007]);
     let providers = session(SessionKind::Providers { guid: OWN }).build().unwrap();
     assert_eq!(words(&providers.bytes()[0x40..0x4C]), [0x0000_0100, 1, 0]);
     for built in [kernel, providers] {

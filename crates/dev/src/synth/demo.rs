@@ -15,6 +15,9 @@
 //! slowly, reports that come and go, commit that is partly given back, frees of
 //! blocks from before the trace. Its stacks are keys, one of them used twice.
 //!
+//! `ThumbnailServer.exe` starts later and still runs at the end: a cache fills and is emptied, and small blocks between
+//! the large ones keep its pages in use.
+//!
 //! Activity of the program while memory changes (frames, marks, processor samples) is in `activity`.
 //!
 //! Times are ticks of 100 ns since the trace start, sizes bytes.
@@ -26,6 +29,7 @@ mod script;
 mod service;
 #[cfg(test)]
 mod tests;
+mod thumbnails;
 
 use std::io::{Seek, Write};
 
@@ -115,6 +119,23 @@ pub(crate) const REPORT_TICKS: i64 = ms(4_000);
 /// Number of its frees of blocks that were allocated before the trace.
 pub(crate) const UNMATCHED_FREES: u64 = 24;
 
+/// Id of `ThumbnailServer.exe`.
+pub(crate) const THUMBNAILS_PID: u32 = 5632;
+/// Ids of its threads: the one that reads folders, and the one that trims the cache.
+pub(crate) const THUMBNAILS_THREADS: [u32; 2] = [5640, 5648];
+/// Time at which it starts.
+pub(crate) const THUMBNAILS_START: i64 = ms(2_500);
+/// Its heap.
+pub(crate) const THUMBNAILS_HEAP: u64 = 0x3C0_0000;
+/// Number of folders of which it has thumbnails, each on a page of its own.
+pub(crate) const FOLDERS: u64 = 400;
+/// Bytes of a folder's entry in the index, which stays.
+pub(crate) const ENTRY: u64 = 48;
+/// Time at which the cache begins to fill.
+pub(crate) const FILL_START: i64 = ms(3_500);
+/// Time at which the thumbnails begin to be freed.
+pub(crate) const TRIM_START: i64 = ms(15_000);
+
 /// Frames per second that the program shows.
 pub(crate) const FRAMES_A_SECOND: i64 = 32;
 /// Time of the first frame, to two milliseconds.
@@ -148,6 +169,8 @@ pub(super) fn write<W: Write + Seek>(out: W) -> Result<W, WriteError> {
     app::play(&mut script);
     service::play(&mut script);
     activity::play(&mut script);
+    // Last, so that the random numbers of the others stay.
+    thumbnails::play(&mut script);
 
     let mut session = cast::session(PROCESSORS, true);
     // About a second of events per buffer, as a flush timer would write them.

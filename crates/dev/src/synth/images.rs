@@ -88,7 +88,8 @@ const fn f(name: &'static str, rva: u32, size: u32) -> Function {
 pub(crate) const LIBRARIES: [&Image; 4] = [&NTDLL, &KERNEL32, &KERNELBASE, &UCRTBASE];
 
 /// All images that have functions.
-pub const IMAGES: [&Image; 8] = [&APP, &SERVICE, &CMD, &NTDLL, &KERNEL32, &KERNELBASE, &UCRTBASE, &NTOSKRNL];
+pub const IMAGES: [&Image; 10] =
+    [&APP, &SERVICE, &CMD, &NTDLL, &KERNEL32, &KERNELBASE, &UCRTBASE, &NTOSKRNL, &THUMBNAILS, &CORECLR];
 
 /// The program of the exercise.
 pub const APP: Image = Image {
@@ -124,6 +125,44 @@ pub const SERVICE: Image = Image {
         f("CollectorThread", 0xD400, 0x0F8),
         f("ReporterThread", 0xD500, 0x122),
     ],
+    build: None,
+    calls: &[],
+};
+
+/// The third program of the demo.
+pub(crate) const THUMBNAILS_EXE: Image = Image {
+    file: "ThumbnailServer.exe",
+    folder: r"\Device\HarddiskVolume3\Program Files\Thumbnails\",
+    base: 0x7FF7_8C40_0000,
+    size: 0x0002_A000,
+    functions: &[],
+    build: None,
+    calls: &[],
+};
+
+/// Code that the .NET runtime compiles for it: no image that is loaded.
+pub(crate) const THUMBNAILS: Image = Image {
+    file: "ThumbnailServer.dll",
+    folder: THUMBNAILS_EXE.folder,
+    base: 0x7FFC_1A30_0000,
+    size: 0x0001_0000,
+    functions: &[
+        f("Server.Run", 0x1A40, 0x0F2),
+        f("Server.ReadFolder", 0x1B60, 0x21C),
+        f("FolderIndex.Add", 0x1DA0, 0x0B8),
+        f("ThumbnailCache.Add", 0x1E80, 0x14A),
+    ],
+    build: None,
+    calls: &[],
+};
+
+/// The .NET runtime.
+pub(crate) const CORECLR: Image = Image {
+    file: "coreclr.dll",
+    folder: r"\Device\HarddiskVolume3\Program Files\dotnet\shared\Microsoft.NETCore.App\8.0.3\",
+    base: 0x7FFC_6E10_0000,
+    size: 0x004D_0000,
+    functions: &[f("ThreadNative::KickOffThread", 0x8_6A20, 0x05B4)],
     build: None,
     calls: &[],
 };

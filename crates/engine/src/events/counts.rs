@@ -42,11 +42,12 @@ event_counts! {
     tracker_close, tracker_alloc, tracker_free, tracker_realloc, stack, stack_key_ref, stack_key_definition, inline_stack,
     process_start, process_end, process_rundown, image_load, image_unload, image_rundown, image_id_rsds;
     if any hard_fault, demand_zero_fault, copy_on_write_fault, transition_fault, guard_page_fault, hard_page_fault,
-    access_violation, gpu_usage, gpu_budget, gpu_commitment, gpu_allocation, pix_counter, pix_timing
+    access_violation, gpu_usage, gpu_budget, gpu_commitment, gpu_allocation, pix_counter, pix_timing, view_map, view_unmap,
+    view_rundown
 }
 
 /// Kernel hooks that are counted.
-const COUNTED: [u16; 28] = [
+const COUNTED: [u16; 32] = [
     hook::TRANSITION_FAULT,
     hook::DEMAND_ZERO_FAULT,
     hook::COPY_ON_WRITE_FAULT,
@@ -75,6 +76,10 @@ const COUNTED: [u16; 28] = [
     hook::IMAGE_UNLOAD,
     hook::IMAGE_RUNDOWN_START,
     hook::IMAGE_RUNDOWN_END,
+    hook::VIEW_MAP,
+    hook::VIEW_UNMAP,
+    hook::VIEW_RUNDOWN_START,
+    hook::VIEW_RUNDOWN_END,
 ];
 
 /// One more than the largest counted hook.
@@ -93,10 +98,16 @@ static NUMBERS: [u8; HOOKS] = {
 };
 
 /// Counts of one buffer's events: kernel events by hook number, the others by kind.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Tally {
     kernel: [u32; COUNTED.len() + 1],
     others: EventCounts,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self { kernel: [0; COUNTED.len() + 1], others: EventCounts::default() }
+    }
 }
 
 impl Tally {
@@ -196,6 +207,9 @@ impl EventCounts {
             hook::IMAGE_LOAD => &mut self.image_load,
             hook::IMAGE_UNLOAD => &mut self.image_unload,
             hook::IMAGE_RUNDOWN_START | hook::IMAGE_RUNDOWN_END => &mut self.image_rundown,
+            hook::VIEW_MAP => &mut self.view_map,
+            hook::VIEW_UNMAP => &mut self.view_unmap,
+            hook::VIEW_RUNDOWN_START | hook::VIEW_RUNDOWN_END => &mut self.view_rundown,
             _ => return None,
         })
     }

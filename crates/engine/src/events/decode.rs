@@ -279,7 +279,9 @@ fn decode_few(event: KernelEvent<'_>, batch: &mut Batch) -> Option<()> {
         hook::IMAGE_LOAD | hook::IMAGE_UNLOAD..=hook::IMAGE_RUNDOWN_END => system::image(hook, raw)?,
         hook::SAMPLE => activity::sample(raw)?,
         hook::TRANSITION_FAULT..=hook::ACCESS_VIOLATION | hook::HARD_FAULT => activity::fault(hook, raw)?,
-        hook::MARK | hook::SAMPLE_INTERVAL | hook::SAMPLE_INTERVAL_START => activity::kernel(hook, raw)?,
+        hook::MARK | hook::SAMPLE_INTERVAL | hook::SAMPLE_INTERVAL_START | hook::VIEW_MAP..=hook::VIEW_RUNDOWN_END => {
+            activity::kernel(hook, raw)?
+        }
         hook::THREAD_START | hook::THREAD_RUNDOWN_START | hook::THREAD_RUNDOWN_END | hook::THREAD_SET_NAME => {
             system::thread(hook, raw)?.into_iter().flatten().for_each(|record| batch.push(record));
             return Some(());

@@ -24,7 +24,7 @@ pub enum EventOwner {
     Process(Record),
     /// It is about the process that had this id, has ended, and is still open somewhere.
     DefunctProcess(Pid),
-    /// Pages of this process are allocated or freed, or were there before the trace.
+    /// Pages or views of this process are allocated or freed, or were there before the trace.
     Pages(Pid),
     /// A thread of a process runs or has ended.
     Thread {
@@ -90,6 +90,7 @@ pub fn event_owner(event: &NewEvent<'_>) -> Option<EventOwner> {
             | Event::CommitRundown(CommittedRegion { owner, .. }) => Some(EventOwner::Pages(owner)),
             _ => None,
         },
+        hook::VIEW_MAP..=hook::VIEW_RUNDOWN_END => Some(EventOwner::Pages(activity::kernel(hook, &raw(event))?.pid)),
         hook::STACK | hook::STACK_KEY_REF_KERNEL | hook::STACK_KEY_REF_USER => {
             let owner = i64_at(event.payload, 0)?;
             Some(EventOwner::Stack { owner, pid: Pid(u32_at(event.payload, 8)?), tid: Tid(u32_at(event.payload, 12)?) })

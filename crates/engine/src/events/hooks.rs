@@ -30,6 +30,10 @@ pub mod hook {
     pub const PROCESS_RUNDOWN_END: u16 = 0x0304;
     pub const IMAGE_LOAD: u16 = 0x030A;
     pub const PROCESS_DEFUNCT: u16 = 0x0327;
+    pub const VIEW_MAP: u16 = 0x0425;
+    pub const VIEW_UNMAP: u16 = 0x0426;
+    pub const VIEW_RUNDOWN_START: u16 = 0x0427;
+    pub const VIEW_RUNDOWN_END: u16 = 0x0428;
     pub const THREAD_START: u16 = 0x0501;
     pub const THREAD_RUNDOWN_START: u16 = 0x0503;
     pub const THREAD_RUNDOWN_END: u16 = 0x0504;
@@ -65,6 +69,8 @@ pub mod class {
     pub const PAGE_FAULT: Guid = Guid::new(0x3D6FA8D3, 0xFE05, 0x11D0, [0x9D, 0xDA, 0x00, 0xC0, 0x4F, 0xD7, 0xBA, 0x7C]);
     /// Kernel group 03.
     pub const PROCESS: Guid = Guid::new(0x3D6FA8D0, 0xFE05, 0x11D0, [0x9D, 0xDA, 0x00, 0xC0, 0x4F, 0xD7, 0xBA, 0x7C]);
+    /// Kernel group 04.
+    pub const FILE_IO: Guid = Guid::new(0x90CBDC39, 0x4A3E, 0x11D1, [0x84, 0xF4, 0x00, 0x00, 0xF8, 0x04, 0x64, 0xE3]);
     /// Kernel group 05.
     pub const THREAD: Guid = Guid::new(0x3D6FA8D1, 0xFE05, 0x11D0, [0x9D, 0xDA, 0x00, 0xC0, 0x4F, 0xD7, 0xBA, 0x7C]);
     /// Kernel group 0F.
@@ -166,7 +172,7 @@ pub(super) mod injected {
 }
 
 /// Classes of kernel groups, the most frequent first.
-const GROUPS: [(Guid, u16); 7] = [
+const GROUPS: [(Guid, u16); 8] = [
     (class::HEAP, 0x10),
     (class::STACK_WALK, 0x18),
     (class::PAGE_FAULT, 0x02),
@@ -174,6 +180,7 @@ const GROUPS: [(Guid, u16); 7] = [
     (class::THREAD, 0x05),
     (class::IMAGE, 0x14),
     (class::PERF_INFO, 0x0F),
+    (class::FILE_IO, 0x04),
 ];
 
 /// The kernel hook of an event, whatever header carries it; `None` for events of
@@ -199,7 +206,7 @@ pub(super) fn one_of_each(hook: u16) -> u16 {
     if hook == IMAGE_LOAD_OF_IMAGE_CLASS { hook::IMAGE_LOAD } else { hook }
 }
 
-/// The event as a classic header names it; `None` for groups that hold no memory events.
+/// The event as a classic header names it; `None` for groups of which nothing is read.
 pub(super) fn class_id(hook: u16) -> Option<EventId> {
     let (class, _) = GROUPS.iter().find(|(_, group)| *group == hook >> 8)?;
     Some(EventId::Class { class: *class, opcode: hook as u8 })

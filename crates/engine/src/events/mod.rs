@@ -50,7 +50,7 @@ pub use activity::{
     ActivityEvent, Adapter, Collection, CollectionId, CollectionReason, EventKey, EventSchema, FaultKind, Field, FieldValue,
     GpuChange, GpuKind, GpuMemory, InType, ManagedEvent, ManagedHeaps, ManagedMethod, MarkEvent, MarkProviders, MarkText,
     MethodChange, PageFault, PixBlock, PixDoubt, PixEvent, PixStep, PixWhat, Present, PresentApi, SampleInterval, SegmentGroup,
-    TIMER, Untold,
+    TIMER, Untold, ViewChange, ViewEvent,
 };
 pub use batch::{Batch, Stacks};
 pub use census::process_names;

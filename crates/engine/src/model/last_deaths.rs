@@ -52,7 +52,8 @@ mod tests {
         let count = (CHUNK + 3 * BLOCK + 17) as i64;
         for n in 0..count {
             let birth = Ticks(n);
-            let row = Row { address: 0, size: 1, birth, death: Ticks::NEVER, site: SiteId(0), thread: Tid(1), freed_at: None };
+            let (site, thread, death) = (SiteId(0), Tid(1), Ticks::NEVER);
+            let row = Row { address: 0, size: 1, birth, death, site, thread, freed_at: None, is_cross_thread: false };
             let id = writer.push(&row, |_| {}).unwrap();
             // Most die at once, one in 1,000 after a long time, and one in the middle never.
             if n != count / 2 {

@@ -40,8 +40,8 @@ mod trace;
 mod world;
 
 pub use activity::{
-    Activity, Chunked, Fault, Faults, GpuSeries, IntervalOrigin, ManagedCode, Mark, MarkProvider, Marks, Method, OtherWindows,
-    PageRead, PresentLane, Sample, Samples,
+    Activity, Chunked, Fault, Faults, GpuSeries, IntervalOrigin, ManagedCode, MappedView, Mark, MarkProvider, Marks, Method,
+    OtherWindows, PageRead, PresentLane, Sample, Samples,
 };
 pub use allocations::{Reservation, Reservations};
 pub use block_batches::SliceBlocks;

@@ -1,5 +1,5 @@
 //! Allocation rows in columns: 24 bytes a row, 28 with its place in the order of deaths, 32 if frees
-//! have stacks, in chunks that published traces share.
+//! have stacks, and a bit if other threads free, in chunks that published traces share.
 //!
 //! Rows are in the order of their births, except for a few ([`Rows::out_of_order`]). A published
 //! [`Rows`] never changes: it does not show deaths at or after its horizon, and a [`RowWriter`] that
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use super::{RowId, RowList, SiteId};
 use crate::units::{Ticks, Tid};
 
-pub(super) use append::{NewRows, is_plain};
+pub(super) use append::{NewRows, PlacedThread, is_plain};
 pub use chunk_size::CHUNK;
 use chunk_size::{CHUNK_BITS, split};
 pub(super) use deaths::DeathColumn;
@@ -51,6 +51,9 @@ pub struct Row {
     /// Site at which it was freed, if that is known, in
     /// [`Trace::free_sites`](super::Trace::free_sites).
     pub freed_at: Option<SiteId>,
+    /// Whether a block was freed by another thread than allocated it. If the event of either does not name its
+    /// thread, it counts as the same.
+    pub is_cross_thread: bool,
 }
 
 /// Sites of one chunk.
@@ -358,6 +361,13 @@ impl<'a> Chunk<'a> {
         (self.death(at) != Ticks::NEVER).then_some(site)
     }
 
+    /// Whether a row is a block that another thread freed than allocated it, by place; see [`Row`].
+    #[inline]
+    pub fn is_cross_thread(&self, at: usize) -> bool {
+        // The free may be one of a later publication.
+        self.columns.death.is_cross_thread(at) && self.death(at) != Ticks::NEVER
+    }
+
     /// Whether the site of the free is known of any of the rows.
     pub fn has_freed_at(&self) -> bool {
         self.freed.is_some_and(FreedColumn::is_there)
@@ -438,6 +448,7 @@ impl<'a> Chunk<'a> {
             site: self.sites[at],
             thread: self.thread(at),
             freed_at: self.freed_at(at),
+            is_cross_thread: self.is_cross_thread(at),
         }
     }
 

@@ -8,12 +8,14 @@
 //! 3. else its [owner](super::owners) by its stack.
 //!
 //! Beside them there is the total, as far as it is known: the commit charge that the system sampled last. It has parts of which
-//! there are no events, such as stacks that grew, copied pages of images, and page tables.
+//! there are no events, such as stacks that grew, copied pages of images, and page tables. Mapped views are beside it, too:
+//! [`mapped`] says why.
 //!
 //! Cost: one parallel pass over the rows, a search for each committed range that is alive at one of the moments, and the owners of
 //! the sites of these. Memory: an entry for each worker, part and moment at which a part changes.
 
 mod entries;
+mod mapped;
 mod range_owners;
 mod ranges;
 mod site_parts;
@@ -26,7 +28,9 @@ use crate::model::{Counter, CounterKind, HeapId, ProcessId, SiteId, Trace};
 use crate::names::Names;
 use crate::tables::KeyedMap;
 use crate::units::{Layer, Ticks};
-pub use entries::{CommitEntry, CommitPartEntry, commit_entries};
+pub use entries::{CommitEntry, CommitPartEntry, MappedEntry, commit_entries};
+use mapped::Mapped;
+pub use mapped::MappedViews;
 use range_owners::RangeOwner;
 pub use range_owners::RangeOwners;
 use site_parts::site_parts;
@@ -104,6 +108,8 @@ pub struct ProcessCommit {
     pub known: Vec<u64>,
     /// The commit charge at each moment, as the system sampled it last.
     pub total: Vec<Option<u64>>,
+    /// Views of files and of shared memory, which are in no part; `None` if the trace has no event of any.
+    pub mapped: Option<MappedViews>,
 }
 
 /// Whether any committed range of a trace is known.
@@ -136,7 +142,11 @@ pub fn commit_parts(
         deltas.into_iter().for_each(|(place, delta)| *sums.entry(place).or_default() += delta);
     }
     cancel.check()?;
-    let of_process = of_process.into_iter().map(|(process, parts)| process_commit(trace, process, parts, request));
+    let mapped = Mapped::of(trace, request);
+    let of_process = of_process.into_iter().map(|(process, parts)| ProcessCommit {
+        mapped: mapped.as_ref().map(|mapped| mapped.of_process(process)),
+        ..process_commit(trace, process, parts, request)
+    });
     Ok(of_process.collect())
 }
 
@@ -225,7 +235,8 @@ fn process_commit(
         let small = rest.iter().fold(Deltas::new(), |all, (.., deltas)| sum(all, deltas));
         parts.push(part(((PartKind::Others, OTHERS.to_owned()), &small)));
     }
-    ProcessCommit { process, parts, known: levels(&all, moments.len()), total: totals(trace, process, moments) }
+    let (known, total) = (levels(&all, moments.len()), totals(trace, process, moments));
+    ProcessCommit { process, parts, known, total, mapped: None }
 }
 
 /// Returns the commit charge of a process that the system sampled last, up to and including each moment; `None` before the first

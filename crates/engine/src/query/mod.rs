@@ -101,8 +101,8 @@ pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass, Words};
 pub use coarse::coarse_series;
 pub use commit_parts::{
-    CommitEntry, CommitPart, CommitPartEntry, CommitRequest, PartKind, ProcessCommit, RangeOwners, commit_entries, commit_parts,
-    has_commit,
+    CommitEntry, CommitPart, CommitPartEntry, CommitRequest, MappedEntry, MappedViews, PartKind, ProcessCommit, RangeOwners,
+    commit_entries, commit_parts, has_commit,
 };
 pub use counters::{
     CounterGroup, HEIGHT, ProcessCounters, adapter_label, counter_at, counter_groups, counter_label, counter_owner,

@@ -116,6 +116,7 @@ impl Names {
             )
             | ActivityEvent::SampleInterval(SampleInterval { source: _, interval: _ })
             | ActivityEvent::Gpu(_)
+            | ActivityEvent::View(_)
             | ActivityEvent::Pix(PixEvent::Unread(_)) => {}
             ActivityEvent::Pix(PixEvent::Counter { name, value: _ }) => *name = self.text("counter", name).into(),
             ActivityEvent::Pix(PixEvent::Block(block)) => {

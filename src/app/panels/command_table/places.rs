@@ -102,7 +102,7 @@ pub(super) fn findings(context: &PanelContext<'_>) -> Vec<Entry> {
             FindingKind::Peak => "peak high-water maximum",
             FindingKind::Churn => "temporary churn",
             FindingKind::Fragmentation => "waste pages",
-            FindingKind::Habit => "temporary reserve pool array waste save",
+            FindingKind::Habit => "temporary reserve thread pool array waste save",
             FindingKind::Step | FindingKind::Spikes | FindingKind::UnexplainedCommit => "",
         };
         Entry::new(finding.text.clone(), command).also(also)

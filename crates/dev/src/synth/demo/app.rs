@@ -13,7 +13,7 @@ const SHELL_THREAD: Thread = Thread(3988, 3996);
 const PAGE: u64 = 0x1000;
 
 // Paths of callers, outermost first.
-const LOADER: [&str; 4] =
+pub(super) const LOADER: [&str; 4] =
     ["ntdll!LdrInitializeThunk", "ntdll!LdrpInitialize", "ntdll!_LdrpInitialize", "ntdll!LdrpInitializeProcess"];
 const RUNTIME: [&str; 4] =
     ["ntdll!RtlUserThreadStart", "kernel32!BaseThreadInitThunk", "app!__scrt_common_main_seh", "app!pre_c_initialization"];

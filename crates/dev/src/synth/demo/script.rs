@@ -158,6 +158,8 @@ fn image_of(short: &str) -> Option<&'static Image> {
     Some(match short {
         "app" => &images::APP,
         "svc" => &images::SERVICE,
+        "thumb" => &images::THUMBNAILS,
+        "clr" => &images::CORECLR,
         "cmd" => &images::CMD,
         "ntdll" => &images::NTDLL,
         "kernel32" => &images::KERNEL32,

@@ -234,9 +234,9 @@ fn other_heaps_and_the_tracker_are_consistent() {
 }
 
 #[test]
-fn it_shows_every_kind_of_event_but_gpu_memory_and_pix() {
+fn it_shows_every_kind_of_event_but_gpu_memory_pix_and_views() {
     let counts = demo().counts;
-    let is_absent = |name: &str| name.starts_with("gpu_") || name.starts_with("pix_");
+    let is_absent = |name: &str| ["gpu_", "pix_", "view_"].iter().any(|rare| name.starts_with(rare));
     assert!(counts.named().all(|(name, count)| (count > 0) != is_absent(name)), "{counts:?}");
     assert!(counts.total > 5_000 && counts.inline_stack > 1_000 && counts.stack_key_ref > 500, "{counts:?}");
 }

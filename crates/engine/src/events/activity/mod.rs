@@ -1,5 +1,5 @@
 //! Activity of programs while memory changed: marks, frames that a game presented, code and garbage
-//! collections of the .NET runtime, CPU samples, page faults, GPU memory, PIX's counters and scopes.
+//! collections of the .NET runtime, CPU samples, page faults, GPU memory, PIX's counters and scopes, mapped views.
 //!
 //! None of these events is about memory, so nothing here changes a number of heaps and pages. A
 //! provider that is read only because the user named it ([`MarkProviders`]) gives marks and nothing
@@ -18,6 +18,7 @@ mod pix_text;
 mod presents;
 mod providers;
 mod samples;
+mod views;
 
 pub use described::{EventKey, EventSchema, Field, FieldValue, InType};
 pub(super) use described::{provider_name, schema, with_self_described};
@@ -32,6 +33,7 @@ pub use presents::{Present, PresentApi};
 pub use providers::MarkProviders;
 pub(super) use samples::sample;
 pub use samples::{SampleInterval, TIMER};
+pub use views::{ViewChange, ViewEvent};
 
 use super::hooks::{class, hook};
 use super::{Event, Record};
@@ -54,6 +56,8 @@ pub enum ActivityEvent {
     Gpu(GpuMemory),
     /// A program's counter, or its scopes and markers, by PIX's run-time.
     Pix(PixEvent),
+    /// A view of a file or of shared memory was mapped or unmapped, or exists.
+    View(ViewEvent),
 }
 
 impl ActivityEvent {
@@ -68,7 +72,7 @@ impl ActivityEvent {
     /// Whether it is not about its own moment, but says how later events are named or to be read, or what holds from then on.
     pub fn gives_names(&self) -> bool {
         match self {
-            Self::Schema(_) | Self::SampleInterval(_) | Self::Gpu(_) => true,
+            Self::Schema(_) | Self::SampleInterval(_) | Self::Gpu(_) | Self::View(_) => true,
             Self::Managed(event) => {
                 matches!(event, ManagedEvent::Method(..) | ManagedEvent::Module { .. } | ManagedEvent::Heaps(_))
             }
@@ -95,6 +99,7 @@ impl ActivityEvent {
             | Self::Present(_)
             | Self::SampleInterval(_)
             | Self::Gpu(_)
+            | Self::View(_)
             | Self::Pix(_) => None,
         }
     }
@@ -103,6 +108,7 @@ impl ActivityEvent {
 /// Reads an event of the kernel; `None` if it is too short.
 pub(super) fn kernel(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
     let event = match hook {
+        hook::VIEW_MAP..=hook::VIEW_RUNDOWN_END => return views::view(hook, raw),
         hook::MARK => ActivityEvent::Mark(marks::of_trace(raw)?),
         _ => ActivityEvent::SampleInterval(samples::interval(raw)?),
     };

@@ -1,4 +1,4 @@
-//! Writes marks, presents, managed code and samples as Windows does; the inverse functions are in
+//! Writes marks, presents, managed code, samples and mapped views as Windows does; the inverse functions are in
 //! [`activity`](super::super::activity), which names the sources of the layouts.
 
 use std::io::{Seek, Write};
@@ -11,7 +11,7 @@ use crate::events::hooks::pix;
 use crate::events::{
     ActivityEvent, Collection, CollectionId, EventSchema, GpuChange, GpuKind, GpuMemory, ManagedEvent, ManagedHeaps,
     ManagedMethod, MarkEvent, MarkText, MethodChange, PageFault, PixBlock, PixDoubt, PixEvent, PixStep, PixWhat, Present,
-    PresentApi, class, gpu, hook,
+    PresentApi, ViewChange, ViewEvent, class, gpu, hook,
 };
 use crate::units::{Pid, PointerSize, Tid};
 
@@ -90,6 +90,10 @@ impl<W: Write + Seek> RecordWriter<W> {
                 let numbers = pix_event(out, event, thread.0);
                 Ok(manifest(class::PIX, numbers, thread))
             }
+            ActivityEvent::View(view) => {
+                let hook = self::view(out, *view, thread.0);
+                self.kernel(HeaderKind::System, hook, 3, thread)
+            }
             ActivityEvent::Gpu(memory) => {
                 let numbers = gpu_memory(out, memory, thread.0);
                 Ok(manifest(class::DXG_KRNL, numbers, thread))
@@ -160,6 +164,17 @@ fn schema(out: &mut Payload, schema: &EventSchema) {
     out.utf16z(&schema.provider_name).utf16z(&schema.name);
     for field in &schema.fields {
         out.utf16z(&field.name);
+    }
+}
+
+/// Puts the change of a view, of no known file; returns its hook.
+fn view(out: &mut Payload, ViewEvent { change, base, size }: ViewEvent, pid: Pid) -> u16 {
+    out.word(base).word(0).u64(0).word(size).u64(0).u32(pid.0);
+    match change {
+        ViewChange::Map => hook::VIEW_MAP,
+        ViewChange::Unmap => hook::VIEW_UNMAP,
+        ViewChange::RundownStart => hook::VIEW_RUNDOWN_START,
+        ViewChange::RundownEnd => hook::VIEW_RUNDOWN_END,
     }
 }
 

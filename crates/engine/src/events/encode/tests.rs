@@ -12,7 +12,7 @@ use crate::events::{
     Field, FrameRange, GpuChange, GpuKind, GpuMemory, ImageFile, ImageId, ImageInfo, InType, Lost, ManagedEvent, ManagedHeaps,
     ManagedMethod, MarkEvent, MarkText, MemoryLists, Merge, MethodChange, PageFault, PageRange, PixBlock, PixDoubt, PixEvent,
     PixStep, PixWhat, Present, PresentApi, ProcessInfo, ProcessMemory, RangeChange, SampleInterval, SegmentGroup, TIMER,
-    ThreadStack,
+    ThreadStack, ViewChange, ViewEvent,
 };
 
 type Written = (Record, Vec<u64>);
@@ -233,6 +233,9 @@ fn counts_tell_each_kind() {
         gpu_allocation: 0,
         pix_counter: 0,
         pix_timing: 0,
+        view_map: 0,
+        view_unmap: 0,
+        view_rundown: 0,
         heap_snapshot: 0,
     };
     assert_eq!(counts, ones);
@@ -426,7 +429,10 @@ fn activities() -> Vec<Event> {
     let adapter = Adapter { address: 0x8000_1000, number: 2 };
     let changed = |(kind, group)| GpuMemory::Changed(GpuChange { kind, adapter, group, new: 5 << 40, old: 7 });
     let gpu = kinds.map(changed).chain([GpuMemory::Unread]).map(ActivityEvent::Gpu);
-    let all = others.into_iter().chain(gpu).chain(managed.map(ActivityEvent::Managed));
+    let changes = [ViewChange::Map, ViewChange::Unmap, ViewChange::RundownStart, ViewChange::RundownEnd];
+    let views = changes.map(|change| ActivityEvent::View(ViewEvent { change, base: 0x2B9_3E7E_0000, size: 0x1000 }));
+    let others = others.into_iter().chain(views);
+    let all = others.chain(gpu).chain(managed.map(ActivityEvent::Managed));
     all.map(|event| Event::Activity(Box::new(event)))
         .chain([Event::ThreadRundown(ThreadStack { from: 0x1000, to: 0x9000 })])
         .collect()

@@ -1,5 +1,6 @@
 //! Activity of programs while memory changed, as a trace keeps it: marks, presented frames, code and
-//! heaps of the .NET runtime, CPU samples, page faults, PIX's scopes and counters. None of it changes a number of memory.
+//! heaps of the .NET runtime, CPU samples, page faults, PIX's scopes and counters, mapped views. None of it changes a
+//! number of memory.
 //!
 //! Memory: each kind has a bound of its own, and all of it counts towards the budget; refused entries
 //! are counted and reported. Publications share all that does not change. Cost: nothing where there is
@@ -14,6 +15,7 @@ mod pix;
 mod placed;
 mod presents;
 mod samples;
+mod views;
 
 use std::sync::Arc;
 
@@ -27,16 +29,18 @@ pub(super) use placed::PlacedEvent;
 pub use presents::{OtherWindows, PresentLane};
 pub use samples::{IntervalOrigin, Sample, Samples};
 pub(super) use samples::{NO_HEAP, NOBODY, SampleTable};
+pub use views::MappedView;
 
 use super::Site;
 use super::counters::{Counter, CounterTable};
 use super::world::ProcessTable;
-use crate::events::{ActivityEvent, EventSchema, ManagedEvent, PixEvent, Record};
+use crate::events::{ActivityEvent, EventSchema, ManagedEvent, PixEvent, Record, ViewChange};
 use crate::units::Ticks;
 use managed::ManagedTable;
 use marks::MarkTable;
 use pix::PixTable;
 use presents::PresentTable;
+use views::ViewTable;
 
 /// All activity in a published trace.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +57,8 @@ pub struct Activity {
     pub faults: Faults,
     /// GPU memory of processes, by adapter and segment group.
     pub gpu: Vec<GpuSeries>,
+    /// Views of files and of shared memory.
+    pub views: Chunked<MappedView>,
 }
 
 /// Collects activity in time order.
@@ -62,6 +68,7 @@ pub(super) struct ActivityTable {
     presents: PresentTable,
     managed: ManagedTable,
     pix: PixTable,
+    views: ViewTable,
     pub(super) samples: SampleTable,
     pub(super) faults: FaultTable,
 }
@@ -107,6 +114,14 @@ impl ActivityTable {
                 self.pix.block(block, process, start, &mut self.marks);
             }
             ActivityEvent::Pix(PixEvent::Unread(doubt)) => self.pix.unread(*doubt, processes.find(record.pid)),
+            ActivityEvent::View(view) => {
+                let process = match view.change {
+                    ViewChange::Map | ViewChange::RundownStart => Some(processes.find_or_add(record.pid, at)),
+                    // It may be the clearing up of a process that is over.
+                    ViewChange::Unmap | ViewChange::RundownEnd => processes.find(record.pid),
+                };
+                process.into_iter().for_each(|process| self.views.change(process, view, at));
+            }
             ActivityEvent::Gpu(memory) => counters.gpu_memory(record.pid, memory, at, processes),
         }
     }
@@ -129,17 +144,14 @@ impl ActivityTable {
             managed: self.managed.publish(),
             samples: self.samples.publish(frequency, sites),
             faults: self.faults.publish(),
+            views: self.views.publish(),
         }
     }
 
     /// Bytes in use.
     pub(super) fn bytes(&self) -> u64 {
-        self.marks.bytes()
-            + self.presents.bytes()
-            + self.managed.bytes()
-            + self.samples.bytes()
-            + self.faults.bytes()
-            + self.pix.bytes()
+        let Self { marks, presents, managed, pix, views, samples, faults } = self;
+        marks.bytes() + presents.bytes() + managed.bytes() + samples.bytes() + faults.bytes() + pix.bytes() + views.bytes()
     }
 
     /// One sentence for each kind of which something was left out; `is_complete`: whether no more comes.
@@ -151,6 +163,7 @@ impl ActivityTable {
             self.samples.left_out(),
             self.faults.left_out(),
             self.pix.left_out(is_complete),
+            self.views.left_out(),
         ];
         parts.into_iter().flatten().collect()
     }

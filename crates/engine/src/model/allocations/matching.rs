@@ -17,7 +17,7 @@ use super::steps::{Numbering, SliceSteps};
 use crate::model::rows::DeathColumn;
 use crate::model::stack::StackRef;
 use crate::model::{HeapId, RowId, RowList};
-use crate::units::Ticks;
+use crate::units::{Ticks, Tid};
 
 /// Steps that are sent to a shard at a time: few at first, so that small captures take the same path.
 const FIRST_SEND: usize = 16;
@@ -77,28 +77,28 @@ impl Matcher {
 
     #[inline(always)]
     pub(super) fn begin(&mut self, time: Ticks, heap: HeapId, address: u64, row: RowId) {
-        self.step(BlockStep { address, time, heap, act: BlockAct::Begin(row) });
+        self.step(BlockStep { address, time, heap, act: BlockAct::Begin(row), by: Tid::NONE });
     }
 
-    /// Frees a block; returns the free's slot in the order of deaths.
+    /// Frees a block by a thread; returns the free's slot in the order of deaths.
     #[inline(always)]
-    pub(super) fn free(&mut self, time: Ticks, heap: HeapId, address: u64) -> DeathSlot {
+    pub(super) fn free(&mut self, (time, by): (Ticks, Tid), heap: HeapId, address: u64) -> DeathSlot {
         let slot = self.slot();
-        self.step(BlockStep { address, time, heap, act: BlockAct::Free(slot) });
+        self.step(BlockStep { address, time, heap, act: BlockAct::Free(slot), by });
         slot
     }
 
     /// Ends a block like [`Matcher::free`], but without an unmatched free if the block is not alive.
-    pub(super) fn end(&mut self, time: Ticks, heap: HeapId, address: u64) -> DeathSlot {
+    pub(super) fn end(&mut self, (time, by): (Ticks, Tid), heap: HeapId, address: u64) -> DeathSlot {
         let slot = self.slot();
-        self.step(BlockStep { address, time, heap, act: BlockAct::End(slot) });
+        self.step(BlockStep { address, time, heap, act: BlockAct::End(slot), by });
         slot
     }
 
     /// Ends all blocks of a heap.
     pub(super) fn close(&mut self, time: Ticks, heap: HeapId) {
         for shard in 0..SHARDS {
-            self.push(shard, BlockStep { address: 0, time, heap, act: BlockAct::Close });
+            self.push(shard, BlockStep { address: 0, time, heap, act: BlockAct::Close, by: Tid::NONE });
         }
     }
 

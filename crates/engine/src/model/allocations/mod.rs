@@ -25,7 +25,7 @@ use crate::units::{Layer, Ticks, Tid};
 
 use super::origin::Origin;
 use super::renumbering::Renumbering;
-use super::rows::{NewRows, Row, RowWriter, Rows};
+use super::rows::{NewRows, PlacedThread, Row, RowWriter, Rows};
 use super::stack::{Interner, StackRef};
 use super::trace::UnmatchedFree;
 use super::world::World;
@@ -110,12 +110,12 @@ impl AllocationTable {
         self.rows.is_in_order(first) && !self.owners.are_asked()
     }
 
-    /// Begins and frees the blocks of a batch: the range `begun` of `rows`, whose threads have these
-    /// places, the range `freed` of its frees, and the `steps` of both.
+    /// Begins and frees the blocks of a batch: the range `begun` of `rows`, whose threads are these by
+    /// number, the range `freed` of its frees, and the `steps` of both.
     pub(super) fn follow_batch(
         &mut self,
         (rows, begun): (&NewRows, Range<usize>),
-        threads: &[u16],
+        threads: &[PlacedThread],
         freed: Range<usize>,
         (steps, ranges): (&Arc<SliceSteps>, [Range<usize>; SHARDS]),
         heaps: &Arc<[HeapId]>,
@@ -141,14 +141,14 @@ impl AllocationTable {
 
     /// Frees a block.
     #[inline(always)]
-    pub(super) fn free(&mut self, world: &World, at: Ticks, heap: HeapId, address: u64) -> Ended {
-        let slot = self.matcher.free(at, heap, address);
+    pub(super) fn free(&mut self, world: &World, from: Origin, heap: HeapId, address: u64) -> Ended {
+        let slot = self.matcher.free((from.time, from.tid), heap, address);
         self.ended(world, heap, address, slot)
     }
 
     /// Ends a block like [`Self::free`], but without an unmatched free if the block is not alive.
-    pub(super) fn end(&mut self, world: &World, at: Ticks, heap: HeapId, address: u64) -> Ended {
-        let slot = self.matcher.end(at, heap, address);
+    pub(super) fn end(&mut self, world: &World, from: Origin, heap: HeapId, address: u64) -> Ended {
+        let slot = self.matcher.end((from.time, from.tid), heap, address);
         self.ended(world, heap, address, slot)
     }
 
@@ -203,7 +203,7 @@ impl AllocationTable {
     pub(super) fn free_unclaimed(&mut self, world: &World, from: Origin, free: &BlockEvent, is_read: bool) {
         let Self { owners, matcher, .. } = self;
         if let Some(heap) = owners.claim(world, matcher, free.heap, free.address) {
-            matcher.free(from.time, heap, free.address);
+            matcher.free((from.time, from.tid), heap, free.address);
         } else if is_read {
             self.free_unknown(from, (free.layer, free.heap, free.address), None);
         }

@@ -12,7 +12,7 @@ use super::steps::{BatchStep, BlockChange, Numbering, SliceSteps};
 use crate::model::rows::{CHUNK, DeathColumn};
 use crate::model::stack::StackRef;
 use crate::model::{HeapId, RowId};
-use crate::units::Ticks;
+use crate::units::{Ticks, Tid};
 
 /// Most unmatched frees that each shard keeps with their stacks; all are counted.
 pub(super) const MAX_KEPT: usize = 1 << 16;
@@ -36,6 +36,8 @@ pub(super) struct BlockStep {
     pub(super) time: Ticks,
     pub(super) heap: HeapId,
     pub(super) act: BlockAct,
+    /// Thread that frees the block; [`Tid::NONE`] for other acts.
+    pub(super) by: Tid,
 }
 
 /// Steps that are done one after the other.
@@ -225,13 +227,13 @@ impl Shard {
             steps,
             |step| (step.address, numbering.heap(step.block)),
             |step, heap| {
-                let &BatchStep { address, time, block } = step;
+                let &BatchStep { address, time, block, by } = step;
                 let act = match block.change {
                     BlockChange::Begins => BlockAct::Begin(numbering.row(block)),
                     BlockChange::IsFreed => BlockAct::Free(numbering.slot(block)),
                     BlockChange::Ends => BlockAct::End(numbering.slot(block)),
                 };
-                BlockStep { address, time, heap, act }
+                BlockStep { address, time, heap, act, by }
             },
         );
     }
@@ -272,7 +274,7 @@ impl Shard {
             }
             BlockAct::Free(slot) | BlockAct::End(slot) => match blocks.remove(hash, step.address) {
                 Some(row) => {
-                    self.kill(row, step.time);
+                    self.deaths[row.0 as usize / CHUNK].end(row.0 as usize % CHUNK, step.time, step.by);
                     self.slots.set(slot, row);
                 }
                 None if step.act == BlockAct::Free(slot) => self.note_unmatched(step, slot),
@@ -287,6 +289,7 @@ impl Shard {
         }
     }
 
+    /// Ends a row that no thread frees.
     fn kill(&self, row: RowId, at: Ticks) {
         self.deaths[row.0 as usize / CHUNK].set(row.0 as usize % CHUNK, at);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::deaths::DeathSlot;
 use super::shard_hash::{SHARDS, ShardHash};
 use crate::model::{HeapId, RowId};
-use crate::units::Ticks;
+use crate::units::{Ticks, Tid};
 
 /// A change of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +34,8 @@ pub(in crate::model) struct BatchStep {
     pub(in crate::model) address: u64,
     pub(in crate::model) time: Ticks,
     pub(in crate::model) block: RankedBlock,
+    /// Thread that frees it; [`Tid::NONE`] if it begins.
+    pub(in crate::model) by: Tid,
 }
 
 /// The steps of one slice, by shard.

@@ -13,7 +13,7 @@
 //! process or perhaps without their tracker) is no part of a batch and is replayed by itself, and so are records between two such in
 //! groups of fewer than [`LEAST`]. A batch with an unknown actor is replayed one by one, too.
 //!
-//! Cost: some 100 instructions a block. Memory: 60 to 90 bytes a block of the few slices that are in
+//! Cost: some 100 instructions a block. Memory: 70 to 100 bytes a block of the few slices that are in
 //! work.
 //!
 //! [`AllocationTable`]: super::allocations::AllocationTable
@@ -258,7 +258,7 @@ impl SliceBlocks {
             }
             None => {
                 let time = self.go_on(raw, actor);
-                let block = self.ends_with(time, actor, address, BlockChange::IsFreed);
+                let block = self.ends_with((time, tid), actor, address, BlockChange::IsFreed);
                 self.list(stack, block, None);
             }
         }
@@ -287,15 +287,15 @@ impl SliceBlocks {
         if layer == Layer::Heap {
             self.latest.set(LatestBlock { actor, thread, rank: block.rank });
         }
-        self.steps.push(self.shard_hash, BatchStep { address, time, block });
+        self.steps.push(self.shard_hash, BatchStep { address, time, block, by: Tid::NONE });
         block
     }
 
     #[inline(always)]
-    fn ends_with(&mut self, time: Ticks, actor: u16, address: u64, change: BlockChange) -> RankedBlock {
+    fn ends_with(&mut self, (time, by): (Ticks, Tid), actor: u16, address: u64, change: BlockChange) -> RankedBlock {
         let block = RankedBlock { rank: self.freed, actor, change };
         self.freed += 1;
-        self.steps.push(self.shard_hash, BatchStep { address, time, block });
+        self.steps.push(self.shard_hash, BatchStep { address, time, block, by });
         block
     }
 

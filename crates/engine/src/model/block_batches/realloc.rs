@@ -33,13 +33,13 @@ impl SliceBlocks {
         };
         let time = self.go_on(raw, actor);
         if is_summary {
-            let ended = self.ends_with(time, actor, old, BlockChange::Ends);
+            let ended = self.ends_with((time, tid), actor, old, BlockChange::Ends);
             self.list(stack, ended, None);
             return true;
         }
         let mut waits = None;
         if old != 0 {
-            let ended = self.ends_with(time, actor, old, BlockChange::IsFreed);
+            let ended = self.ends_with((time, tid), actor, old, BlockChange::IsFreed);
             match stack.stack {
                 Attached::Nothing => waits = Some(ended.rank),
                 _ => self.list(stack, ended, None),

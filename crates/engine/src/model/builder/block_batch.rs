@@ -9,6 +9,7 @@ use super::Builder;
 use crate::events::{Item, Place, Slice};
 use crate::model::HeapId;
 use crate::model::block_batches::{BlockBatch, SliceBlocks};
+use crate::model::rows::PlacedThread;
 use crate::units::Ticks;
 
 /// The meaning of a slice's numbers, as far as it is known.
@@ -17,8 +18,8 @@ struct SliceNames {
     /// Heaps by number, and when they were looked up; [`NO_HEAP`] for those that are not known.
     heaps: Arc<[HeapId]>,
     generation: u64,
-    /// Places of threads, by number.
-    threads: Vec<u16>,
+    /// Threads, by number.
+    threads: Vec<PlacedThread>,
 }
 
 const NO_HEAP: HeapId = HeapId(u32::MAX);
@@ -100,8 +101,8 @@ impl Builder {
     fn find_names(&mut self, blocks: &SliceBlocks, block_batch: &BlockBatch, names: &mut SliceNames) -> bool {
         let threads = &blocks.threads()[names.threads.len()..block_batch.threads as usize];
         for thread in threads {
-            let Some(place) = self.allocations.rows.place_of_thread(*thread) else { return false };
-            names.threads.push(place);
+            let Some(placed) = self.allocations.rows.placed_thread(*thread) else { return false };
+            names.threads.push(placed);
         }
         if names.generation != self.world.generation() {
             (names.heaps, names.generation) = (Arc::default(), self.world.generation());

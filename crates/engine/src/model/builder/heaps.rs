@@ -34,7 +34,16 @@ impl Builder {
     ) {
         let (heap, process) = self.world.actor((from.pid, from.time), layer, handle);
         let site = self.attach.first_site(heap, process, from.time, stack);
-        let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid, freed_at: None };
+        let row = Row {
+            address,
+            size,
+            birth: from.time,
+            death: Ticks::NEVER,
+            site,
+            thread: from.tid,
+            freed_at: None,
+            is_cross_thread: false,
+        };
         let Some(row) = self.push(&row) else { return };
         self.allocations.begin(&self.world, from.time, heap, address, row);
         if let Some(provider) = shared_handle(layer, handle) {
@@ -56,7 +65,7 @@ impl Builder {
         if let Some(provider) = shared_handle(layer, handle) {
             self.allocations.shared.ends(self.world.heap(heap).process, provider, address, heap);
         }
-        Some(self.allocations.free(&self.world, from.time, heap, address))
+        Some(self.allocations.free(&self.world, from, heap, address))
     }
 
     /// The heap that has a block: the one with the handle, or the tracker that has a block at the address, if the event
@@ -108,7 +117,7 @@ impl Builder {
         let Some(row) = self.allocations.just_allocated(heap, from.tid, new, size) else { return false };
         let stays = old == 0 || self.allocations.matcher.alive(heap, old).is_some_and(|there| there > row);
         if !stays {
-            let ended = self.allocations.end(&self.world, from.time, heap, old);
+            let ended = self.allocations.end(&self.world, from, heap, old);
             self.freed_by(from, ended, stack);
         }
         true

@@ -12,6 +12,13 @@ pub(in crate::model) fn is_plain(address: u64, size: u64) -> bool {
     size < u64::from(LARGE) && address >> 32 < u64::from(FAR)
 }
 
+/// A thread, and its index among those of all rows.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::model) struct PlacedThread {
+    place: u16,
+    tid: Tid,
+}
+
 /// A new row.
 #[derive(Clone, Copy, Debug)]
 struct NewRow {
@@ -74,9 +81,10 @@ fn fill<T>(column: &mut Vec<T>, rows: &[NewRow], value: impl Fn(&NewRow) -> T) {
 }
 
 impl RowWriter {
-    /// The index of a thread among those of all rows; `None` if there are too many threads.
-    pub(in crate::model) fn place_of_thread(&mut self, thread: Tid) -> Option<u16> {
-        Some(self.find_or_add_thread(thread)).filter(|&place| place != MORE)
+    /// A thread with its index among those of all rows; `None` if there are too many threads.
+    pub(in crate::model) fn placed_thread(&mut self, tid: Tid) -> Option<PlacedThread> {
+        let place = self.find_or_add_thread(tid);
+        (place != MORE).then_some(PlacedThread { place, tid })
     }
 
     /// Whether rows born from this moment on are in order.
@@ -84,14 +92,14 @@ impl RowWriter {
         birth >= self.passed
     }
 
-    /// Appends a range of `rows`, which are alive, in order and have no site yet; `threads` has the
-    /// indices of their threads. The caller knows that they can be numbered. Columns of deaths of new
+    /// Appends a range of `rows`, which are alive, in order and have no site yet; `threads` has their
+    /// threads by number. The caller knows that they can be numbered. Columns of deaths of new
     /// chunks go to `opened`. Returns the number of the first row.
     pub(in crate::model) fn append(
         &mut self,
         rows: &NewRows,
         range: Range<usize>,
-        threads: &[u16],
+        threads: &[PlacedThread],
         mut opened: impl FnMut(DeathColumn),
     ) -> RowId {
         let first = RowId(self.len() as u32);
@@ -110,7 +118,7 @@ impl RowWriter {
         first
     }
 
-    fn append_to_open(&mut self, rows: &NewRows, part: Range<usize>, threads: &[u16]) {
+    fn append_to_open(&mut self, rows: &NewRows, part: Range<usize>, threads: &[PlacedThread]) {
         let births = &rows.birth[part.clone()];
         let Some(&last) = births.last() else { return };
         self.passed = last;
@@ -125,7 +133,9 @@ impl RowWriter {
         columns.size.extend_from_slice(&rows.size[part.clone()]);
         columns.address.extend_from_slice(&rows.address[part.clone()]);
         columns.address_high.extend_from_slice(&rows.address_high[part.clone()]);
-        columns.thread.extend(rows.thread[part.clone()].iter().map(|&thread| threads[usize::from(thread)]));
+        let placed = || rows.thread[part.clone()].iter().map(|&thread| threads[usize::from(thread)]);
+        columns.death.begin(columns.thread.len(), placed().map(|thread| thread.tid));
+        columns.thread.extend(placed().map(|thread| thread.place));
         self.open_sites.resize(self.open_sites.len() + part.len(), SiteId::UNKNOWN);
     }
 }

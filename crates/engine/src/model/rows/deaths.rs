@@ -5,19 +5,27 @@
 //! death of the chunk adds; one that no real trace has is kept aside. The part that says that a row
 //! ended is written last, so that no reader sees half of a time.
 //!
-//! Cost: a check for the second column. Memory: 4 bytes a row, 6 in chunks with far deaths.
+//! Until its death, a row has its allocating thread there, so that the free can tell whether another thread
+//! frees it. That is a bit in a column of its own, which exists in chunks with such rows.
+//!
+//! Cost: a check for the second column, and one for the threads. Memory: 4 bytes a row, 6 in chunks with far
+//! deaths; an eighth of a byte in chunks with frees by other threads.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use super::chunk_size::CHUNK;
-use crate::units::Ticks;
+use crate::units::{Ticks, Tid};
 
-/// Lower half of a row that is alive.
-const ALIVE: u32 = u32::MAX;
+/// Lower halves from this one on are those of rows that are alive: their lower bits are the allocating thread.
+const ALIVE: u32 = 0xF000_0000;
 
-/// Ticks for each step of an upper half: as many as lower halves other than [`ALIVE`] can express.
+/// Lower bits of a row whose allocating thread is not known. Windows has no thread with such an id: the table of
+/// its ids is smaller.
+const NO_THREAD: u32 = !ALIVE;
+
+/// Ticks for each step of an upper half: as many as lower halves below [`ALIVE`] can express.
 const STEP: u64 = ALIVE as u64;
 
 /// Upper half of a time that is kept aside.
@@ -40,6 +48,8 @@ struct Deaths {
     low: Box<[AtomicU32]>,
     high: OnceLock<Box<[AtomicU16]>>,
     aside: RwLock<BTreeMap<u16, Ticks>>,
+    /// A bit for each row that another thread freed than allocated it.
+    cross_thread: OnceLock<Box<[AtomicU64]>>,
 }
 
 impl Default for DeathColumn {
@@ -55,9 +65,54 @@ impl DeathColumn {
     }
 
     fn of(first: Ticks, rows: usize) -> Self {
-        let low = (0..rows).map(|_| AtomicU32::new(ALIVE)).collect();
-        let (high, aside) = Default::default();
-        Self(Arc::new(Deaths { base: first.max(Ticks(0)), low, high, aside }))
+        let low = (0..rows).map(|_| AtomicU32::new(alive(Tid::NONE))).collect();
+        let (high, aside, cross_thread) = Default::default();
+        Self(Arc::new(Deaths { base: first.max(Ticks(0)), low, high, aside, cross_thread }))
+    }
+
+    /// Notes the allocating threads of rows that are alive, from a place on.
+    #[inline(always)]
+    pub(super) fn begin(&self, first: usize, threads: impl Iterator<Item = Tid>) {
+        for (low, thread) in self.0.low[first..].iter().zip(threads) {
+            low.store(alive(thread), Ordering::Relaxed);
+        }
+    }
+
+    /// Ends a row like [`Self::set`], freed by a thread.
+    #[inline(always)]
+    pub(in crate::model) fn end(&self, at: usize, death: Ticks, by: Tid) {
+        // The thread that adds rows wrote it before it sent the free.
+        let born = self.0.low[at].load(Ordering::Relaxed).wrapping_sub(ALIVE);
+        if born < NO_THREAD && by.0 < NO_THREAD && born != by.0 {
+            self.set_cross_thread(at);
+        }
+        self.set(at, death);
+    }
+
+    #[inline(never)]
+    fn set_cross_thread(&self, at: usize) {
+        let words = || (0..self.0.low.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let bits = self.0.cross_thread.get_or_init(words);
+        bits[at / 64].fetch_or(1 << (at % 64), Ordering::Relaxed);
+    }
+
+    /// Whether a row that ended was freed by another thread than allocated it; both are known.
+    #[inline]
+    pub(super) fn is_cross_thread(&self, at: usize) -> bool {
+        self.0.cross_thread.get().is_some_and(|bits| bits[at / 64].load(Ordering::Relaxed) >> (at % 64) & 1 != 0)
+    }
+
+    /// Makes a row one of another column: as alive as that, with its death and its threads.
+    pub(super) fn take_over(&self, at: usize, other: &Self, from: usize) {
+        let death = other.get(from);
+        if death == Ticks::NEVER {
+            let low = other.0.low[from].load(Ordering::Relaxed);
+            return self.0.low[at].store(low, Ordering::Relaxed);
+        }
+        if other.is_cross_thread(from) {
+            self.set_cross_thread(at);
+        }
+        self.set(at, death);
     }
 
     /// Death of a row, by place; [`Ticks::NEVER`] if it is alive.
@@ -65,7 +120,7 @@ impl DeathColumn {
     pub(super) fn get(&self, at: usize) -> Ticks {
         let Deaths { base, low, high, .. } = &*self.0;
         let low = low[at].load(Ordering::Acquire);
-        if low == ALIVE {
+        if low >= ALIVE {
             return Ticks::NEVER;
         }
         match high.get() {
@@ -96,9 +151,9 @@ impl DeathColumn {
 
     #[inline(never)]
     fn set_far(&self, at: usize, death: Ticks) {
-        let Deaths { base, low, high, aside } = &*self.0;
+        let Deaths { base, low, high, aside, .. } = &*self.0;
         if death == Ticks::NEVER {
-            return low[at].store(ALIVE, Ordering::Release);
+            return low[at].store(alive(Tid::NONE), Ordering::Release);
         }
         let offset = death.0.wrapping_sub(base.0) as u64;
         let high = high.get_or_init(|| (0..low.len()).map(|_| AtomicU16::new(0)).collect());
@@ -115,9 +170,10 @@ impl DeathColumn {
 
     /// Bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
-        let Deaths { low, high, aside, .. } = &*self.0;
+        let Deaths { low, high, aside, cross_thread, .. } = &*self.0;
         let aside = aside.read().unwrap_or_else(PoisonError::into_inner).len();
-        low.len() * 4 + high.get().map_or(0, |high| high.len() * 2) + aside * ASIDE_BYTES as usize
+        let bits = cross_thread.get().map_or(0, |bits| bits.len() * 8);
+        low.len() * 4 + high.get().map_or(0, |high| high.len() * 2) + aside * ASIDE_BYTES as usize + bits
     }
 
     /// Whether a death at `now` may be so far away that it needs an upper half, or is kept aside.
@@ -127,9 +183,38 @@ impl DeathColumn {
     }
 }
 
+/// Lower half of a row that is alive, with its allocating thread.
+#[inline(always)]
+fn alive(thread: Tid) -> u32 {
+    ALIVE | thread.0.min(NO_THREAD)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_is_cross_thread_if_both_threads_are_known_and_differ() {
+        let threads = [0, 1, 4_660, NO_THREAD - 1, NO_THREAD, NO_THREAD + 1, ALIVE, u32::MAX].map(Tid);
+        let is_known = |thread: Tid| thread.0 < NO_THREAD;
+        for death in [5, STEP as i64 - 1, STEP as i64, 1 << 60] {
+            let (column, copy) = (DeathColumn::new(Ticks(0)), DeathColumn::new(Ticks(-3)));
+            let pairs = threads.iter().flat_map(|&born| threads.iter().map(move |&by| (born, by)));
+            let pairs: Vec<(Tid, Tid)> = pairs.collect();
+            column.begin(0, pairs.iter().map(|(born, _)| *born));
+            for (at, &(born, by)) in pairs.iter().enumerate() {
+                assert_eq!(column.get(at), Ticks::NEVER);
+                copy.take_over(at + 7, &column, at);
+                column.end(at, Ticks(death), by);
+                copy.end(at + 7, Ticks(death), by);
+                copy.take_over(at + 1_000, &column, at);
+                let expected = (Ticks(death), is_known(born) && is_known(by) && born != by);
+                assert_eq!((column.get(at), column.is_cross_thread(at)), expected, "{born:?} {by:?}");
+                assert_eq!((copy.get(at + 7), copy.is_cross_thread(at + 7)), expected);
+                assert_eq!((copy.get(at + 1_000), copy.is_cross_thread(at + 1_000)), expected);
+            }
+        }
+    }
 
     #[test]
     fn deaths_of_any_distance_come_back() {

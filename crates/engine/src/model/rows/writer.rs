@@ -88,7 +88,7 @@ impl RowWriter {
             if death >= until
                 && let Some(new) = self.push(&old.get(id), |column| columns.push(column))
             {
-                self.kill(new, death);
+                self.take_life(new, &old, id);
                 if let Some(site) = old.freed_at(id) {
                     self.set_freed_at(new, site);
                 }
@@ -120,7 +120,7 @@ impl RowWriter {
         const ENTRY: u64 = 32;
         let late = self.out_of_order.len() + self.late.len();
         let others = self.threads.len() as u64 * 32 + late as u64 * 4;
-        self.len() as u64 * 24 + self.far_deaths(now) + self.wide_births * 4 + self.aside * ENTRY + others
+        self.len() as u64 * 24 + self.len() as u64 / 8 + self.far_deaths(now) + self.wide_births * 4 + self.aside * ENTRY + others
     }
 
     /// Bytes of deaths that are too far away from the time from which those of their chunk count. Cost:
@@ -158,6 +158,7 @@ impl RowWriter {
         let (low, high) = self.narrow_address(id, row.address);
         let thread = self.thread_index(id, row.thread);
         let columns = &mut self.open;
+        columns.death.begin(columns.size.len(), std::iter::once(row.thread));
         columns.push_birth(row.birth);
         columns.size.push(size);
         self.open_sites.push(row.site);
@@ -197,6 +198,7 @@ impl RowWriter {
             site: self.site(id),
             thread: columns.thread(at, &self.threads),
             freed_at: self.freed_at(id),
+            is_cross_thread: false,
         }
     }
 
@@ -206,7 +208,13 @@ impl RowWriter {
         columns.death.get(at)
     }
 
-    /// Ends a row.
+    /// Gives a row the death and the threads of a row of another writer.
+    fn take_life(&self, new: RowId, old: &Self, id: RowId) {
+        let ((columns, at), (before, from)) = (self.columns(new), old.columns(id));
+        columns.death.take_over(at, &before.death, from);
+    }
+
+    /// Ends a row that no thread frees as a block.
     pub(in crate::model) fn kill(&mut self, id: RowId, at: Ticks) {
         let (columns, i) = self.columns(id);
         columns.death.set(i, at);
@@ -413,7 +421,16 @@ mod tests {
     use super::*;
 
     fn row(size: u64) -> Row {
-        Row { address: 0x1000, size, birth: Ticks(5), death: Ticks::NEVER, site: SiteId(0), thread: Tid(1), freed_at: None }
+        Row {
+            address: 0x1000,
+            size,
+            birth: Ticks(5),
+            death: Ticks::NEVER,
+            site: SiteId(0),
+            thread: Tid(1),
+            freed_at: None,
+            is_cross_thread: false,
+        }
     }
 
     #[test]

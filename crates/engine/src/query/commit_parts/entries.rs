@@ -23,6 +23,17 @@ pub struct CommitEntry {
     /// Bytes of committed ranges: the sum of the parts.
     pub known_bytes: u64,
     pub parts: Vec<CommitPartEntry>,
+    /// Views of files and of shared memory, which are in no part; absent if the trace has no event of any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mapped: Option<MappedEntry>,
+}
+
+/// Mapped views.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[allow(missing_docs, reason = "the names are those of the machine interface")]
+pub struct MappedEntry {
+    pub views: u64,
+    pub bytes: u64,
 }
 
 /// A part of it.
@@ -69,5 +80,6 @@ fn entry(trace: &Trace, found: ProcessCommit, at: Ticks) -> CommitEntry {
         total_bytes: found.total[0],
         known_bytes: found.known[0],
         parts: found.parts.into_iter().map(part).collect(),
+        mapped: found.mapped.map(|mapped| MappedEntry { views: mapped.count[0], bytes: mapped.bytes[0] }),
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Claim {
     pub(super) bytes: u64,
     pub(super) count: u64,
     /// For a peak: the bytes that the place held. For fragmentation: the live bytes on nearly empty pages. For equal
-    /// blocks: the size of each.
+    /// blocks: the size of each. For blocks freed by other threads: all blocks of the function.
     pub(super) part: Option<u64>,
     /// For a step: whether it goes down.
     pub(super) is_fall: bool,

@@ -60,7 +60,7 @@ pub(super) fn sentence(question: &Question<'_>, claim: &Claim, function: Option<
     format!("{}: {what}", question.index.trace().process_name(claim.process))
 }
 
-/// Describes a habit, and what a change would save.
+/// Describes a habit, and the change that would end it.
 fn habit(claim: &Claim, place: &str) -> String {
     let (bytes, count) = (format::bytes(claim.bytes), format::count(claim.count));
     match claim.habit {
@@ -73,6 +73,13 @@ fn habit(claim: &Claim, place: &str) -> String {
             format!(
                 "{count} blocks ({bytes}) in {place}, are replaced by a larger one each time a container grows; reserving its size would \
                  avoid them"
+            )
+        }
+        Some(Habit::CrossThread) => {
+            let share = 100.0 * claim.count as f64 / claim.part.unwrap_or(0).max(1) as f64;
+            format!(
+                "{count} blocks ({bytes}, {share:.0} % of its blocks) in {place}, are freed by another thread than allocated them; a \
+                 queue that hands them back, or one pool for each thread, would avoid that"
             )
         }
         Some(Habit::EqualBlocks) => {

@@ -1,4 +1,4 @@
-//! Habits: ways of allocating that cost requests or bytes and that a small change of the code ends. Each is about one function in
+//! Habits: ways of allocating that cost time or bytes and that a small change of the code ends. Each is about one function in
 //! one heap or tracker, and says what the change would save. Small shares are not reported.
 //!
 //! Cost: one parallel pass over the rows for requests, and two more only if a function holds enough small blocks.
@@ -22,6 +22,8 @@ pub enum Habit {
     Temporary,
     /// Blocks that a larger one replaces, again and again: a container that grows without a reserved size.
     Growing,
+    /// Blocks that another thread frees than allocates them.
+    CrossThread,
     /// Many small blocks of one size, each with a rounding and a header of its own.
     EqualBlocks,
     /// Blocks just above a power of two, which the allocator rounds up to its next size.
@@ -35,27 +37,29 @@ impl Habit {
     }
 
     /// All habits.
-    pub const ALL: [Self; 4] = [Self::Temporary, Self::Growing, Self::EqualBlocks, Self::RoundedUp];
+    pub const ALL: [Self; 5] = [Self::Temporary, Self::Growing, Self::CrossThread, Self::EqualBlocks, Self::RoundedUp];
 
     /// Returns the name in the machine interface.
     pub fn name(self) -> &'static str {
         match self {
             Self::Temporary => "temporary",
             Self::Growing => "growing",
+            Self::CrossThread => "cross_thread",
             Self::EqualBlocks => "equal_blocks",
             Self::RoundedUp => "rounded_up",
         }
     }
 }
 
-/// The cost of a habit in one group: its blocks, and the bytes that the change would save.
+/// The cost of a habit in one group: its blocks, and the bytes that the change would save (of blocks freed by other
+/// threads, their own).
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     habit: Habit,
     group: usize,
     blocks: Bucket,
-    /// For equal blocks: their size.
-    size: Option<u64>,
+    /// For equal blocks: their size. For blocks freed by other threads: all blocks of the group.
+    part: Option<u64>,
 }
 
 pub(super) fn find(
@@ -96,5 +100,5 @@ fn claim(source: &Source, group: &FunctionGroup, cost: &Cost, bytes: impl Fn(Sit
     let others = group.places.iter().filter(|&&place| place != most);
     let sites = source.places.own(most).iter().chain(others.flat_map(|&place| source.places.own(place))).copied().collect();
     let Bucket { count, size } = cost.blocks;
-    Claim { habit: Some(cost.habit), bytes: size, count, part: cost.size, sites, ..Claim::at(FindingKind::Habit, source, most) }
+    Claim { habit: Some(cost.habit), bytes: size, count, part: cost.part, sites, ..Claim::at(FindingKind::Habit, source, most) }
 }

@@ -1,6 +1,7 @@
-//! Habits of requests: temporary blocks, and containers that grow. Both are seen in the order in which one thread allocates.
+//! Habits of requests: temporary blocks, containers that grow, and blocks that another thread frees. The first two are seen in
+//! the order in which one thread allocates.
 //!
-//! Rows are looked at in chunks of 65,536, in the order of their births; what would need a look across the border of two chunks is
+//! For these, rows are looked at in chunks of 65,536, in the order of their births; what would need a look across the border of two chunks is
 //! left out. So the numbers are the same with any number of workers, and at most a few blocks of each thread and chunk are missed.
 
 use super::{Cost, FunctionGroups, Habit, Question, added};
@@ -9,9 +10,9 @@ use crate::query::{Bucket, Cancelled};
 use crate::tables::KeyedMap;
 use crate::units::{Ticks, Tid};
 
-/// Temporary blocks are reported if a function has so many, if they are so large a part of all that it allocates, and so
-/// large a part of the requests to its heap.
-const LEAST_TEMPORARY: u64 = 1_000;
+/// Temporary blocks, and those freed by another thread, are reported if a function has so many, if they are so large a part
+/// of all that it allocates, and so large a part of the requests to its heap.
+const LEAST_BLOCKS: u64 = 1_000;
 const MOSTLY: f64 = 0.5;
 const LEAST_OF_REQUESTS: f64 = 0.1;
 
@@ -31,6 +32,7 @@ struct Sums {
     /// All blocks.
     born: Bucket,
     temporary: Bucket,
+    cross_thread: Bucket,
     /// Blocks that a larger one has replaced.
     outgrown: Bucket,
 }
@@ -39,6 +41,7 @@ impl Sums {
     fn add(&mut self, other: &Self) {
         self.born.add(other.born);
         self.temporary.add(other.temporary);
+        self.cross_thread.add(other.cross_thread);
         self.outgrown.add(other.outgrown);
     }
 }
@@ -99,19 +102,24 @@ pub(super) fn find(question: &Question<'_>, groups: &FunctionGroups) -> Result<V
     let mut costs = Vec::new();
     for (group, (its, sums)) in groups.list.iter().zip(&sums).enumerate() {
         let all = of_source[its.source];
-        let Sums { born, temporary, outgrown } = *sums;
+        let Sums { born, temporary, cross_thread, outgrown } = *sums;
         let is_part = |part: u64, least: f64, of: u64| part as f64 >= least * of as f64;
-        if temporary.count >= LEAST_TEMPORARY
-            && is_part(temporary.count, MOSTLY, born.count)
-            && is_part(temporary.count, LEAST_OF_REQUESTS, all.count)
-        {
-            costs.push(Cost { habit: Habit::Temporary, group, blocks: temporary, size: None });
+        let are_most = |blocks: Bucket| {
+            blocks.count >= LEAST_BLOCKS
+                && is_part(blocks.count, MOSTLY, born.count)
+                && is_part(blocks.count, LEAST_OF_REQUESTS, all.count)
+        };
+        if are_most(temporary) {
+            costs.push(Cost { habit: Habit::Temporary, group, blocks: temporary, part: None });
+        }
+        if are_most(cross_thread) {
+            costs.push(Cost { habit: Habit::CrossThread, group, blocks: cross_thread, part: Some(born.count) });
         }
         if outgrown.count >= LEAST_OUTGROWN
             && is_part(outgrown.size, LEAST_OF_FUNCTION, born.size)
             && is_part(outgrown.size, LEAST_OF_BYTES, all.size)
         {
-            costs.push(Cost { habit: Habit::Growing, group, blocks: outgrown, size: None });
+            costs.push(Cost { habit: Habit::Growing, group, blocks: outgrown, part: None });
         }
     }
     Ok(costs)
@@ -161,6 +169,9 @@ impl<'a> Scan<'a> {
             }
             let block = Block { group, birth, death: chunk.death(at), size: chunk.size(at) };
             sums[group as usize].born.add_row(block.size);
+            if chunk.is_cross_thread(at) {
+                sums[group as usize].cross_thread.add_row(block.size);
+            }
             let thread = chunk.thread(at);
             if thread.is_known() {
                 self.follow((self.process_of_site[site], thread), block, sums);

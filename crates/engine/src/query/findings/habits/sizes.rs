@@ -97,11 +97,11 @@ pub(super) fn find<'a>(
         let is_enough = |saved: u64| saved >= LEAST_SAVED && saved as f64 >= LEAST_OF_PEAK * top.bytes as f64;
         let (rounded, same) = (sums[group].rounded, equal[group]);
         if rounded.count >= LEAST_BLOCKS && is_enough(rounded.size) {
-            costs.push((Cost { habit: Habit::RoundedUp, group, blocks: rounded, size: None }, top));
+            costs.push((Cost { habit: Habit::RoundedUp, group, blocks: rounded, part: None }, top));
         }
         let is_most = same.count as f64 >= NEARLY_ALL * of_group[group].count as f64;
         if same.count >= LEAST_EQUAL && is_most && is_enough(same.size) {
-            costs.push((Cost { habit: Habit::EqualBlocks, group, blocks: same, size: Some(sums[group].vote.0) }, top));
+            costs.push((Cost { habit: Habit::EqualBlocks, group, blocks: same, part: Some(sums[group].vote.0) }, top));
         }
     }
     Ok(costs)
