@@ -38,6 +38,7 @@ mod owners;
 mod pages;
 mod pix;
 mod playback;
+mod prepared;
 mod row_set;
 mod rules;
 mod samples;

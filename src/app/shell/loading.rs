@@ -18,7 +18,7 @@ use crate::app::state::ids::{Tab, ViewId};
 use crate::app::state::walk::Walking;
 use crate::app::workspace::Workspace;
 use crate::app::workspace::open_traces::OpenTrace;
-use crate::load::{Input, is_investigation};
+use crate::load::{Input, PreparedTraces, is_investigation};
 
 /// How often the window is drawn while a trace loads, if nothing else asks for it.
 pub(super) const PROGRESS: Duration = Duration::from_millis(300);
@@ -46,7 +46,20 @@ impl HighwaterApp {
     pub(super) fn open_trace(&mut self, ctx: &egui::Context, inputs: Vec<Input>, pace: Pace) {
         self.make_room(ctx, &inputs);
         self.stop_loading();
-        self.front.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), pace, self.provider_choice()));
+        let (budget, providers, prepared) = (self.budget(), self.provider_choice(), self.prepared());
+        self.front.loading = Some(LoadJob::start(ctx.clone(), inputs, budget, pace, providers, prepared));
+    }
+
+    /// Prepared traces, unless the user wants all files to be read anew.
+    pub(super) fn prepared(&self) -> Option<PreparedTraces> {
+        self.prepared.clone().filter(|_| !self.settings.reads_anew)
+    }
+
+    /// Removes all prepared traces.
+    pub(super) fn forget_prepared(&self) {
+        if let Some(prepared) = self.prepared.clone() {
+            std::thread::spawn(move || prepared.clear());
+        }
     }
 
     /// Starts, continues or ends a walk through the demo trace, which is opened for it.

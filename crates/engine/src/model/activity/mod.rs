@@ -27,6 +27,7 @@ use super::Site;
 use super::counters::{Counter, CounterTable};
 use super::world::ProcessTable;
 use crate::events::{ActivityEvent, EventSchema, ManagedEvent, PixEvent, Record};
+use crate::stored::{Damaged, In, Out, Stored};
 use crate::units::Ticks;
 use managed::ManagedTable;
 use marks::MarkTable;
@@ -46,6 +47,28 @@ pub struct Activity {
     pub samples: Samples,
     /// GPU memory of processes, by adapter and segment group.
     pub gpu: Vec<GpuSeries>,
+}
+
+impl Activity {
+    /// Writes it as stored values.
+    pub(super) fn put(&self, out: &mut Out) {
+        let Self { marks, presents, managed, samples, gpu: _ } = self;
+        marks.put(out);
+        presents.put(out);
+        managed.put(out);
+        samples.put(out);
+    }
+
+    /// Reads it from stored values; `counters` are all of the trace.
+    pub(super) fn get(from: &mut In<'_>, counters: &[Counter]) -> Result<Self, Damaged> {
+        Ok(Self {
+            marks: Stored::get(from)?,
+            presents: Stored::get(from)?,
+            managed: Stored::get(from)?,
+            samples: Stored::get(from)?,
+            gpu: gpu::series(counters),
+        })
+    }
 }
 
 /// Collects activity in time order.

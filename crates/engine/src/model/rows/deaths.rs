@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use super::chunk_size::CHUNK;
+use crate::stored::stored;
 use crate::units::Ticks;
 
 /// Lower half of a row that is alive.
@@ -40,6 +41,21 @@ struct Deaths {
     low: Box<[AtomicU32]>,
     high: OnceLock<Box<[AtomicU16]>>,
     aside: RwLock<BTreeMap<u16, Ticks>>,
+}
+
+/// The time from which the deaths of a chunk count, and those that are kept aside.
+#[derive(Debug)]
+pub(super) struct DeathsAside {
+    base: Ticks,
+    aside: BTreeMap<u16, Ticks>,
+}
+stored!(struct DeathsAside { base, aside });
+
+impl DeathsAside {
+    /// The time from which deaths count.
+    pub(super) fn base(&self) -> Ticks {
+        self.base
+    }
 }
 
 impl Default for DeathColumn {
@@ -111,6 +127,25 @@ impl DeathColumn {
         };
         high[at].store(upper, Ordering::Relaxed);
         low[at].store(lower, Ordering::Release);
+    }
+
+    /// The deaths of the first rows: what is not in halves, lower halves, and upper halves if there are any.
+    pub(super) fn halves(&self, rows: usize) -> (DeathsAside, Vec<u32>, Vec<u16>) {
+        let Deaths { base, low, high, aside } = &*self.0;
+        let low = low.iter().take(rows).map(|low| low.load(Ordering::Acquire)).collect();
+        let high = high.get().into_iter().flat_map(|high| high.iter().take(rows)).map(|high| high.load(Ordering::Relaxed));
+        let aside = aside.read().unwrap_or_else(PoisonError::into_inner).clone();
+        (DeathsAside { base: *base, aside }, low, high.collect())
+    }
+
+    /// The column with these [halves](Self::halves); it has no room for more rows.
+    pub(super) fn of_halves(DeathsAside { base, aside }: &DeathsAside, low: Vec<u32>, high: Vec<u16>) -> Self {
+        let low = low.into_iter().map(AtomicU32::new).collect::<Vec<_>>().into_boxed_slice();
+        let upper = OnceLock::new();
+        if !high.is_empty() {
+            upper.get_or_init(|| high.into_iter().map(AtomicU16::new).collect::<Vec<_>>().into_boxed_slice());
+        }
+        Self(Arc::new(Deaths { base: *base, low, high: upper, aside: RwLock::new(aside.clone()) }))
     }
 
     /// Bytes in memory.
