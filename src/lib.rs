@@ -14,7 +14,7 @@ pub mod windows_reader;
 pub use highwater_capture as capture;
 pub use highwater_engine::{
     events, format, limits, model, names, ndjson, nearest, open_error, panics, pattern, pe, problem, query, random, seconds,
-    stack_rules, tables, time_spec, toml_file, units, utc,
+    stack_rules, stored, tables, time_spec, toml_file, units, utc,
 };
 pub use highwater_etl as etl;
 pub use highwater_export as export;

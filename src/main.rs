@@ -25,6 +25,7 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
         manifests: highwater::windows_reader::installed_manifests(),
         recordings: None,
         recent: None,
+        prepared: highwater::cli::prepared_traces(),
         inputs,
         speed,
         follow,

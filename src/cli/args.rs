@@ -271,6 +271,10 @@ pub(super) struct MeasureArgs {
     /// Questions about random intervals
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) questions: usize,
+
+    /// Folder in which the trace is kept; if it is there already, it is opened from there
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) prepared: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -14,7 +14,7 @@ use super::memory::Memory;
 use super::progress::Progress;
 use super::providers::ProvidersAsked;
 use super::words::one_key;
-use super::{Failure, kept, memory, open, output, report_problems, symbols, wildcards};
+use super::{Failure, kept, memory, open, output, prepared, report_problems, symbols, wildcards};
 use crate::load::{Capture, Input, load_planned};
 use crate::model::{Clock, SiteId, Trace};
 use crate::panics;
@@ -211,15 +211,15 @@ impl Asked {
         let rules = self.rules.read()?;
         let inputs = self.files.inputs();
         self.memory.watch(&inputs);
-        let place = kept::place(&inputs, &self.providers)?;
-        if let Some(trace) = place.trace() {
+        let place = kept::place(&inputs, &self.providers)?.for_one_capture(!self.each.is_asked());
+        if let Some(trace) = place.trace(self.memory.budget()) {
             panics::reach(stage);
             return answer(&self.about(trace, rules)?);
         }
         self.each.answer(&inputs, |capture, told| {
             panics::reach(stage);
             let trace = load_capture(capture, self.memory, &self.providers, &self.choices)?;
-            place.keep(&trace, self.memory);
+            place.keep(&trace, capture, self.memory);
             answer(&Loaded { told: told.clone(), ..self.about(trace, Arc::clone(&rules))? })
         })
     }
@@ -327,9 +327,16 @@ pub(super) fn load_trace(
     stage: &'static str,
 ) -> Result<Arc<Trace>, Failure> {
     memory.watch(inputs);
+    let prepared = prepared::Place::of(inputs, providers)?;
+    if let Some(trace) = prepared.trace(memory.budget()) {
+        panics::reach(stage);
+        return Ok(trace);
+    }
     let capture = open(inputs)?;
     panics::reach(stage);
-    load_capture(&capture, memory, providers, choices)
+    let trace = load_capture(&capture, memory, providers, choices)?;
+    prepared.keep(&trace, &capture);
+    Ok(trace)
 }
 
 /// Loads an open capture, as much of it as memory allows.

@@ -174,10 +174,10 @@ fn load(args: &DiffArgs, [a, b]: &[Side; 2]) -> Result<[Arc<Trace>; 2], Failure>
     let place = |side: &Side| kept::place(std::slice::from_ref(&side.input), &args.providers);
     let load = |capture: &_, memory, place: &kept::Place| {
         let trace = load_capture(capture, memory, &args.providers, &args.choices)?;
-        place.keep(&trace, args.memory);
+        place.keep(&trace, capture, args.memory);
         Ok::<_, Failure>(trace)
     };
-    let known = |place: &kept::Place, side: &Side| match place.trace() {
+    let known = |place: &kept::Place, side: &Side| match place.trace(args.memory.budget()) {
         Some(trace) => Ok(trace),
         None => load(&open_one(side)?, args.memory, place),
     };

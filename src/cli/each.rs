@@ -56,6 +56,11 @@ impl Told {
 }
 
 impl Each {
+    /// Whether each capture is answered about.
+    pub(super) fn is_asked(self) -> bool {
+        self.each
+    }
+
     /// Refuses `--each` for a command with a single output.
     pub(super) fn refuse(self) -> Result<(), Failure> {
         match self.each {

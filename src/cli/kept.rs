@@ -1,5 +1,5 @@
 //! Traces that stay loaded between the questions of `highwater mcp`, so that each question does not load its trace anew.
-//! Commands that answer once keep nothing.
+//! Commands that answer once keep nothing in memory, but use prepared traces ([`prepared`]).
 //!
 //! A trace is known by its files (names, and their state when they were opened: identity, size, times) and by the
 //! providers whose events are marks or blocks of trackers; so a file that was changed or replaced is read again. Only
@@ -11,11 +11,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Failure;
 use super::memory::Memory;
 use super::providers::ProvidersAsked;
+use super::{Failure, prepared};
 use crate::events::TrackerProviders;
-use crate::load::Input;
+use crate::load::{Capture, Input};
 use crate::model::Trace;
 use crate::platform::{FileStamp, file_stamp};
 
@@ -52,9 +52,12 @@ impl Key {
     }
 }
 
-/// The place of a trace among those that are kept.
+/// The place of a trace among those that are kept in memory, or where none are, among the prepared ones.
 #[derive(Debug)]
-pub(super) struct Place(Option<Key>);
+pub(super) struct Place {
+    key: Option<Key>,
+    prepared: prepared::Place,
+}
 
 /// Keeps traces from now on.
 #[cfg(feature = "mcp")]
@@ -62,17 +65,23 @@ pub(super) fn keep_traces() {
     kept().get_or_insert_default();
 }
 
+/// Whether traces are kept in memory.
+pub(super) fn keeps_traces() -> bool {
+    kept().is_some()
+}
+
 /// The place of the trace in these files. The state of the files is that of this moment, so they must be opened later.
 pub(super) fn place(inputs: &[Input], providers: &ProvidersAsked) -> Result<Place, Failure> {
-    if kept().is_none() {
-        return Ok(Place(None));
+    if !keeps_traces() {
+        return Ok(Place { key: None, prepared: prepared::Place::of(inputs, providers)? });
     }
     let stamped = |input: &Input| match input.path() {
         None => Some((input.clone(), None)),
         Some(path) => Some((input.clone(), Some(file_stamp(path)?))),
     };
-    let Some(files) = inputs.iter().map(stamped).collect() else { return Ok(Place(None)) };
-    Ok(Place(Some(Key { files, marks: providers.marks().to_vec(), trackers: providers.trackers()? })))
+    let files: Option<_> = inputs.iter().map(stamped).collect();
+    let (marks, trackers) = (providers.marks().to_vec(), providers.trackers()?);
+    Ok(Place { key: files.map(|files| Key { files, marks, trackers }), prepared: prepared::Place::NONE })
 }
 
 /// Bytes that the kept traces hold.
@@ -88,15 +97,20 @@ pub(super) fn drop_oldest() {
 }
 
 impl Place {
-    /// Whether there is a trace.
+    /// The place; without that of a prepared trace if the files may belong to several captures.
+    pub(super) fn for_one_capture(self, is_one: bool) -> Self {
+        Self { prepared: self.prepared.for_one_capture(is_one), ..self }
+    }
+
+    /// Whether there is a trace in memory.
     pub(super) fn is_known(&self) -> bool {
         kept().as_ref().is_some_and(|kept| self.position(&kept.traces).is_some())
     }
 
-    /// The trace, which becomes the newest.
-    pub(super) fn trace(&self) -> Option<Arc<Trace>> {
+    /// The trace, which becomes the newest; a prepared one only if it takes no more memory than `budget` bytes.
+    pub(super) fn trace(&self, budget: u64) -> Option<Arc<Trace>> {
         let mut kept = kept();
-        let traces = &mut kept.as_mut()?.traces;
+        let Some(Kept { traces, .. }) = kept.as_mut() else { return self.prepared.trace(budget) };
         let found = traces.remove(self.position(traces)?);
         let trace = Arc::clone(&found.1);
         traces.push(found);
@@ -113,18 +127,19 @@ impl Place {
     /// Keeps an answer about the files.
     pub(super) fn keep_answer(&self, answer: &str) {
         let mut kept = kept();
-        let (Some(key), Some(kept)) = (&self.0, kept.as_mut().filter(|_| answer.len() <= LARGEST_ANSWER)) else { return };
+        let (Some(key), Some(kept)) = (&self.key, kept.as_mut().filter(|_| answer.len() <= LARGEST_ANSWER)) else { return };
         kept.answers.retain(|(other, _)| other != key && !key.is_later_than(other));
         kept.answers.push((key.clone(), answer.into()));
         let too_many = kept.answers.len().saturating_sub(MOST);
         kept.answers.drain(..too_many);
     }
 
-    /// Keeps a trace that was loaded whole.
-    pub(super) fn keep(&self, trace: &Arc<Trace>, memory: Memory) {
+    /// Keeps a trace that was loaded whole from this capture.
+    pub(super) fn keep(&self, trace: &Arc<Trace>, capture: &Capture, memory: Memory) {
+        self.prepared.keep(trace, capture);
         let is_whole = trace.scope.is_all() && trace.cut.is_none() && trace.forgotten.is_none();
         let mut kept = kept();
-        let (Some(key), Some(Kept { traces, .. })) = (&self.0, kept.as_mut().filter(|_| is_whole)) else { return };
+        let (Some(key), Some(Kept { traces, .. })) = (&self.key, kept.as_mut().filter(|_| is_whole)) else { return };
         traces.retain(|(other, _)| !key.is_later_than(other));
         traces.push((key.clone(), Arc::clone(trace)));
         while traces.len() > MOST || (traces.len() > 1 && bytes_of(traces) > memory.budget() / 2) {
@@ -133,7 +148,7 @@ impl Place {
     }
 
     fn position<T>(&self, kept: &[(Key, T)]) -> Option<usize> {
-        kept.iter().position(|(key, _)| Some(key) == self.0.as_ref())
+        kept.iter().position(|(key, _)| Some(key) == self.key.as_ref())
     }
 }
 

@@ -8,6 +8,7 @@ mod asking;
 mod views;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,7 +16,9 @@ use serde::Serialize;
 
 use super::args::MeasureArgs;
 use super::{Failure, open, output};
-use crate::load::{Unwatched, load};
+use crate::events::TrackerProviders;
+use crate::load::prepared::Providers;
+use crate::load::{Input, PreparedPlace, PreparedTraces, Unwatched, load};
 use crate::model::{HeapId, SiteId, Trace};
 use crate::query::{
     Cancel, Cancelled, Filter, Fold, Index, IndexOptions, Key, SeriesOf, TreeRequest, Trimmed, peaks, series, totals, tree,
@@ -44,6 +47,9 @@ struct Figures {
     row_bytes: usize,
     sites: usize,
     stack_nodes: usize,
+    /// Keeping the trace at full speed, and opening the kept one.
+    keep_s: f64,
+    reopen_s: f64,
     index_s: f64,
     index_bytes: (usize, usize),
     /// Milliseconds of each question's totals, series and tree, by kind of filter.
@@ -57,11 +63,26 @@ struct Figures {
     views: views::Views,
 }
 
-/// Loads the files, asks, and prints the figures.
+impl Figures {
+    fn note(&mut self, trace: &Trace) {
+        (self.rows, self.row_bytes) = (trace.rows.len(), trace.rows.heap_bytes());
+        (self.sites, self.stack_nodes) = (trace.sites.len(), trace.stacks.len());
+    }
+}
+
+/// Loads the files, asks, and prints the figures; of a kept trace only how long opening it takes.
 pub(super) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     let mut figures = Figures::default();
+    let inputs = args.files.inputs();
     let start = Instant::now();
-    let capture = open(&args.files.inputs())?;
+    let place = args.prepared.as_deref().map(|folder| place(&inputs, folder)).transpose()?;
+    if let Some(trace) = place.as_ref().and_then(|place| place.open(u64::MAX, &mut Unwatched).ok()?) {
+        figures.reopen_s = start.elapsed().as_secs_f64();
+        figures.note(&trace);
+        return output::json(&figures);
+    }
+    let start = Instant::now();
+    let capture = open(&inputs)?;
     figures.open_s = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let Ok(trace) = load(&capture, &mut Unwatched) else { return Ok(()) };
@@ -72,13 +93,25 @@ pub(super) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     figures.file_bytes = capture.bytes();
     figures.heap_events_per_s = figures.heap_events as f64 / figures.load_s;
     figures.bytes_per_s = figures.file_bytes as f64 / figures.load_s;
-    (figures.rows, figures.row_bytes) = (trace.rows.len(), trace.rows.heap_bytes());
-    (figures.sites, figures.stack_nodes) = (trace.sites.len(), trace.stacks.len());
+    figures.note(&trace);
+    if let Some(place) = place {
+        let names: Vec<String> = capture.files.iter().map(|file| file.name.clone()).collect();
+        let start = Instant::now();
+        place.keep(&trace, &names, &mut || true).map_err(|reason| Failure::Failed(reason.to_string()))?;
+        figures.keep_s = start.elapsed().as_secs_f64();
+    }
     if args.questions > 0 && !trace.rows.is_empty() {
         // Nothing cancels the questions.
         let _ = ask(&Arc::new(trace), args.questions, &mut figures);
     }
     output::json(&figures)
+}
+
+/// The place of the trace in a folder of prepared traces.
+fn place(inputs: &[Input], folder: &Path) -> Result<PreparedPlace, Failure> {
+    let providers = Providers { marks: &[], trackers: &TrackerProviders::default(), descriptions: &[] };
+    let place = PreparedTraces::new(folder.to_owned(), u64::MAX).of_any_size().place(inputs, providers);
+    place.ok_or_else(|| Failure::Failed("nothing is kept of these".to_owned()))
 }
 
 fn ask(trace: &Arc<Trace>, questions: usize, figures: &mut Figures) -> Result<(), Cancelled> {

@@ -38,6 +38,7 @@ mod output;
 mod outputs;
 mod page;
 mod pages;
+mod prepared;
 mod problems;
 mod progress;
 mod providers;
@@ -68,6 +69,7 @@ pub use args::Look;
 use args::{Command, CommandLine, SymbolsCommand};
 use failure::{Failure, Unreadable, cannot_open, open, several};
 use guard::guarded;
+pub use prepared::prepared_traces;
 use problems::{report_other_problems, report_problems, report_problems_besides_memory};
 
 /// Runs the program with the arguments of its command line, the program's name first. `open_window` opens the window

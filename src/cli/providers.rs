@@ -48,6 +48,11 @@ impl ProvidersAsked {
         Self { marks: Vec::new(), trackers: trackers.clone() }
     }
 
+    /// Whether any providers are named.
+    pub(super) fn are_named(&self) -> bool {
+        !self.marks.is_empty() || self.trackers.trackers.is_some()
+    }
+
     /// The words for providers of marks.
     pub(super) fn marks(&self) -> &[String] {
         &self.marks

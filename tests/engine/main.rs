@@ -39,6 +39,7 @@ mod owners;
 mod pages;
 mod pix;
 mod playback;
+mod prepared;
 mod row_set;
 mod rules;
 mod samples;

@@ -19,6 +19,7 @@ mod corpus;
 mod memory;
 mod merge;
 mod odd_files;
+mod prepared;
 mod stress;
 mod stretches;
 mod tracker_header;

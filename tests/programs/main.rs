@@ -40,6 +40,7 @@ mod mcp;
 mod mingw;
 mod outputs;
 mod page;
+mod prepared;
 mod record;
 mod recording;
 mod responsible;

@@ -44,6 +44,7 @@ mod picture_export;
 mod pictures;
 mod pins;
 mod player;
+mod prepared;
 mod processors;
 mod providers;
 mod resumed;

@@ -16,7 +16,7 @@
 //! - [`limits`]: rules that limit numbers of a trace, and whether it keeps them.
 //!
 //! Shared words: [`units`], [`problem`], [`format`](mod@format), [`json`], [`ndjson`], [`utc`], [`seconds`], [`time_spec`], [`nearest`],
-//! [`pattern`], [`tables`], [`toml_file`], [`pe`], [`open_error`], [`panics`], [`random`]. `seconds` and `time_spec` need a trace to say what a time means, so they
+//! [`pattern`], [`tables`], [`toml_file`], [`pe`], [`open_error`], [`panics`], [`random`], [`stored`](mod@stored). `seconds` and `time_spec` need a trace to say what a time means, so they
 //! are above `model` and `query`.
 //!
 //! # Invariants
@@ -50,6 +50,7 @@ pub mod query;
 pub mod random;
 pub mod seconds;
 pub mod stack_rules;
+pub mod stored;
 pub mod tables;
 pub mod time_spec;
 pub mod toml_file;

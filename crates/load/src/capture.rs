@@ -75,9 +75,7 @@ impl Capture {
     /// Returns the folders `FILE.NGENPDB` beside the files, into which WPR and xperf write the PDBs of .NET's native images
     /// (Microsoft's "Using CLR 4.0 NGEN PDB support").
     pub fn symbol_folders(&self) -> Vec<PathBuf> {
-        // PerfView writes it in small letters; systems that ignore case have only one of both.
-        let spelled = |name: &str| ["NGENPDB", "ngenpdb"].map(|ending| PathBuf::from(format!("{name}.{ending}")));
-        self.files.iter().filter_map(|file| spelled(&file.name).into_iter().find(|folder| folder.is_dir())).collect()
+        symbol_folders(self.files.iter().map(|file| file.name.as_str()))
     }
 
     fn add(&mut self, contents: Contents, first_error: &mut Option<OpenError>) {
@@ -212,6 +210,13 @@ impl Opened {
         let why = self.why_apart.as_ref().map_or_else(String::new, |why| format!(": {why}"));
         format!("{}{from}{why}", names.join(" + "))
     }
+}
+
+/// The folders of symbols beside files of these names, see [`Capture::symbol_folders`].
+pub(super) fn symbol_folders<'a>(names: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
+    // PerfView writes it in small letters; systems that ignore case have only one of both.
+    let spelled = |name: &str| ["NGENPDB", "ngenpdb"].map(|ending| PathBuf::from(format!("{name}.{ending}")));
+    names.filter_map(|name| spelled(name).into_iter().find(|folder| folder.is_dir())).collect()
 }
 
 /// The losses recorded in the buffers of all files, ordered by time.

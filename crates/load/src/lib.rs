@@ -7,7 +7,7 @@
 
 #![deny(unreachable_pub)]
 
-use highwater_engine::{events, format, model, open_error, problem, tables, units, utc};
+use highwater_engine::{events, format, model, open_error, problem, stored, tables, units, utc};
 use highwater_etl as etl;
 use highwater_files::{paths, platform};
 
@@ -26,6 +26,7 @@ mod lanes;
 mod marks;
 mod plan;
 mod playback;
+pub mod prepared;
 mod replay;
 mod sample;
 mod watch;
@@ -40,6 +41,7 @@ pub use highwater_engine::model::{Processes, Scope, WhenFull};
 pub use input::{DEMO_NAME, DEMO_TRACE, INVESTIGATION, Input, is_investigation, reading};
 pub use marks::MarksFound;
 pub use plan::{Plan, default_budget, describe_scope};
+pub use prepared::{PreparedPlace, PreparedTraces};
 pub use replay::no_memory_events;
 pub use watch::{Stopped, Unwatched, Watch};
 pub use whole::{inspect, load, load_planned};

@@ -8,10 +8,10 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::SystemTime;
 
 use super::PdbError;
 use super::guard::{self, Stop};
+use crate::cache;
 use crate::paths::{self, open_regular};
 
 /// Ending of the names of unfinished files.
@@ -111,35 +111,14 @@ pub(super) fn copy(from: &Path, target: &Path, stop: &Stop, progress: &dyn Fn(u6
     })
 }
 
-/// Marks a file as used now, so that it is kept longer.
-pub(super) fn touch(path: &Path) {
-    let _ = File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
-}
-
 /// Removes the least recently used files until a store has at most `limit` bytes. `keep` stays in any case. Cost: a
 /// look at each file in the store.
 pub(super) fn trim(root: &Path, limit: u64, keep: &Path) {
-    let mut files = Vec::new();
-    for name in subfolders(root) {
-        for key in subfolders(&name) {
-            let entries = fs::read_dir(&key).into_iter().flatten().flatten();
-            files.extend(entries.filter_map(|entry| {
-                let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-                Some((meta.modified().unwrap_or(SystemTime::UNIX_EPOCH), meta.len(), entry.path()))
-            }));
-        }
-    }
-    let mut total: u64 = files.iter().map(|(_, length, _)| length).sum();
-    files.sort();
-    for (_, length, path) in files {
-        if total <= limit {
-            return;
-        }
-        if path != keep && fs::remove_file(&path).is_ok() {
-            total -= length;
-            let folders = path.ancestors().skip(1).take(2);
-            folders.for_each(|folder| drop(fs::remove_dir(folder))); // only empty folders are removed
-        }
+    let keys = subfolders(root).into_iter().flat_map(|name| subfolders(&name));
+    let files = keys.flat_map(|key| cache::files_in(&key)).collect();
+    for path in cache::forget_oldest(files, limit, keep) {
+        let folders = path.ancestors().skip(1).take(2);
+        folders.for_each(|folder| drop(fs::remove_dir(folder))); // only empty folders are removed
     }
 }
 
@@ -150,7 +129,7 @@ fn subfolders(folder: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime};
 
     use super::*;
 
@@ -168,7 +147,7 @@ mod tests {
         let (old, older, oldest) = (file("a.pdb", 10), file("b.pdb", 20), file("c.pdb", 30));
         trim(root.path(), 300, &old);
         assert!(oldest.exists());
-        touch(&older);
+        cache::touch(&older);
         trim(root.path(), 250, &oldest);
         assert!(!old.exists() && older.exists() && oldest.exists(), "the one just used and the one to keep stay");
         assert!(!root.path().join("a.pdb").exists(), "nor are empty folders left");

@@ -19,7 +19,7 @@
 use highwater_engine::events;
 use highwater_engine::{model, names, panics, pe, tables, units};
 use highwater_etl as etl;
-use highwater_files::paths;
+use highwater_files::{cache, paths};
 
 mod cabinet;
 mod demangle;
@@ -67,7 +67,7 @@ pub use highwater_engine::names::{CodeAddress, Frame, FrameKind, ModuleKey, Modu
 
 /// The folder for files that the program can make or fetch again. The environment can name another one, for tests and
 /// portable use.
-fn cache_folder() -> Option<PathBuf> {
+pub fn cache_folder() -> Option<PathBuf> {
     match std::env::var_os("HIGHWATER_CACHE_DIR") {
         Some(folder) => Some(PathBuf::from(folder)),
         None => Some(directories::ProjectDirs::from("", "", "highwater")?.cache_dir().to_owned()),

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use super::{PdbKey, depot};
+use super::{PdbKey, cache, depot};
 use crate::names::{ModuleNames, NameTables, RawFrame};
 use crate::paths::open_regular;
 
@@ -50,7 +50,7 @@ impl SavedNames {
         let mut bytes = Vec::new();
         open_regular(&path).ok()?.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
         let saved = decode(&bytes)?;
-        depot::touch(&path);
+        cache::touch(&path);
         Some(saved)
     }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::guard::Stop;
 use super::source_origin::SourceUrl;
 use super::trouble::PlaceTrouble;
-use super::{cache_folder, depot};
+use super::{cache, cache_folder, depot};
 use crate::paths::is_device;
 
 /// Maximum bytes of a source file.
@@ -41,7 +41,7 @@ impl SourceStore {
     pub fn kept(&self, url: &SourceUrl) -> Option<PathBuf> {
         let path = self.place(url.as_str());
         path.is_file().then(|| {
-            depot::touch(&path);
+            cache::touch(&path);
             path
         })
     }

@@ -200,6 +200,8 @@ pub enum Setting {
     Symbols(SymbolSettings),
     /// Providers whose events become marks: names or GUIDs.
     MarkProviders(Vec<String>),
+    /// Whether traces are always read from their files, and nothing is prepared for the next time.
+    ReadsAnew(bool),
 }
 
 /// A command about the open trace.

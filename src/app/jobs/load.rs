@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
 
 use eframe::egui;
 
@@ -11,7 +12,11 @@ use super::apart::{Part, parts};
 use super::player::{Pace, Player, PlayerChange, SharedSpeed};
 use crate::app::base::message::Message;
 use crate::app::state::provider_choice::ProviderChoice;
-use crate::load::{self, Capture, Estimate, Input, MarkProviders, Plan, Scope, Watch, WhenFull, load_planned, reading};
+use crate::load::prepared::Providers;
+use crate::load::{
+    self, Capture, Estimate, Input, MarkProviders, Plan, PreparedPlace, PreparedTraces, Scope, Stopped, Watch, WhenFull,
+    load_planned, reading,
+};
 use crate::model::Trace;
 use crate::open_error::OpenError;
 use crate::panics;
@@ -71,8 +76,16 @@ struct Progress {
 
 impl LoadJob {
     /// Starts to load at a pace; the trace may use about `budget` bytes. Folders of recordings are
-    /// followed. `providers` says which events are marks, and which are blocks of trackers.
-    pub fn start(ctx: egui::Context, inputs: Vec<Input>, budget: u64, pace: Pace, providers: ProviderChoice) -> Self {
+    /// followed. `providers` says which events are marks, and which are blocks of trackers. With `prepared`, files that were
+    /// opened before are opened from there, and others are kept there.
+    pub fn start(
+        ctx: egui::Context,
+        inputs: Vec<Input>,
+        budget: u64,
+        pace: Pace,
+        providers: ProviderChoice,
+        prepared: Option<PreparedTraces>,
+    ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let (send, events) = channel();
         let (choice, chosen) = channel();
@@ -103,12 +116,15 @@ impl LoadJob {
             read.look();
             drop(read);
             let watch = Watcher { second_half: false, shared, speed, send: send.clone(), ctx: ctx.clone() };
+            let is_at_once = pace == Pace::AtOnce;
+            let place =
+                prepared.filter(|_| is_at_once && !is_followed).and_then(|prepared| place(&prepared, &inputs, &providers));
             let result = panics::catch(|| match is_followed {
-                true => run_follow(&inputs, (budget, &providers), watch),
-                false => run_load(&inputs, (budget, &providers), &chosen, watch),
+                true => run_follow(&inputs, (budget, &providers), watch).map(|trace| trace.map(Loaded::of)),
+                false => run_load(&inputs, (budget, &providers), place, &chosen, watch),
             });
             let event = match result {
-                Ok(Ok(Some(trace))) => Some(LoadEvent::Trace(Arc::new(trace))),
+                Ok(Ok(Some(loaded))) => Some(LoadEvent::Trace(loaded.kept())),
                 Ok(Ok(None)) => None,
                 Ok(Err(reason)) => Some(LoadEvent::Failed(Message::error(reason))),
                 Err(caught) => Some(LoadEvent::Failed(Message::internal("the loading", &inputs, &caught))),
@@ -205,12 +221,47 @@ impl Drop for LoadJob {
     }
 }
 
+/// The place of the prepared trace of some files.
+fn place(prepared: &PreparedTraces, inputs: &[Input], providers: &ProviderChoice) -> Option<PreparedPlace> {
+    let ProviderChoice { marks, trackers, descriptions } = providers;
+    prepared.place(inputs, Providers { marks, trackers, descriptions })
+}
+
+/// A trace that was loaded, and where to keep it with the names of its files, if it is to be kept.
+struct Loaded {
+    trace: Arc<Trace>,
+    keep: Option<(PreparedPlace, Vec<String>)>,
+}
+
+impl Loaded {
+    fn of(trace: Trace) -> Self {
+        Self { trace: Arc::new(trace), keep: None }
+    }
+
+    /// The trace, which another thread begins to keep.
+    fn kept(self) -> Arc<Trace> {
+        if let Some((place, names)) = self.keep {
+            place.keep_later(&self.trace, names);
+        }
+        self.trace
+    }
+}
+
 fn run_load(
     inputs: &[Input],
     (budget, providers): (u64, &ProviderChoice),
+    place: Option<PreparedPlace>,
     chosen: &Receiver<Scope>,
     mut watch: Watcher,
-) -> Result<Option<Trace>, String> {
+) -> Result<Option<Loaded>, String> {
+    if let Some(place) = &place {
+        match place.open(budget, &mut watch) {
+            Ok(Some(trace)) => return Ok(Some(Loaded::of(trace))),
+            Ok(None) => {}
+            Err(Stopped) => return Ok(None),
+        }
+    }
+    let began = Instant::now();
     // If archives are expanded, that counts as the first half of the work.
     let mut expanded = false;
     let opened = Capture::open_all(inputs, &mut |done, total| {
@@ -233,7 +284,10 @@ fn run_load(
     let marks = capture.mark_providers(&providers.marks).providers;
     let described = Plan { descriptions: Arc::clone(&providers.descriptions), ..Plan::default() };
     let plan = Plan { scope, budget, marks, trackers: providers.trackers.clone(), ..described };
-    Ok(load_planned(&capture, &plan, &mut watch).ok())
+    let Ok(trace) = load_planned(&capture, &plan, &mut watch) else { return Ok(None) };
+    let place = place.filter(|place| place.wants(&trace, began.elapsed()));
+    let names = || capture.files.iter().map(|file| file.name.clone()).collect();
+    Ok(Some(Loaded { trace: Arc::new(trace), keep: place.map(|place| (place, names())) }))
 }
 
 fn run_follow(

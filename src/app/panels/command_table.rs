@@ -169,7 +169,12 @@ fn recent(context: &PanelContext<'_>) -> Vec<Entry> {
     let traces = context.recents.list();
     let open = |trace: &RecentTrace| Entry::new(trace.name(), Command::Open(trace.inputs()));
     let forget = Entry::new("Forget all", Command::ForgetRecent).when(!traces.is_empty(), "There are none yet");
-    traces.iter().map(open).chain([forget]).collect()
+    let anew = context.settings.reads_anew;
+    let prepare = Entry::new("Prepare large traces to open again faster", Command::Set(Setting::ReadsAnew(!anew)))
+        .hint("Keep what was read of large traces in your account's cache folder, 8 GB at most. Off: remove it, and read files anew")
+        .also("cache index reopen speed disk")
+        .switch(!anew);
+    traces.iter().map(open).chain([forget, prepare]).collect()
 }
 
 fn share(context: &PanelContext<'_>) -> Vec<Entry> {

@@ -60,7 +60,10 @@ impl HighwaterApp {
                     self.messages.push(Message::error(format!("Windows' settings could not be opened: {reason}.")));
                 }
             }
-            Command::ForgetRecent => self.recents.clear(),
+            Command::ForgetRecent => {
+                self.recents.clear();
+                self.forget_prepared();
+            }
             Command::ForgetOneRecent(files) => self.recents.forget(&files),
             Command::Walk(walking) => self.walk(ctx, walking),
             Command::DismissMessage(index) => {
@@ -185,6 +188,7 @@ impl HighwaterApp {
             Setting::WpaWords(wpa) => self.settings.wpa_words = *wpa,
             Setting::Symbols(symbols) => self.settings.symbols = symbols.clone(),
             Setting::MarkProviders(words) => self.settings.mark_providers.clone_from(words),
+            Setting::ReadsAnew(anew) => self.settings.reads_anew = *anew,
         }
         self.save_settings();
         match setting {
@@ -203,6 +207,8 @@ impl HighwaterApp {
             }
             Setting::Symbols(_) => self.search_again(),
             Setting::MarkProviders(_) => self.load_again(ctx),
+            Setting::ReadsAnew(true) => self.forget_prepared(),
+            Setting::ReadsAnew(false) => {}
         }
     }
 

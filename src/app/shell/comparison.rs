@@ -20,7 +20,7 @@ use crate::load::Input;
 impl HighwaterApp {
     /// Loads another trace to compare with, replacing the previous one.
     pub fn open_comparison(&mut self, ctx: &egui::Context, inputs: Vec<Input>) {
-        let budget = self.budget();
+        let (budget, prepared) = (self.budget(), self.prepared());
         // Marks are not compared, blocks of trackers are.
         let providers = ProviderChoice { trackers: self.mapping.now.clone(), ..ProviderChoice::default() };
         let Some(workspace) = &mut self.front.workspace else { return };
@@ -31,7 +31,8 @@ impl HighwaterApp {
             return;
         }
         let left = budget.saturating_sub(document.trace.load_bytes);
-        document.comparison = Comparison::Loading(LoadJob::start(ctx.clone(), inputs, left / 2, Pace::AtOnce, providers));
+        let job = LoadJob::start(ctx.clone(), inputs, left / 2, Pace::AtOnce, providers, prepared);
+        document.comparison = Comparison::Loading(job);
         workspace.carry_out(DocCommand::ShowTab(Tab::View(ViewId::Compare)));
         self.look();
     }

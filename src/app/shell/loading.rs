@@ -18,7 +18,7 @@ use crate::app::state::ids::{Tab, ViewId};
 use crate::app::state::walk::Walking;
 use crate::app::workspace::Workspace;
 use crate::app::workspace::open_traces::OpenTrace;
-use crate::load::{Input, is_investigation};
+use crate::load::{Input, PreparedTraces, is_investigation};
 
 /// Pause after a query about a growing trace, as a multiple of its time: a plain file loads faster if it is queried less
 /// often, while a capture that is followed or played back must be shown as it goes.
@@ -51,7 +51,20 @@ impl HighwaterApp {
     pub(super) fn open_trace(&mut self, ctx: &egui::Context, inputs: Vec<Input>, pace: Pace) {
         self.make_room(ctx, &inputs);
         self.stop_loading();
-        self.front.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), pace, self.provider_choice()));
+        let (budget, providers, prepared) = (self.budget(), self.provider_choice(), self.prepared());
+        self.front.loading = Some(LoadJob::start(ctx.clone(), inputs, budget, pace, providers, prepared));
+    }
+
+    /// Prepared traces, unless the user wants all files to be read anew.
+    pub(super) fn prepared(&self) -> Option<PreparedTraces> {
+        self.prepared.clone().filter(|_| !self.settings.reads_anew)
+    }
+
+    /// Removes all prepared traces.
+    pub(super) fn forget_prepared(&self) {
+        if let Some(prepared) = self.prepared.clone() {
+            std::thread::spawn(move || prepared.clear());
+        }
     }
 
     /// Starts, continues or ends a walk through the demo trace, which is opened for it.

@@ -55,6 +55,7 @@ use crate::app::state::walk::Walking;
 use crate::app::workspace::Workspace;
 use crate::app::workspace::open_traces::{OpenTrace, Traces};
 use crate::capture::Recorder;
+use crate::load::PreparedTraces;
 use crate::panics;
 use crate::paths::Existing;
 use export::SAVED_SHOWN;
@@ -70,6 +71,7 @@ pub struct HighwaterApp {
     /// The trace in front.
     front: OpenTrace,
     memory_limit: Option<u64>,
+    prepared: Option<PreparedTraces>,
     given: Given,
     commands: Commands,
     file_dialog: FileDialog,
@@ -140,6 +142,7 @@ impl HighwaterApp {
             accepted,
             front: OpenTrace::none(ctx),
             memory_limit: options.memory_limit,
+            prepared: options.prepared,
             given: options.symbols,
             commands: Commands::default(),
             file_dialog: FileDialog::default(),

@@ -84,7 +84,7 @@ impl HighwaterApp {
             return;
         }
         self.stop_loading();
-        let again = LoadJob::start(ctx.clone(), inputs, left, Pace::AtOnce, wanted);
+        let again = LoadJob::start(ctx.clone(), inputs, left, Pace::AtOnce, wanted, self.prepared());
         self.front.loading = Some(again.in_place_of(job));
     }
 }

@@ -44,7 +44,7 @@ impl HighwaterApp {
         }
         let held = self.front.document().map_or(0, |document| document.trace.load_bytes);
         let (left, providers) = (self.budget().saturating_sub(held), self.provider_choice());
-        let loading = Some(LoadJob::start(ctx.clone(), inputs, left, pace, providers));
+        let loading = Some(LoadJob::start(ctx.clone(), inputs, left, pace, providers, self.prepared()));
         let traces = &mut self.traces;
         traces.tabs.resize_with(traces.count(), || None);
         traces.tabs.push(Some(OpenTrace { loading, ..OpenTrace::none(ctx) }));

@@ -11,7 +11,8 @@ use crate::app::services::dialogs;
 use crate::app::services::names::Given;
 use crate::app::state::settings::{Settings, Theme};
 use crate::capture::{Manifests, Recorder};
-use crate::load::Input;
+use crate::load::{Input, PreparedTraces};
+use crate::paths;
 
 /// Options for opening the window.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +41,8 @@ pub struct Options {
     pub trackers: Option<PathBuf>,
     /// File of the recent traces in this run, instead of the one beside the settings.
     pub recent: Option<PathBuf>,
+    /// Prepared traces, from which files open again; `None` to read all files anew.
+    pub prepared: Option<PreparedTraces>,
     /// The recorder, if this machine has one.
     pub recorder: Option<Arc<dyn Recorder>>,
     /// The manifests that are installed, if this system has any.
@@ -105,7 +108,9 @@ pub fn run(options: &Options) -> Result<(), String> {
         .map_err(|reason| reason.to_string())
     };
     let renderers = options.renderer.as_ref().map_or(Renderer::ALL, std::slice::from_ref);
-    start_first(renderers, start)
+    let closed = start_first(renderers, start);
+    paths::remove_drafts(); // nothing waits for what was being kept
+    closed
         .map_err(|reason| format!("no window could be opened: {reason}"))
         .inspect_err(|reason| dialogs::tell_without_window(reason))
 }

@@ -109,6 +109,8 @@ pub struct Settings {
     pub accepted: Option<PathBuf>,
     /// Memory that a trace may use, in MB; by default three quarters of the machine's.
     pub memory_limit_mb: Option<u64>,
+    /// Whether traces are always read from their files, and nothing is prepared for the next time.
+    pub reads_anew: bool,
     /// Whether all frames are shown, not only the user's own.
     pub show_all_frames: bool,
     /// Whether every call has a line of its own, even if it is the only one at its level.

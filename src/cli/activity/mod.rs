@@ -19,7 +19,7 @@ use super::for_programs::ForPrograms;
 use super::memory::Memory;
 use super::providers::ProvidersAsked;
 use super::text::{self, Align, Table};
-use super::{Failure, report_problems_besides_memory};
+use super::{Failure, prepared, report_problems_besides_memory};
 use crate::format::{self, plain};
 use crate::model::{IntervalOrigin, Trace};
 use crate::panics;
@@ -66,14 +66,24 @@ impl TimeAsked {
     ) -> Result<(), Failure> {
         self.edges.check().map_err(Failure::BadArguments)?;
         let choices = Choices::of_process(self.process.clone());
-        self.memory.watch(&self.files.inputs());
-        self.each.answer(&self.files.inputs(), |capture, told| {
+        let mut about = |trace: &Arc<Trace>, told: &Told| {
+            choices.check(trace).map_err(Failure::BadArguments)?;
+            let interval = self.edges.interval(trace, self.process())?;
+            report_problems_besides_memory(&trace.problems);
+            answer((trace, interval), told)
+        };
+        let inputs = self.files.inputs();
+        self.memory.watch(&inputs);
+        let place = prepared::Place::of(&inputs, &self.providers)?.for_one_capture(!self.each.is_asked());
+        if let Some(trace) = place.trace(self.memory.budget()) {
+            panics::reach(stage);
+            return about(&trace, &Told::default());
+        }
+        self.each.answer(&inputs, |capture, told| {
             panics::reach(stage);
             let trace = load_capture(capture, self.memory, &self.providers, &choices)?;
-            choices.check(&trace).map_err(Failure::BadArguments)?;
-            let interval = self.edges.interval(&trace, self.process())?;
-            report_problems_besides_memory(&trace.problems);
-            answer((&trace, interval), told)
+            place.keep(&trace, capture);
+            about(&trace, told)
         })
     }
 }

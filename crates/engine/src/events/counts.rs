@@ -6,6 +6,7 @@ use super::Event;
 use super::hooks::{class, gpu, hook, injected, pix, tracker};
 use crate::etl::{EventId, RawEvent};
 use crate::json::is_zero;
+use crate::stored::stored;
 
 /// Defines the counts once: their fields, their names and how they are added up.
 macro_rules! event_counts {
@@ -20,6 +21,8 @@ macro_rules! event_counts {
             #[serde(skip)]
             pub heap_snapshot: u64,
         }
+
+        stored!(struct EventCounts { $($name,)* $($rare,)* heap_snapshot });
 
         impl EventCounts {
             /// Adds the counts of another part of the capture.

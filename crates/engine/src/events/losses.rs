@@ -25,6 +25,7 @@ use super::hooks::lost;
 use super::times::times_in;
 use super::{Event, Record};
 use crate::etl::{BufferInfo, RawEvent, ReadBuffer, TraceFile, flag, i64_at, mode, u32_at};
+use crate::stored::stored;
 
 /// Most losses of one file.
 pub(super) const MAX_LOSSES: usize = 4096;
@@ -37,6 +38,8 @@ pub enum LostWhat {
     /// Whole buffers.
     Buffers,
 }
+
+stored!(enum LostWhat { 0 = Events, 1 = Buffers });
 
 /// A loss as the event of a real-time session reports it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

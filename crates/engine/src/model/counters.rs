@@ -20,6 +20,7 @@ use crate::events::{
     Adapter, CounterEvent, GpuChange, GpuKind, GpuMemory, ManagedHeaps, MemoryLists, PAGE, ProcessMemory, RangeChange, Record,
     SegmentGroup,
 };
+use crate::stored::stored;
 use crate::tables::KeyedMap;
 use crate::units::{Pid, Ticks};
 
@@ -71,6 +72,24 @@ pub enum CounterKind {
     Reported,
 }
 
+stored!(enum CounterKind {
+    0 = ProcessesCommit,
+    1 = Available,
+    2 = Free,
+    3 = Standby,
+    4 = Modified,
+    5 = Commit,
+    6 = WorkingSet,
+    7 = PrivateWorkingSet,
+    8 = VirtualSize,
+    9 = HeapReserved,
+    10 = HeapCommitted,
+    11 = ManagedHeap,
+    12 = ManagedGeneration(generation),
+    13 = Gpu(kind, group),
+    14 = Reported,
+});
+
 impl CounterKind {
     /// Counters that the system gives for each process.
     const OF_PROCESSES: [Self; 4] = [Self::Commit, Self::WorkingSet, Self::PrivateWorkingSet, Self::VirtualSize];
@@ -100,6 +119,14 @@ pub enum CounterOwner {
     /// That of a process under a name, of which this is a hash.
     Named(Pid, u64),
 }
+
+stored!(enum CounterOwner {
+    0 = System,
+    1 = Process(pid),
+    2 = Heap(pid, handle),
+    3 = Gpu(pid, adapter),
+    4 = Named(pid, hash),
+});
 
 impl CounterOwner {
     /// The process, if it is one's.
@@ -131,6 +158,8 @@ pub struct Counter {
     /// Largest value.
     pub peak: u64,
 }
+
+stored!(struct Counter { kind, owner, process, life, name, samples, until, peak });
 
 /// The number that a stored value of a reported counter stands for.
 pub(crate) fn reported_number(value: u64) -> f32 {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::events::Lost;
 pub use crate::events::LostWhat;
+use crate::stored::stored;
 use crate::units::{Interval, Ticks};
 
 /// Something that did not reach the files.
@@ -21,6 +22,8 @@ pub struct Loss {
     /// Processor of its stream, if it is known.
     pub processor: Option<u16>,
 }
+
+stored!(struct Loss { interval, file, what, count, processor });
 
 /// Most losses reported by events that are kept.
 pub(super) const MAX_REPORTED: usize = 4096;

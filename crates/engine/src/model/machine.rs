@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Trace;
 use crate::format;
+use crate::stored::stored;
 use crate::utc::rfc3339;
 
 /// The machine that recorded a capture.
@@ -18,6 +19,8 @@ pub struct Machine {
     /// Size of its pointers in bytes; 0 if unknown.
     pub pointer_size: u32,
 }
+
+stored!(struct Machine { name, os, processors, pointer_size });
 
 impl Trace {
     /// Names and values for the user: when, how long and on which machine the trace was recorded, as far as known.

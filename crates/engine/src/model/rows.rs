@@ -9,6 +9,7 @@ mod append;
 mod chunk_size;
 mod deaths;
 mod freed;
+mod stored;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ pub use chunk_size::CHUNK;
 use chunk_size::{CHUNK_BITS, split};
 pub(super) use deaths::DeathColumn;
 use freed::FreedColumn;
+pub(super) use stored::Sites;
 pub(super) use writer::RowWriter;
 
 /// Sizes from this one on are kept aside: commit ranges can exceed 4 GiB, blocks hardly ever do.

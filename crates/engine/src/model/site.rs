@@ -2,6 +2,7 @@
 
 use super::ids::NodeId;
 use super::{HeapId, ProcessId};
+use crate::stored::stored;
 use crate::units::Ticks;
 
 /// Where memory was allocated, or freed: heap and stack, and for commits the process whose code it was.
@@ -16,3 +17,5 @@ pub struct Site {
     /// Birth, or death, of the site's first row: the moment at which its frames are named.
     pub first: Ticks,
 }
+
+stored!(struct Site { heap, stack, caller, first });

@@ -4,6 +4,7 @@
 
 use super::{Chunked, ProcessId};
 use crate::events::ThreadStack;
+use crate::stored::stored;
 use crate::units::Ticks;
 
 /// Largest number of events kept.
@@ -19,6 +20,8 @@ pub struct StackSeen {
     /// When the event was written.
     pub at: Ticks,
 }
+
+stored!(struct StackSeen { process, last, at });
 
 /// Notes the stack of an event, if it says it.
 pub(super) fn note(seen: &mut Chunked<StackSeen>, process: ProcessId, stack: ThreadStack, at: Ticks) {

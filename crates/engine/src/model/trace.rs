@@ -16,6 +16,7 @@ use super::{
 };
 use crate::events::{EventCounts, FileCopies};
 use crate::problem::Problem;
+use crate::stored::stored;
 use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
 
@@ -27,6 +28,8 @@ pub struct Clock {
     /// FILETIME of the trace start, 0 if unknown.
     pub start_time: i64,
 }
+
+stored!(struct Clock { frequency, start_time });
 
 impl Clock {
     /// Seconds since the trace start.
@@ -77,6 +80,17 @@ pub struct Quality {
     pub sums_saturate: bool,
 }
 
+stored!(struct Quality {
+    events_lost,
+    buffers_lost,
+    unmatched_frees,
+    superseded_allocations,
+    problems,
+    inferred_frees,
+    duplicate_events,
+    sums_saturate,
+});
+
 /// A free of a block that was not alive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnmatchedFree {
@@ -97,6 +111,8 @@ pub struct UnmatchedFree {
     /// Call stack, [`NodeId::ROOT`] if none was recorded.
     pub stack: NodeId,
 }
+
+stored!(struct UnmatchedFree { time, pid, layer, handle, heap, address, size, stack });
 
 impl Default for UnmatchedFree {
     fn default() -> Self {

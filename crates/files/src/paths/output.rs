@@ -215,7 +215,8 @@ impl Draft {
         Ok(bytes)
     }
 
-    fn place(self, existing: Existing) -> io::Result<()> {
+    /// Gives the draft its final name, without waiting until it is on disk.
+    pub fn place(self, existing: Existing) -> io::Result<()> {
         let Self { file, mut name } = self;
         drop(file);
         place(&name.path, &name.target, existing)?;

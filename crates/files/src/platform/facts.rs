@@ -21,6 +21,38 @@ pub struct FileStamp {
     pub(super) changed: Option<(i64, i64)>,
 }
 
+impl FileStamp {
+    /// Length of the file in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The state as bytes, which are equal only for equal states.
+    pub fn to_bytes(self) -> Vec<u8> {
+        let Self { id, bytes, modified, changed } = self;
+        let time = |time: Option<SystemTime>| match time.map(|time| time.duration_since(SystemTime::UNIX_EPOCH)) {
+            None => (0, 0),
+            Some(Ok(after)) => (1, after.as_nanos()),
+            Some(Err(before)) => (2, before.duration().as_nanos()),
+        };
+        let mut all = Vec::new();
+        let mut put = |(kind, number): (u8, u128)| {
+            all.push(kind);
+            all.extend(number.to_le_bytes());
+        };
+        put((0, bytes.into()));
+        put(time(modified));
+        if let Some(FileId { volume, number, made }) = id {
+            put((3, u128::from(volume) << 64 | u128::from(number)));
+            put(time(made));
+        }
+        if let Some((seconds, nanoseconds)) = changed {
+            put((4, seconds as u64 as u128 | (nanoseconds as u64 as u128) << 64));
+        }
+        all
+    }
+}
+
 /// The identity of a file, whatever its name: its volume, its number there, and its creation time, since the numbers of
 /// deleted files are reused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

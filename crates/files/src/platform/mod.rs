@@ -72,6 +72,16 @@ pub fn file_stamp(path: &Path) -> Option<FileStamp> {
     Some(FileStamp { id: file_id(path), bytes: is.len(), modified: is.modified().ok(), changed })
 }
 
+/// Creates a folder, and those above it, that other users of the machine cannot look into. On Windows the user's own folders
+/// give that to all below them.
+pub fn create_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
 /// The program that opens a link with its registered program, and an argument that it needs before the link.
 pub fn opener() -> (&'static str, Option<&'static str>) {
     match () {
@@ -157,6 +167,8 @@ mod tests {
         std::fs::write(&other, "one").unwrap();
         std::fs::rename(&other, &path).unwrap();
         assert_ne!(file_stamp(&path), Some(first), "as long as it was, and another file");
+        let second = file_stamp(&path).unwrap();
+        assert!(second.to_bytes() != first.to_bytes() && second.to_bytes() == file_stamp(&path).unwrap().to_bytes());
         assert_eq!((file_stamp(folder.path()), file_stamp(&other)), (None, None));
     }
 

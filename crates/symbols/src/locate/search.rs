@@ -13,7 +13,7 @@ use crate::pe::{self, Build, Likeness};
 use crate::source::PdbFile;
 use crate::tables::KeyedSet;
 use crate::trouble::{NotFound, PlaceTrouble, Trouble};
-use crate::{PdbError, PdbKey, cabinet, depot, resolver};
+use crate::{PdbError, PdbKey, cabinet, cache, depot, resolver};
 
 /// The file to find.
 #[derive(Clone, Copy)]
@@ -188,7 +188,7 @@ impl<'a> Search<'a> {
             }
             for folder in folders.into_iter().filter(|folder| folder.is_dir()) {
                 if let Some(file) = self.store_folder(root, &folder, &name, before) {
-                    depot::touch(&file);
+                    cache::touch(&file);
                     return Some(file);
                 }
             }

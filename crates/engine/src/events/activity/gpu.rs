@@ -15,6 +15,7 @@
 use crate::etl::write::NewEvent;
 use crate::etl::{EventId, RawEvent, address_at, u16_at, u32_at, u64_at};
 use crate::events::hooks::{class, gpu};
+use crate::stored::stored;
 use crate::units::{Pid, PointerSize};
 
 /// Kind of a number of GPU memory.
@@ -28,6 +29,8 @@ pub enum GpuKind {
     Commitment,
 }
 
+stored!(enum GpuKind { 0 = Usage, 1 = Budget, 2 = Commitment });
+
 /// Where GPU memory is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum SegmentGroup {
@@ -36,6 +39,8 @@ pub enum SegmentGroup {
     /// The machine's memory, as far as the adapter uses it.
     NonLocal,
 }
+
+stored!(enum SegmentGroup { 0 = Local, 1 = NonLocal });
 
 impl SegmentGroup {
     /// Both, in the order of their numbers.
@@ -55,6 +60,8 @@ pub struct Adapter {
     /// Its number among linked adapters, usually 0.
     pub number: u16,
 }
+
+stored!(struct Adapter { address, number });
 
 /// A change of a process's GPU memory; the record's process is that whose memory it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,6 +10,7 @@
 //! nothing behind it is read: whether such a call failed is not known.
 
 use crate::etl::{RawEvent, address_at, u32_at};
+use crate::stored::stored;
 
 /// The interface by which a frame is presented.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -23,6 +24,8 @@ pub enum PresentApi {
     /// None: the program marks its frames through UIforETW's provider.
     Marks,
 }
+
+stored!(enum PresentApi { 0 = Dxgi, 1 = D3d9, 2 = DxgKrnl, 3 = Marks });
 
 /// Start or end of a call that presents a frame, or a mark in its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

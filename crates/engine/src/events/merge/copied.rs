@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use super::call_stack::is_stack;
 use crate::events::Batch;
+use crate::stored::stored;
 
 /// Most files in all sets that are counted apart.
 const MOST_IN_SETS: usize = 1 << 14;
@@ -67,6 +68,8 @@ pub struct FileCopies {
     /// Whether that file has more.
     pub is_part: bool,
 }
+
+stored!(struct FileCopies { file, duplicate_events, copy_of, is_part });
 
 impl Copies {
     /// Names the file at a place.

@@ -4,6 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::stored::{Damaged, In, Out, Stored};
+
 const CHUNK_BITS: u32 = 12;
 const CHUNK: usize = 1 << CHUNK_BITS;
 
@@ -108,6 +110,21 @@ impl<T: Clone> Chunked<T> {
     /// All entries to change.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.chunks.iter_mut().flat_map(|chunk| Arc::make_mut(chunk).iter_mut())
+    }
+}
+
+impl<T: Stored + Clone> Stored for Chunked<T> {
+    fn put(&self, out: &mut Out) {
+        out.count(self.len);
+        self.iter().for_each(|entry| entry.put(out));
+    }
+
+    fn get(from: &mut In<'_>) -> Result<Self, Damaged> {
+        let mut list = Self::default();
+        for _ in 0..from.count()? {
+            list.push(T::get(from)?);
+        }
+        Ok(list)
     }
 }
 

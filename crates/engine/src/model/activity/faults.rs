@@ -10,6 +10,7 @@ use super::Chunked;
 use super::placed::PlacedEvent;
 use crate::events::{FaultKind, PAGE, PageFault};
 use crate::model::SiteId;
+use crate::stored::stored;
 use crate::units::{Interval, Ticks, Tid};
 
 /// Bits of an address within its page.
@@ -27,6 +28,7 @@ pub struct Fault {
     /// Its thread; [`Tid::NONE`] if that is not known.
     pub tid: Tid,
 }
+stored!(struct Fault { at, what, site, tid });
 
 impl Fault {
     /// Address of the first byte of the page.
@@ -50,6 +52,7 @@ pub struct PageRead {
     /// Ticks from the beginning of the read to the fault's time.
     pub waited: u64,
 }
+stored!(struct PageRead { place, bytes, waited });
 
 /// All page faults of a trace.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +64,7 @@ pub struct Faults {
     /// Time from which on faults were left out for want of room.
     pub cut: Option<Ticks>,
 }
+stored!(struct Faults { list, reads, cut });
 
 impl Faults {
     /// Places of the faults in an interval.

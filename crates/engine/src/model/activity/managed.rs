@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::events::{ManagedMethod, MethodChange};
 use crate::model::ProcessId;
 use crate::model::by_address::{ALWAYS, ByAddress, Mapped};
+use crate::stored::{Damaged, In, Out, Stored, stored};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks};
 
@@ -40,6 +41,8 @@ pub struct Method {
     /// File name of its module.
     pub module_name: Arc<str>,
 }
+
+stored!(struct Method { start, size, load, unload, name, signature, module, module_name });
 
 impl Mapped for Method {
     fn place(&self) -> (u64, u64) {
@@ -91,6 +94,25 @@ impl ManagedCode {
             (Some(method), Interval { from: from.max(method.load), to: to.min(method.unload) })
         }
     }
+}
+
+impl Stored for ManagedCode {
+    fn put(&self, out: &mut Out) {
+        let processes: Vec<(ProcessId, Vec<Method>)> =
+            self.processes().into_iter().map(|process| (process, self.methods(process).to_vec())).collect();
+        processes.put(out);
+    }
+
+    fn get(from: &mut In<'_>) -> Result<Self, Damaged> {
+        let processes = Vec::<(ProcessId, Vec<Method>)>::get(from)?;
+        Ok(Self { processes: processes.into_iter().map(|(process, methods)| (process, mapped(process, methods))).collect() })
+    }
+}
+
+/// The methods of a process, with a map of their code.
+fn mapped(process: ProcessId, methods: Vec<Method>) -> (Vec<Method>, ByAddress) {
+    let map = ByAddress::of((0..).map(|number| (process.0, number)).zip(&methods));
+    (methods, map)
 }
 
 /// Module whose name is not known.
@@ -188,10 +210,7 @@ impl ManagedTable {
             found.into_iter().for_each(|(module, method)| method.module_name = Arc::clone(module));
             !is_found
         });
-        let of = |(&process, methods): (&ProcessId, &Vec<Method>)| {
-            let map = ByAddress::of((0..).map(|number| (process.0, number)).zip(methods));
-            (process, (methods.clone(), map))
-        };
+        let of = |(&process, methods): (&ProcessId, &Vec<Method>)| (process, mapped(process, methods.clone()));
         let code = Arc::new(ManagedCode { processes: self.methods.iter().map(of).collect() });
         self.published = Some(Arc::clone(&code));
         code

@@ -13,6 +13,7 @@ use crate::etl::Guid;
 use crate::events::{Collection, CollectionId, EventSchema, MarkEvent, MarkText, Untold, class};
 use crate::format::plain;
 use crate::model::ProcessId;
+use crate::stored::stored;
 use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Interval, Ticks, Tid};
 
@@ -44,6 +45,8 @@ pub struct Mark {
     pub text: Arc<str>,
 }
 
+stored!(struct Mark { at, from, to, provider, process, tid, text });
+
 /// A provider of marks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MarkProvider {
@@ -52,6 +55,8 @@ pub struct MarkProvider {
     /// Its name, if it is known.
     pub name: Option<Arc<str>>,
 }
+
+stored!(struct MarkProvider { guid, name });
 
 impl MarkProvider {
     /// Name for people; well-known kinds of marks have plain words.
@@ -74,6 +79,8 @@ pub struct Marks {
     /// The providers, by number.
     pub providers: Vec<MarkProvider>,
 }
+
+stored!(struct Marks { list, providers });
 
 impl Marks {
     /// Marks that were written in an interval.

@@ -35,6 +35,7 @@ use super::Site;
 use super::counters::{Counter, CounterTable};
 use super::world::ProcessTable;
 use crate::events::{ActivityEvent, EventSchema, ManagedEvent, PixEvent, Record, ViewChange};
+use crate::stored::{Damaged, In, Out, Stored};
 use crate::units::Ticks;
 use managed::ManagedTable;
 use marks::MarkTable;
@@ -59,6 +60,32 @@ pub struct Activity {
     pub gpu: Vec<GpuSeries>,
     /// Views of files and of shared memory.
     pub views: Chunked<MappedView>,
+}
+
+impl Activity {
+    /// Writes it as stored values.
+    pub(super) fn put(&self, out: &mut Out) {
+        let Self { marks, presents, managed, samples, faults, gpu: _, views } = self;
+        marks.put(out);
+        presents.put(out);
+        managed.put(out);
+        samples.put(out);
+        faults.put(out);
+        views.put(out);
+    }
+
+    /// Reads it from stored values; `counters` are all of the trace.
+    pub(super) fn get(from: &mut In<'_>, counters: &[Counter]) -> Result<Self, Damaged> {
+        Ok(Self {
+            marks: Stored::get(from)?,
+            presents: Stored::get(from)?,
+            managed: Stored::get(from)?,
+            samples: Stored::get(from)?,
+            faults: Stored::get(from)?,
+            views: Stored::get(from)?,
+            gpu: gpu::series(counters),
+        })
+    }
 }
 
 /// Collects activity in time order.

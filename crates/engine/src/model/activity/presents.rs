@@ -15,6 +15,7 @@
 use super::Chunked;
 use crate::events::{Present, PresentApi};
 use crate::model::ProcessId;
+use crate::stored::stored;
 use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Interval, Ticks, Tid};
 
@@ -42,6 +43,8 @@ pub struct PresentLane {
     pub others: OtherWindows,
 }
 
+stored!(struct PresentLane { process, api, swap_chain, times, others });
+
 /// Windows whose presents are counted and are no frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OtherWindows {
@@ -50,6 +53,8 @@ pub struct OtherWindows {
     /// Number of presents.
     pub presents: u64,
 }
+
+stored!(struct OtherWindows { windows, presents });
 
 impl PresentLane {
     /// Number of frames, each between two presents.

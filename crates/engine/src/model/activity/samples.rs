@@ -15,6 +15,7 @@ use super::Chunked;
 use super::placed::PlacedEvent;
 use crate::events::{SampleInterval, TIMER};
 use crate::model::{HeapId, ProcessId, Site, SiteId};
+use crate::stored::stored;
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Pid, Ticks, Tid};
 
@@ -38,6 +39,8 @@ pub struct Sample {
     pub tid: Tid,
 }
 
+stored!(struct Sample { at, site, tid });
+
 /// How the interval between samples is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -50,6 +53,8 @@ pub enum IntervalOrigin {
     /// The trace gives several; it is the last.
     Changed,
 }
+
+stored!(enum IntervalOrigin { 0 = Assumed, 1 = Told, 2 = Changed });
 
 /// All samples of a trace.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +74,8 @@ pub struct Samples {
     /// Time from which on samples were left out for want of room.
     pub cut: Option<Ticks>,
 }
+
+stored!(struct Samples { list, sites, idle, unknown, interval, interval_origin, cut });
 
 impl Samples {
     /// Places of the samples in an interval.

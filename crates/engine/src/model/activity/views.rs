@@ -8,6 +8,7 @@
 use super::Chunked;
 use crate::events::{ViewChange, ViewEvent};
 use crate::model::ProcessId;
+use crate::stored::stored;
 use crate::tables::KeyedMap;
 use crate::units::Ticks;
 
@@ -30,6 +31,7 @@ pub struct MappedView {
     /// When it was unmapped; [`Ticks::NEVER`] if it was not.
     pub until: Ticks,
 }
+stored!(struct MappedView { process, base, size, since, until });
 
 /// Collects views in time order.
 #[derive(Debug, Default)]

@@ -8,6 +8,7 @@
 
 use crate::model::ranges::RangeMap;
 use crate::model::{Chunked, ProcessId};
+use crate::stored::stored;
 use crate::tables::KeyedMap;
 use crate::units::Ticks;
 
@@ -26,6 +27,8 @@ pub struct Reservation {
     pub until: Ticks,
 }
 
+stored!(struct Reservation { process, from, to, since, until });
+
 impl Reservation {
     /// Whether it was reserved at a moment, by the rule for outstanding rows.
     pub fn is_at(&self, at: Ticks) -> bool {
@@ -41,6 +44,8 @@ pub struct Reservations {
     /// Those that are still reserved.
     now: Vec<Reservation>,
 }
+
+stored!(struct Reservations { ended, now });
 
 impl Reservations {
     /// All ranges.

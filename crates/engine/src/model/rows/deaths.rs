@@ -16,10 +16,11 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use super::chunk_size::CHUNK;
+use crate::stored::stored;
 use crate::units::{Ticks, Tid};
 
 /// Lower halves from this one on are those of rows that are alive: their lower bits are the allocating thread.
-const ALIVE: u32 = 0xF000_0000;
+pub(super) const ALIVE: u32 = 0xF000_0000;
 
 /// Lower bits of a row whose allocating thread is not known. Windows has no thread with such an id: the table of
 /// its ids is smaller.
@@ -50,6 +51,28 @@ struct Deaths {
     aside: RwLock<BTreeMap<u16, Ticks>>,
     /// A bit for each row that another thread freed than allocated it.
     cross_thread: OnceLock<Box<[AtomicU64]>>,
+}
+
+/// The time from which the deaths of a chunk count, those that are kept aside, and a bit for each row that another thread
+/// freed than allocated it (none if there is no such row).
+#[derive(Debug)]
+pub(super) struct DeathsAside {
+    base: Ticks,
+    aside: BTreeMap<u16, Ticks>,
+    cross_thread: Vec<u64>,
+}
+stored!(struct DeathsAside { base, aside, cross_thread });
+
+impl DeathsAside {
+    /// The time from which deaths count.
+    pub(super) fn base(&self) -> Ticks {
+        self.base
+    }
+
+    /// Whether there are bits for none or for all of so many rows.
+    pub(super) fn has_bits_for(&self, rows: usize) -> bool {
+        self.cross_thread.is_empty() || self.cross_thread.len() == rows.div_ceil(64)
+    }
 }
 
 impl Default for DeathColumn {
@@ -166,6 +189,32 @@ impl DeathColumn {
         };
         high[at].store(upper, Ordering::Relaxed);
         low[at].store(lower, Ordering::Release);
+    }
+
+    /// The deaths of the first rows: what is not in halves, lower halves, and upper halves if there are any.
+    pub(super) fn halves(&self, rows: usize) -> (DeathsAside, Vec<u32>, Vec<u16>) {
+        let Deaths { base, low, high, aside, cross_thread } = &*self.0;
+        let low = low.iter().take(rows).map(|low| low.load(Ordering::Acquire)).collect();
+        let high = high.get().into_iter().flat_map(|high| high.iter().take(rows)).map(|high| high.load(Ordering::Relaxed));
+        let aside = aside.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let bits = cross_thread.get().into_iter().flat_map(|bits| bits.iter().take(rows.div_ceil(64)));
+        let cross_thread = bits.map(|bits| bits.load(Ordering::Relaxed)).collect();
+        (DeathsAside { base: *base, aside, cross_thread }, low, high.collect())
+    }
+
+    /// The column with these [halves](Self::halves); it has no room for more rows.
+    pub(super) fn of_halves(aside: &DeathsAside, low: Vec<u32>, high: Vec<u16>) -> Self {
+        let DeathsAside { base, aside, cross_thread } = aside;
+        let low = low.into_iter().map(AtomicU32::new).collect::<Vec<_>>().into_boxed_slice();
+        let upper = OnceLock::new();
+        if !high.is_empty() {
+            upper.get_or_init(|| high.into_iter().map(AtomicU16::new).collect::<Vec<_>>().into_boxed_slice());
+        }
+        let bits = OnceLock::new();
+        if !cross_thread.is_empty() {
+            bits.get_or_init(|| cross_thread.iter().map(|&bits| AtomicU64::new(bits)).collect::<Vec<_>>().into_boxed_slice());
+        }
+        Self(Arc::new(Deaths { base: *base, low, high: upper, aside: RwLock::new(aside.clone()), cross_thread: bits }))
     }
 
     /// Bytes in memory.

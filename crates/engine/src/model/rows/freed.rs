@@ -27,6 +27,19 @@ impl FreedColumn {
         }
     }
 
+    /// The sites of the first rows as numbers; empty if the site of no row's free is known.
+    pub(super) fn numbers(&self, rows: usize) -> Vec<u32> {
+        self.0.iter().flat_map(|sites| sites.iter().take(rows)).map(|site| site.0).collect()
+    }
+
+    /// The column with these [numbers](Self::numbers); `None` if any is not one of so many sites.
+    pub(super) fn of_numbers(numbers: Vec<u32>, sites: u32) -> Option<Self> {
+        let is_known = |&number: &u32| number < sites || number == NOBODY.0;
+        let is_good = numbers.iter().all(is_known);
+        let column = (!numbers.is_empty()).then(|| Arc::new(numbers.into_iter().map(SiteId).collect()));
+        is_good.then_some(Self(column))
+    }
+
     /// Whether the site of any row's free is known.
     pub(super) fn is_there(&self) -> bool {
         self.0.is_some()

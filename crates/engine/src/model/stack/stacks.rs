@@ -16,6 +16,16 @@ impl Default for Stacks {
 }
 
 impl Stacks {
+    /// Parents and addresses of all nodes.
+    pub(in crate::model) fn columns(&self) -> (&[NodeId], &[u64]) {
+        (&self.parent, &self.address)
+    }
+
+    /// Nodes of these parents and addresses, the root first; each parent comes before its nodes.
+    pub(in crate::model) fn of_columns(parent: Vec<NodeId>, address: Vec<u64>) -> Self {
+        Self { parent, address }
+    }
+
     /// Number of nodes, the root included.
     #[inline]
     pub fn len(&self) -> usize {

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use super::ProcessId;
 use super::process::ProcessTable;
 use crate::events::is_made_handle;
+use crate::stored::stored;
 use crate::tables::KeyedMap;
 use crate::units::Layer;
 
 /// Index of a heap.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct HeapId(pub u32);
+
+stored!(number HeapId);
 
 impl HeapId {
     /// The heap of a free in a heap of which nothing is known; never in a published trace.
@@ -38,6 +41,8 @@ pub struct Heap {
     pub is_created: bool,
     closed: bool,
 }
+
+stored!(struct Heap { process, layer, handle, name, is_default, is_created, closed });
 
 impl Heap {
     /// Its name in the machine interface: a tracker's name, a handle in hex, or nothing for commit.

@@ -6,6 +6,7 @@ use super::ProcessId;
 use crate::etl::Guid;
 use crate::events::{ImageChange, ImageFile, ImageId, ImageInfo};
 use crate::pe::Build;
+use crate::stored::stored;
 use crate::tables::KeyedMap;
 use crate::units::Ticks;
 
@@ -27,6 +28,8 @@ pub struct Module {
     /// Identity of its program database, if the trace has it.
     pub pdb: Option<Arc<PdbId>>,
 }
+
+stored!(struct Module { base, size, load, unload, path, build, pdb });
 
 impl Module {
     /// File name with extension.
@@ -50,6 +53,8 @@ pub struct PdbId {
     /// Path as the linker wrote it.
     pub path: String,
 }
+
+stored!(struct PdbId { guid, age, path });
 
 impl PdbId {
     fn is(&self, told: &ImageId) -> bool {

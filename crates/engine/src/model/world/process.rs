@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use super::Module;
 use crate::events::{LifetimeChange, ProcessChange, ProcessEvent, ProcessInfo, ProcessLifetimes, Sign, program_name};
+use crate::stored::stored;
 use crate::units::{Pid, Ticks};
 
 /// Index of one life of a process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ProcessId(pub u32);
+
+stored!(number ProcessId);
 
 /// One life of a process id.
 #[derive(Clone, PartialEq, Debug)]
@@ -30,6 +33,8 @@ pub struct Process {
     /// Its name in events, if that is not plain ASCII and no image of its name was met.
     told_name: Option<String>,
 }
+
+stored!(struct Process { pid, name, command_line, parent, start, end, modules, told_name });
 
 /// Whether a process name is the wanted one, in any case; `.exe` may be left out.
 pub fn is_process_name(name: &str, wanted: &str) -> bool {
