@@ -25,6 +25,9 @@ from dissect.util.compression import lznt1, lzxpress, lzxpress_huffman
 HOOKS = {
     0x1020: "heap_create", 0x1021: "heap_alloc", 0x1022: "heap_realloc", 0x1023: "heap_destroy", 0x1024: "heap_free",
     0x0262: "virtual_alloc", 0x0263: "virtual_free",
+    0x020A: "transition_fault", 0x020B: "demand_zero_fault", 0x020C: "copy_on_write_fault", 0x020D: "guard_page_fault",
+    0x020E: "hard_page_fault", 0x020F: "access_violation", 0x0220: "hard_fault",
+    0x0425: "view_map", 0x0426: "view_unmap", 0x0427: "view_rundown", 0x0428: "view_rundown",
     0x1820: "stack", 0x1825: "stack_key_ref", 0x1826: "stack_key_ref",
     0x1822: "stack_key_definition", 0x1823: "stack_key_definition", 0x1824: "stack_key_definition",
     0x0301: "process_start", 0x0302: "process_end", 0x0303: "process_rundown", 0x0304: "process_rundown",

@@ -464,7 +464,12 @@ fn the_demo_leaks_steps_and_spikes_where_it_was_made_to() {
     let kinds: Vec<_> = all.iter().take(5).map(|finding| finding["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["unexplained_commit", "at_exit", "growth", "growth", "at_exit"]);
     // What lasts comes before what comes and goes; what is merely large comes last.
-    let class = |kind: &str| ["spikes", "churn", "peak"].iter().position(|other| *other == kind).map_or(0, |at| 1 + at / 2);
+    let class = |kind: &str| match kind {
+        "spikes" | "churn" | "fragmentation" => 1,
+        "peak" => 2,
+        "habit" => 3,
+        _ => 0,
+    };
     assert!(all.iter().map(|finding| class(finding["kind"].as_str().unwrap())).is_sorted());
     assert!(all.iter().all(|finding| finding["text"].as_str().unwrap().starts_with(finding["process"].as_str().unwrap())));
     assert_eq!(leak["source"], serde_json::json!({"file": r"C:\MemoryTestApp\main.cpp", "line": 48}));

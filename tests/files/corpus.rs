@@ -15,6 +15,9 @@ fn object(value: &Value) -> &Map<String, Value> {
     value.as_object().unwrap()
 }
 
+/// Kinds that the answers do not count; dissect.etl does (`scripts/check_writer.py`).
+const LATER: [(&str, &str, u64); 1] = [("net.4.5.2.x64.etl", "hard_fault", 153)];
+
 #[test]
 fn info_agrees_with_other_readers_on_every_file() {
     let Some(corpus) = corpus() else { return };
@@ -23,7 +26,11 @@ fn info_agrees_with_other_readers_on_every_file() {
     for (name, expected) in object(&expected) {
         let info = json(["info".as_ref(), "--json".as_ref(), corpus.join(name).as_os_str()]);
         assert_eq!(info["schema"], "highwater.info/1");
-        assert_eq!(info["events"], expected["events"], "{name}");
+        let mut events = info["events"].clone();
+        for (_, kind, count) in LATER.into_iter().filter(|(of, ..)| of == name) {
+            assert_eq!(events.as_object_mut().unwrap().remove(kind), Some(count.into()), "{name}: {kind}");
+        }
+        assert_eq!(events, expected["events"], "{name}");
         assert_eq!(info["events"]["total"], expected["total"], "{name}");
         let file = &info["files"][0];
         for (field, value) in object(expected) {

@@ -56,6 +56,8 @@ fn where_there_is_room_details_of_the_selected_line_come_by_themselves() {
 #[test]
 fn layers_are_not_added_up_in_details() {
     let mut window = demo();
+    window.set_size(egui::vec2(1280.0, 1400.0)); // room for the lines of all processes
+    settle(&mut window);
     click(&mut window, "Details");
     select(&mut window, "MemoryTestApp.exe (4660)");
     assert!(has_containing(&window, "Layers of memory nest: select one of them."));

@@ -120,6 +120,8 @@ fn every_kind_of_filter_reaches_every_number() {
     ];
     for (filter, apply) in filters {
         let mut window = window_of(vec![Input::Demo]);
+        window.set_size(egui::vec2(1280.0, 1400.0)); // room for the lines of all processes
+        settle(&mut window);
         let before = said(&window, "Source ");
         apply(&mut window);
         assert!(has_containing(&window, "Remove filter"), "{filter}");

@@ -128,6 +128,8 @@ fn a_peak_shows_what_was_alive_at_that_moment() {
 #[test]
 fn chips_turn_round_and_go_away() {
     let mut window = demo();
+    window.set_size(egui::vec2(1280.0, 1400.0)); // room for the lines of all processes
+    settle(&mut window);
     window.get_by_label("Source TelemetryService.exe (5120)").click();
     settle(&mut window);
     let telemetry = |window: &Window| window.query_all_by_label("TelemetryService.exe (5120)").count();

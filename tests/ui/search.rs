@@ -10,6 +10,8 @@ use crate::first_use::line;
 #[test]
 fn search_opens_the_tree_down_to_what_it_finds() {
     let mut window = window_of(vec![Input::Demo]);
+    window.set_size(egui::vec2(1280.0, 1400.0)); // room for the lines of all processes
+    settle(&mut window);
     let field = window.get_by_label("Search");
     field.focus();
     window.step();

@@ -120,7 +120,6 @@ pub const PICTURES: &[Picture] = &[
         click(w, "Source MemoryTestApp.exe: Commit (VirtualAlloc)");
         tab(w, "flame");
     }),
-    demo("types", |w| tab(w, "types")),
     demo("allocations", |w| tab(w, "allocations")),
     demo("histograms", |w| tab(w, "histograms")),
     demo("address-space", |w| {

@@ -26,9 +26,10 @@ impl Reported {
 
 type Column = TypedColumn<Reported, Finding>;
 
-static COLUMNS: [Column; 10] = [
+static COLUMNS: [Column; 11] = [
     ListColumn::rest("Finding", "").of(|_, finding| Value::text(&finding.text)),
-    ListColumn::text("Kind", "", 80.0).of(|_, finding| Value::text(finding.label())),
+    ListColumn::text("Kind", "", 80.0).of(|_, finding| Value::text(finding.kind.name())),
+    ListColumn::text("Habit", "", 80.0).of(|_, finding| finding.habit.map_or(Value::Nothing, |habit| Value::text(habit.name()))),
     ListColumn::text("Process", "", 120.0).of(|table: &Reported, finding| Value::Text(table.trace.process_name(finding.process))),
     ListColumn::text("Layer", "", 80.0).of(|_, finding| Value::text(finding.layer.name())),
     ListColumn::text("Function", "", 200.0).of(|_, finding| finding.function.as_ref().map_or(Value::Nothing, Value::text)),

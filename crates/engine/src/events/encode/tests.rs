@@ -430,7 +430,7 @@ fn activities() -> Vec<Event> {
     let changed = |(kind, group)| GpuMemory::Changed(GpuChange { kind, adapter, group, new: 5 << 40, old: 7 });
     let gpu = kinds.map(changed).chain([GpuMemory::Unread]).map(ActivityEvent::Gpu);
     let changes = [ViewChange::Map, ViewChange::Unmap, ViewChange::RundownStart, ViewChange::RundownEnd];
-    let views = changes.map(|change| ActivityEvent::View(ViewEvent { change, base: 0x2B9_3E7E_0000, size: 0x1000 }));
+    let views = changes.map(|change| ActivityEvent::View(ViewEvent { change, base: 0x3E7E_0000, size: 0x1000 }));
     let others = others.into_iter().chain(views);
     let all = others.chain(gpu).chain(managed.map(ActivityEvent::Managed));
     all.map(|event| Event::Activity(Box::new(event)))
