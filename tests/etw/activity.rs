@@ -269,7 +269,7 @@ fn samples_are_switched_on_with_their_stacks_and_those_of_recorded_programs_are_
     assert_eq!(running.poll().warning, None);
     scene.etw.with(|etw| {
         let kernel = etw.of(KERNEL);
-        assert_eq!(words(&kernel.masks), [0x0100_4007, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(words(&kernel.masks), [0x0100_C007, 0, 0, 0, 0, 0, 0, 0]);
         let class = [0xB4, 0xBF, 0x1D, 0xCE, 0x7E, 0x13, 0xA6, 0x4D, 0x87, 0xB0, 0x3F, 0x59, 0xAA, 0x10, 0x2C, 0xBC];
         assert_eq!(kernel.stacks, [&class[..], &[46, 0, 0, 0, 0, 0, 0, 0]].concat());
     });
@@ -308,6 +308,6 @@ fn without_the_right_to_sample_all_else_is_recorded() {
     let mut running = scene.start(&Request { samples: true, ..request() }).unwrap();
     let told = running.poll().warning.unwrap();
     assert!(told.contains("CPU samples are not recorded") && told.contains("1314"), "{told}");
-    assert_eq!(scene.etw.with(|etw| words(&etw.of(KERNEL).masks)[0]), 0x4007);
+    assert_eq!(scene.etw.with(|etw| words(&etw.of(KERNEL).masks)[0]), 0xC007);
     assert_eq!(scene.etw.running().len(), 3);
 }

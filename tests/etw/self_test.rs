@@ -131,10 +131,10 @@ fn what_is_recorded_as_it_was_done_is_well_in_each_way() {
         for call in ["StartTraceW", "OpenTraceW", "TraceSetInformation(TraceStackTracingInfo)", "ControlTraceW(STOP)"] {
             assert!(calls.contains(&call), "{call} in {calls:?}");
         }
-        // What Windows says is on: processes, threads, images, pages, samples.
+        // What Windows says is on: processes, threads, images, pages, views, samples.
         let masks = recording["calls"].as_array().unwrap().iter().find(|call| call["answer"].is_string()).unwrap();
         assert_eq!(masks["call"], "TraceQueryInformation(TraceSystemTraceEnableFlagsInfo)");
-        assert!(masks["answer"].as_str().unwrap().starts_with("0x01004007 0x00000000 "), "{masks}");
+        assert!(masks["answer"].as_str().unwrap().starts_with("0x0100c007 0x00000000 "), "{masks}");
         let lanes: Vec<&str> =
             recording["events"].as_array().unwrap().iter().map(|event| event["lane"].as_str().unwrap()).collect();
         assert!(lanes.contains(&"heap") && lanes.contains(&"user") && lanes.len() < 60, "the first of each kind: {lanes:?}");
@@ -171,6 +171,6 @@ fn what_windows_did_not_switch_on_is_told() {
     for way in ["launch", "pid", "name"] {
         let of_way = |wanted: &str| complaints.iter().any(|text| text.contains(&format!("by {way}: ")) && text.contains(wanted));
         assert!(of_way("samples: at least 20 were expected and 0 found"), "{complaints:#?}");
-        assert!(of_way("Windows has switched on 0x4007 of the kernel's events, and not 0x1000000"), "{complaints:#?}");
+        assert!(of_way("Windows has switched on 0xc007 of the kernel's events, and not 0x1000000"), "{complaints:#?}");
     }
 }

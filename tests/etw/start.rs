@@ -31,7 +31,7 @@ fn sessions_are_started_with_the_bytes_that_the_facts_ask_for() {
         let bytes = &kernel.properties[0];
         assert_eq!((words(&bytes[0x40..0x44]), words(&bytes[0x48..0x4C])), (vec![0x0200_0100], vec![0]));
         assert_ne!(bytes[0x18..0x28], [0; 16], "a GUID of its own");
-        assert_eq!(words(&kernel.masks), [0x4007, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(words(&kernel.masks), [0xC007, 0, 0, 0, 0, 0, 0, 0]);
         let mut stacks = Vec::new();
         for opcode in [98, 99] {
             stacks.extend([0xD3, 0xA8, 0x6F, 0x3D, 0x05, 0xFE, 0xD0, 0x11, 0x9D, 0xDA, 0x00, 0xC0, 0x4F, 0xD7, 0xBA, 0x7C]);

@@ -242,7 +242,8 @@ impl BesideMemory {
             return Self { marks, frames, methods, samples: none(target::FEWEST_SAMPLES), samples_through_program: 0 };
         };
         let is_its = |process| trace.process(process).pid == Pid(pid);
-        let Activity { marks, presents, managed, samples, gpu: _ } = &trace.activity;
+        // GPU memory, page faults and views are not tested: they depend on the machine.
+        let Activity { marks, presents, managed, samples, gpu: _, faults: _, views: _ } = &trace.activity;
         let is_mark = |mark: &&Mark| &*mark.text == target::MARK_TEXT && mark.process.is_some_and(is_its);
         let frames = presents.iter().filter(|lane| lane.api == PresentApi::Marks && is_its(lane.process));
         let methods = managed.processes().into_iter().filter(|process| is_its(*process));

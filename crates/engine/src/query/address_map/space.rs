@@ -63,6 +63,7 @@ struct Alive {
     heaps: Vec<Piece>,
     left_out: Vec<Piece>,
     committed: Vec<Piece>,
+    committed_left_out: Vec<Piece>,
 }
 
 impl AddressSpace {
@@ -70,9 +71,9 @@ impl AddressSpace {
     /// told apart.
     pub fn at(index: &Index, mask: &Mask, (process, at): (ProcessId, Ticks), cancel: &Cancel) -> Result<Self, Cancelled> {
         let trace = index.shared_trace();
-        let Alive { trackers, heaps, left_out, committed } = alive(index, mask, (process, at), cancel)?;
+        let Alive { trackers, heaps, left_out, committed, committed_left_out } = alive(index, mask, (process, at), cancel)?;
         let blocks = owned([trackers, heaps, left_out]);
-        let committed = owned([committed]);
+        let committed = owned([committed, committed_left_out]);
         cancel.check()?;
         let mut moments = vec![Ticks::BEFORE_TRACE; trace.processes.len()];
         if let Some(moment) = moments.get_mut(process.0 as usize) {
@@ -131,7 +132,8 @@ fn alive(index: &Index, mask: &Mask, (process, at): (ProcessId, Ticks), cancel: 
             }
             let is_shown = mask.classes(site) != 0 && chosen.is_none_or(|rows| rows.has(row));
             let list = match heap.layer {
-                Layer::Commit => &mut alive.committed,
+                Layer::Commit if is_shown => &mut alive.committed,
+                Layer::Commit => &mut alive.committed_left_out,
                 _ if !is_shown => &mut alive.left_out,
                 Layer::Tracker => &mut alive.trackers,
                 Layer::Heap => &mut alive.heaps,
@@ -156,6 +158,7 @@ impl Alive {
             heaps: join(self.heaps, other.heaps),
             left_out: join(self.left_out, other.left_out),
             committed: join(self.committed, other.committed),
+            committed_left_out: join(self.committed_left_out, other.committed_left_out),
         }
     }
 }
