@@ -96,7 +96,7 @@ fn check(
         // Empty blocks that are filtered out are nothing, but may have been expected to be something.
         prop_assert!(few.cut_at.is_some() || few.cells.len() == all.len());
         // Where a region ends inside a page, a cell may have been expected on both sides.
-        let is_whole = |region: &Region| region.first % 4096 == 0 && region.last % 4096 == 4095;
+        let is_whole = |region: &Region| region.first.is_multiple_of(4096) && region.last % 4096 == 4095;
         let is_exact = is_all && space.regions().iter().all(is_whole);
         prop_assert!(!is_exact || few.cut_at.is_none() || few.cells.len() < all.len());
         if few.cell > 4096 && is_all {
