@@ -10,8 +10,7 @@ use crate::units::{Interval, Layer, Ticks};
 /// Returns for each site the blocks alive at its moment; none for [`Ticks::BEFORE_TRACE`].
 pub(super) fn alive_at(index: &Index, moments: &[Ticks], cancel: &Cancel) -> Result<Vec<Bucket>, Cancelled> {
     let sums: Vec<(AtomicU64, AtomicU64)> = moments.iter().map(|_| Default::default()).collect();
-    let asked = || moments.iter().copied().filter(|&moment| moment > Ticks::BEFORE_TRACE);
-    let (Some(first), Some(last)) = (asked().min(), asked().max()) else { return Ok(vec![Bucket::default(); moments.len()]) };
+    let Some((first, last)) = first_and_last(moments) else { return Ok(vec![Bucket::default(); moments.len()]) };
     let (rows, deaths, none) = (index.visit(), index.trace().last_deaths(), || ());
     rows.fold_chunks(&rows.born_before(last), cancel, none, |(), visited| {
         let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
@@ -27,6 +26,12 @@ pub(super) fn alive_at(index: &Index, moments: &[Ticks], cancel: &Cancel) -> Res
         });
     })?;
     Ok(sums.into_iter().map(|(count, size)| Bucket { count: count.into_inner(), size: size.into_inner() }).collect())
+}
+
+/// Returns the first and the last of some moments, without [`Ticks::BEFORE_TRACE`], at which nothing is alive.
+pub(super) fn first_and_last(moments: &[Ticks]) -> Option<(Ticks, Ticks)> {
+    let asked = || moments.iter().copied().filter(|&moment| moment > Ticks::BEFORE_TRACE);
+    asked().min().zip(asked().max())
 }
 
 /// Returns for each heap the end of its process, if it is inside the interval. Commit has none: Windows reclaims it at

@@ -5,8 +5,7 @@ use crate::events::{BlockEvent, CallStack, shared_handle};
 use crate::model::HeapId;
 use crate::model::allocations::Ended;
 use crate::model::attach::Begun;
-use crate::model::rows::Row;
-use crate::units::{Layer, Pid, Ticks};
+use crate::units::{Layer, Pid};
 
 impl Builder {
     #[inline(always)]
@@ -34,16 +33,7 @@ impl Builder {
     ) {
         let (heap, process) = self.world.actor((from.pid, from.time), layer, handle);
         let site = self.attach.first_site(heap, process, from.time, stack);
-        let row = Row {
-            address,
-            size,
-            birth: from.time,
-            death: Ticks::NEVER,
-            site,
-            thread: from.tid,
-            freed_at: None,
-            is_cross_thread: false,
-        };
+        let row = from.row((address, size), site);
         let Some(row) = self.push(&row) else { return };
         self.allocations.begin(&self.world, from.time, heap, address, row);
         if let Some(provider) = shared_handle(layer, handle) {

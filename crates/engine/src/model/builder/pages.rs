@@ -56,16 +56,7 @@ impl Builder {
         let first = self.allocations.rows.len() as u32;
         for piece in pieces {
             let (address, size) = (piece.0, piece.1 - piece.0);
-            let row = Row {
-                address,
-                size,
-                birth: from.time,
-                death: Ticks::NEVER,
-                site,
-                thread: from.tid,
-                freed_at: None,
-                is_cross_thread: false,
-            };
+            let row = from.row((address, size), site);
             if let Some(row) = self.push(&row) {
                 self.allocations.pages.of(owner).own(piece, row);
             }

@@ -3,6 +3,7 @@
 use super::committed::{CommittedRanges, ReservedRanges};
 use super::touched::{Block, PageCounts, PinnedPages, TouchedPages};
 use crate::model::{HeapId, ProcessId};
+use crate::query::alive::first_and_last;
 use crate::query::grouping::{RowKey, RowKeys};
 use crate::query::{Cancel, Cancelled, Index};
 use crate::tables::{KeyedMap, KeyedSet};
@@ -70,10 +71,7 @@ impl Scan<'_> {
     pub(in crate::query) fn run(&self, count: usize, cancel: &Cancel) -> Result<Found, Cancelled> {
         let tables = Tables::new(self);
         let (rows, deaths) = (self.index.visit(), self.index.trace().last_deaths());
-        let latest = self.moments.iter().copied().max().unwrap_or(Ticks::BEFORE_TRACE);
-        // At the start of time nothing is alive.
-        let asked = self.moments.iter().copied().filter(|&moment| moment > Ticks::BEFORE_TRACE);
-        let earliest = asked.min().unwrap_or(Ticks::NEVER);
+        let (earliest, latest) = first_and_last(self.moments).unwrap_or((Ticks::NEVER, Ticks::BEFORE_TRACE));
         let new = || Alive { sums: vec![[0; 3]; tables.heaps.len()], ..Alive::default() };
         let parts = rows.fold_chunks(&rows.born_before(latest), cancel, new, |alive, visited| {
             let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
