@@ -174,6 +174,26 @@ fn parts_of_one_tick_at_which_a_key_stands_for_nothing_change_nothing() {
     }
 }
 
+/// More records of one tick than are compared pair by pair, two of which differ in their layer alone.
+#[test]
+fn moves_of_two_layers_that_say_the_rest_alike_are_told_apart() {
+    let op = |pid, act, stack| Op { wait: 0, pid, tid: 1, act, stack };
+    let (old, new) = (768, 512);
+    let (later, summary_tid, summary_size, meanwhile) = (0, None, 100, Vec::new());
+    let ops = [
+        op(
+            3,
+            Act::Move { heap: 171, old, new, size: 8, later, summary_tid, summary_size, meanwhile },
+            StackForm::Plain { stack: 0, late: 0 },
+        ),
+        op(3, Act::Realloc { layer: Layer::Tracker, heap: 171, old, new, size: 100 }, StackForm::None),
+        op(1, Act::Open { layer: Layer::Heap, heap: 16, name: None }, StackForm::None),
+    ];
+    for place in 0..3 {
+        parts_change_nothing(&ops, &[0; 16], &Layout::plain(), &[false], place, 1).unwrap();
+    }
+}
+
 /// Something of every kind, in time for the eye of somebody who watches.
 fn demo() -> TraceFile {
     let source = Source::Memory(highwater::load::DEMO_TRACE);

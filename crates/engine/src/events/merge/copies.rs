@@ -26,7 +26,7 @@ use super::call_stack::is_of_stack;
 use super::copied::Copied;
 use super::owed::OwedStack;
 use super::run::{Place, Run, entry, file, item};
-use crate::events::{Batch, Entry, Event, Extent, Item, Memory, Record};
+use crate::events::{Batch, Entry, Event, Extent, Item, Memory, PageFault, PageRange, Record};
 use crate::units::{Layer, Pid};
 
 /// Up to this many records are compared with each other.
@@ -132,10 +132,10 @@ impl CopyFinder {
         self.equals.extend(0..places.len() as u32);
         let mut has_equals = false;
         for alike in self.hashes.chunk_by(|a, b| a.0 == b.0) {
-            let first = alike[0].1;
-            for &(_, at) in &alike[1..] {
-                if are_equal(runs, places[first as usize], places[at as usize]) {
-                    self.equals[at as usize] = first;
+            for (i, &(_, at)) in alike.iter().enumerate() {
+                let is_equal = |&&(_, other): &&(u64, u32)| are_equal(runs, places[other as usize], places[at as usize]);
+                if let Some(&(_, equal)) = alike[..i].iter().find(is_equal) {
+                    self.equals[at as usize] = equal;
                     has_equals = true;
                 }
             }
@@ -324,24 +324,26 @@ fn say_the_same((a, of_a): (&Record, &Batch), (b, of_b): (&Record, &Batch)) -> b
     }
 }
 
-/// A hash by which most records of one time differ.
+/// A hash of all that a record says, so that only equal ones have the same, but for chance.
 fn hash(runs: &[Run], place: Place) -> u64 {
     let words = entry(runs, place).words();
     let seed = xxh3_64_with_seed(bytemuck::cast_slice(&words), *SEED);
     let Item::Record(record) = item(runs, place) else { return seed };
     let of_words = |words: &[u64]| xxh3_64_with_seed(bytemuck::cast_slice(words), seed);
-    let frames = &runs[place.run as usize].batch.frames;
-    match &record.event {
-        &Event::Stack { owner, frames: range, .. } => of_words(&[1, owner as u64, frames.get(range).stack_hash().half()]),
-        &Event::StackDefinition { key, frames: range, .. } => of_words(&[2, key, frames.get(range).stack_hash().half()]),
-        &Event::StackRef { owner, key, .. } => of_words(&[3, owner as u64, key]),
-        &Event::Sample { address, .. } => of_words(&[4, address]),
-        &Event::Fault(fault) => of_words(&[7, fault.kind() as u64, fault.address()]),
-        &Event::Realloc { heap, old, new, size, .. } => of_words(&[5, heap, old, new, size]),
-        Event::VirtualAlloc(range) | Event::VirtualFree(range) => {
-            of_words(&[6, range.base, range.size, range.owner.0.into(), range.flags.into()])
-        }
-        other => {
+    let frames = |range| runs[place.run as usize].batch.frames.get(range).stack_hash().half();
+    let pages =
+        |kind, PageRange { base, size, owner, flags }: PageRange| of_words(&[kind, base, size, owner.0.into(), flags.into()]);
+    match record.event {
+        Event::Stack { owner, part, frames: range } => of_words(&[1, owner as u64, part as u64, frames(range)]),
+        Event::StackDefinition { part, key, frames: range } => of_words(&[2, part as u64, key, frames(range)]),
+        Event::StackRef { owner, part, key } => of_words(&[3, owner as u64, part as u64, key]),
+        Event::Sample { address, count } => of_words(&[4, address, count.into()]),
+        Event::Realloc { layer, heap, old, new, size } => of_words(&[5, layer as u64, heap, old, new, size]),
+        Event::VirtualAlloc(range) => pages(6, range),
+        Event::VirtualFree(range) => pages(7, range),
+        Event::Fault(PageFault::Hard { address, started, bytes }) => of_words(&[8, address, started as u64, bytes.into()]),
+        Event::Fault(PageFault::Soft { kind, address, code }) => of_words(&[9, kind as u64, address, code]),
+        ref other => {
             let mut text = HashedText(Xxh3::with_seed(seed));
             let _ = write!(text, "{other:?}"); // it accepts everything
             text.0.digest()
