@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::progress::{Progress, Quiet};
 use super::ranges::Bytes;
-use super::text::{self, Align, Table, plural};
+use super::text::{self, Align, Table};
 use super::words::one_of;
 use super::{Failure, output};
-use crate::format;
+use crate::format::{self, plural};
 use crate::units::Layer;
 use highwater_bisect::{Answer, BisectError, BuildShift, Kind, Measure, Question, bisect, shifts::shuffles};
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::asked::{IntervalInSeconds, Loaded, decides, known_part, needs_names, stopped};
 use super::ci::check_stdout;
 use super::{Failure, output, report_other_problems, text};
+use crate::format;
 use crate::limits::{Accepted, Baseline, Checked, GroupCheck, Judge, LimitRules, Outcome, Rule, Suite, breach_lines};
 use crate::model::Quality;
 use crate::paths::Reading;
@@ -213,7 +214,7 @@ fn answer(args: &CheckArgs, loaded: &Loaded, suite: &Suite<'_>, held: Option<usi
     let count = |outcome| checked.iter().filter(|checked| checked.outcome == outcome).count();
     let [passed, broken, skipped] = [Outcome::Passed, Outcome::Broken, Outcome::Skipped].map(count);
     if let Some(held) = held.filter(|&held| held > 0) {
-        output::message(&format!("{} accepted by the baseline", text::plural(held as u64, "broken limit")));
+        output::message(&format!("{} accepted by the baseline", format::plural(held as u64, "broken limit")));
     }
     output::message(&format!("rules: {passed} passed, {broken} broken, {skipped} skipped"));
     Ok(())

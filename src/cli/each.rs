@@ -5,8 +5,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::for_programs::Form;
-use super::text::plural;
 use super::{Failure, cannot_open, output};
+use crate::format::plural;
 use crate::load::{Capture, Input, Opened};
 
 /// Options for an answer of each capture.

@@ -10,7 +10,7 @@ use super::for_programs::ForPrograms;
 use super::outputs::{BaselineArgs, Replace};
 use super::report::{describe_silent, silent_sentences};
 use super::words::one_of;
-use super::{Failure, report_problems, text};
+use super::{Failure, report_problems};
 use crate::format::{self, plain};
 use crate::limits::{Accepted, Baseline};
 use crate::model::{Quality, Trace};
@@ -119,14 +119,16 @@ fn answer(args: &FindingsArgs, loaded: &Loaded) -> Result<(), Failure> {
         return loaded.told.for_programs(form, &answer, &["findings"]);
     }
     let held = known.map_or_else(String::new, |known| held_back(held, &known));
-    loaded.told.text(&(at_exit + &describe(&found) + &held + &describe_doubts(&found, &doubts) + &describe_silent(trace, &names)))
+    loaded
+        .told
+        .text(&(at_exit + &describe(&found, trace) + &held + &describe_doubts(&found, &doubts) + &describe_silent(trace, &names)))
 }
 
 /// Describes the effect of a baseline, in sentences.
 fn held_back(count: usize, known: &Baseline) -> String {
     let mut text = match count {
         0 => String::new(),
-        count => format!("\n{} accepted by the baseline.\n", text::plural(count as u64, "finding")),
+        count => format!("\n{} accepted by the baseline.\n", format::plural(count as u64, "finding")),
     };
     known.unused().iter().for_each(|entry| text += &format!("Unused baseline entry: {}.\n", entry.words()));
     text
@@ -137,7 +139,7 @@ const LEAKS: usize = 4;
 
 /// A size in blocks.
 fn size(bytes: u64, count: u64) -> String {
-    format!("{} in {}", format::bytes(bytes), text::plural(count, "block"))
+    format!("{} in {}", format::bytes(bytes), format::plural(count, "block"))
 }
 
 /// A growth in bytes per second.
@@ -262,15 +264,19 @@ const ORDER: &str = "Findings, the largest part of their process's memory first;
                      A place can have several.\n\n";
 
 /// The findings as text, a paragraph each.
-fn describe(findings: &[Finding]) -> String {
+fn describe(findings: &[Finding], trace: &Trace) -> String {
     if findings.is_empty() {
-        return "Nothing stands out.\n".to_owned();
+        return match trace.rows.is_empty() {
+            true => "No allocations to look at.\n",
+            false => "Nothing stands out.\n",
+        }
+        .to_owned();
     }
     let paragraph = |finding: &Finding| {
         let mut text = format!("{}.\n", plain(&finding.text));
         finding.frames_with_source().take(FRAMES).for_each(|frame| text += &format!("    {}\n", plain(&frame)));
         if finding.stack.len() > FRAMES {
-            text += &format!("    … and {} more\n", text::plural((finding.stack.len() - FRAMES) as u64, "frame"));
+            text += &format!("    … and {} more\n", format::plural((finding.stack.len() - FRAMES) as u64, "frame"));
         }
         finding.doubts.iter().for_each(|doubt| text += &format!("    But: {}.\n", plain(doubt)));
         text

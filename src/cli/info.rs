@@ -225,21 +225,19 @@ fn describe_file(file: &FileInfo) -> String {
     let lost = match (file.events_lost, file.buffers_lost) {
         (0, 0) if file.is_short => "nothing according to the file, but a part of it is missing".to_owned(),
         (0, 0) => "nothing".to_owned(),
-        (events, buffers) => format!(
-            "{}, {}: totals after the first loss are bounds",
-            text::plural(events.into(), "event"),
-            text::plural(buffers.into(), "buffer")
-        ),
+        (events, buffers) => {
+            format!("{}: totals after the first loss are bounds", format::losses(events.into(), buffers.into()))
+        }
     };
     let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
     let mut line = |name: &str, value: String| table.line(vec![format!("  {name}"), value], vec![]);
-    line("size", format!("{} in {}{compressed}", format::bytes(file.bytes), text::plural(file.buffers as u64, "buffer")));
+    line("size", format!("{} in {}{compressed}", format::bytes(file.bytes), format::plural(file.buffers as u64, "buffer")));
     line(
         "session",
         format!(
             "{session}Windows {}, {}, {} bits",
             file.os,
-            text::plural(file.processors.into(), "processor"),
+            format::plural(file.processors.into(), "processor"),
             u64::from(file.pointer_size) * 8
         ),
     );
@@ -248,7 +246,7 @@ fn describe_file(file: &FileInfo) -> String {
     match (&file.copy_of, file.duplicate_events) {
         (Some(original), _) => line("contents", format::repeats(original, file.is_part)),
         (None, 0) => {}
-        (None, events) => line("contents", format!("{} recorded more than once", text::plural(events, "event"))),
+        (None, events) => line("contents", format!("{} recorded more than once", format::plural(events, "event"))),
     }
     if let Some(compared) = &file.with_windows {
         line("Windows", describe_compared(compared));
@@ -280,12 +278,12 @@ fn describe_providers(info: &Info) -> String {
         let name = name.as_deref().unwrap_or("(no name in the trace)");
         table.line(vec![format!("  {{{guid}}}"), format::count(*events), name.to_owned()], vec![]);
     }
-    let mut text = format!("\n{}\n{}", text::plural(all as u64, "provider"), table.text());
+    let mut text = format!("\n{}\n{}", format::plural(all as u64, "provider"), table.text());
     if all > SHOWN {
         text += &format!("  and {} more: --json lists them\n", all - SHOWN);
     }
     if info.providers_left_out > 0 {
-        text += &format!("  and {} of still others\n", text::plural(info.providers_left_out, "event"));
+        text += &format!("  and {} of still others\n", format::plural(info.providers_left_out, "event"));
     }
     text
 }
@@ -295,7 +293,7 @@ fn describe_problems(info: &Info) -> String {
     if info.problem_count == 0 {
         return String::new();
     }
-    let mut text = format!("\n{}\n", text::plural(info.problem_count, "problem"));
+    let mut text = format!("\n{}\n", format::plural(info.problem_count, "problem"));
     for problem in info.problems.iter().take(SHOWN) {
         text += &format!("  {} at {:#x}: {}\n", plain(&problem.file), problem.offset, plain(&problem.detail));
     }

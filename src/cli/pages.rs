@@ -87,7 +87,7 @@ fn unreserved(found: &PagesAnswer) -> Option<String> {
         let are = if blocks == 1 { "is" } else { "are" };
         format!(
             "{} {are} in no known reservation, so committed_bytes (Committed) is too low for their heaps",
-            text::plural(blocks, "block")
+            format::plural(blocks, "block")
         )
     })
 }
@@ -117,7 +117,7 @@ fn sentence(heaps: &[HeapPages]) -> String {
     let (touched, sparse) = (sum(|heap| heap.touched_pages), sum(|heap| heap.sparse_pages));
     format!(
         "\n{}, {} of them sparse (less than a tenth in use). {} of their {} are not in use.\n",
-        text::plural(touched, "touched page"),
+        format::plural(touched, "touched page"),
         format::count(sparse),
         format::bytes(sum(HeapPages::waste)),
         format::bytes(touched.saturating_mul(PAGE))

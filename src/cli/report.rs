@@ -289,7 +289,7 @@ fn bounds(trace: &Trace, interval: Interval) -> String {
 }
 
 fn were(events: u64) -> String {
-    format!("{} {}", text::plural(events, "event"), if events == 1 { "was" } else { "were" })
+    format!("{} {}", format::plural(events, "event"), if events == 1 { "was" } else { "were" })
 }
 
 /// Names the allocators of which no blocks are seen.
@@ -316,28 +316,25 @@ pub(super) fn describe_quality((trace, names): (&Trace, &Names), interval: Inter
     } = trace.quality;
     let mut text = String::from("\n");
     text += &match (events_lost, buffers_lost) {
-        (0, 0) if !trace.losses.is_empty() => format!("Events were lost {}.", text::plural(trace.losses.len() as u64, "time")),
+        (0, 0) if !trace.losses.is_empty() => format!("Events were lost {}.", format::plural(trace.losses.len() as u64, "time")),
         (0, 0) => "No events were lost.".to_owned(),
-        (events, buffers) => {
-            let (events, buffers) = (text::plural(events, "event"), text::plural(buffers, "buffer"));
-            format!("{events} and {buffers} were lost.")
-        }
+        (events, buffers) => format!("{}.", format::were_lost(events, buffers)),
     };
     text += &bounds(trace, interval);
     if unmatched_frees > 0 {
-        text += &format!(" {} of blocks allocated before the trace or lost.", text::plural(unmatched_frees, "free"));
+        text += &format!(" {} of blocks allocated before the trace or lost.", format::plural(unmatched_frees, "free"));
     }
     if superseded_allocations > 0 {
-        text += &format!(" {} whose free was not seen.", text::plural(superseded_allocations, "block"));
+        text += &format!(" {} whose free was not seen.", format::plural(superseded_allocations, "block"));
     }
     if inferred_frees > 0 {
-        text += &format!(" {} without a process matched by address alone.", text::plural(inferred_frees, "free"));
+        text += &format!(" {} without a process matched by address alone.", format::plural(inferred_frees, "free"));
     }
     if duplicate_events > 0 {
         text += &format!(" {} recorded more than once and counted once: see highwater info.", were(duplicate_events));
     }
     if problems > 0 {
-        text += &format!(" {} with the input: see highwater info.", text::plural(problems, "problem"));
+        text += &format!(" {} with the input: see highwater info.", format::plural(problems, "problem"));
     }
     text += "\n";
     // Losses are described above, in more detail.

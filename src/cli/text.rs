@@ -4,15 +4,10 @@
 use std::fmt::Write;
 
 use super::terminal::{self, Style};
-use crate::format::{count, plain};
+use crate::format::plain;
 use crate::model::unknown_label;
 use crate::tables::KeyedSet;
 use crate::units::Pid;
-
-/// `1 file`, `2 files`.
-pub(super) fn plural(n: u64, what: &str) -> String {
-    format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
-}
 
 /// A doubt about the numbers, as a message.
 pub(super) fn doubtful(doubt: &str) -> String {
@@ -268,9 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn nouns_follow_their_number_and_seconds_have_no_needless_zeros() {
-        assert_eq!(plural(1, "file"), "1 file");
-        assert_eq!(plural(1200, "file"), "1,200 files");
+    fn seconds_have_no_needless_zeros() {
         assert_eq!(seconds(12.5), "12.5 s");
         assert_eq!(seconds(-0.0000001), "0 s");
         assert_eq!(seconds(100.0), "100 s");

@@ -86,7 +86,7 @@ pub(super) fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> 
 /// The doubt about frees of which the trace keeps only the number.
 fn not_kept(trace: &Trace) -> Option<String> {
     let rest = trace.quality.unmatched_frees.saturating_sub(trace.unmatched.len() as u64);
-    (rest > 0).then(|| format!("{} not listed: there are too many", text::plural(rest, "further free")))
+    (rest > 0).then(|| format!("{} not listed: there are too many", format::plural(rest, "further free")))
 }
 
 fn describe(args: &ReportArgs, loaded: &Loaded, groups: &[UnmatchedGroup], doubts: &[String]) -> String {
@@ -96,7 +96,7 @@ fn describe(args: &ReportArgs, loaded: &Loaded, groups: &[UnmatchedGroup], doubt
     text += &match frees {
         0 => "Nothing was freed here that was allocated before.\n".to_owned(),
         frees => {
-            format!("{} of blocks allocated before the trace, or whose allocation was lost\n\n", text::plural(frees, "free"))
+            format!("{} of blocks allocated before the trace, or whose allocation was lost\n\n", format::plural(frees, "free"))
         }
     };
     let shown = &groups[..groups.len().min(args.groups.top.unwrap_or(SHOWN))];

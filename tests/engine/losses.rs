@@ -144,7 +144,7 @@ fn the_text_says_from_when_on_totals_are_bounds() {
     let folder = tempfile::tempdir().unwrap();
     let file = file(folder.path());
     let whole = highwater(["report", &file]).out;
-    assert!(whole.contains("0 events and 1 buffer were lost. So totals are bounds after 2 s:"), "{whole}");
+    assert!(whole.contains("1 buffer was lost. So totals are bounds after 2 s:"), "{whole}");
     let before = highwater(["report", &file, "--to", "2"]).out;
     assert!(before.contains("The first loss is after 2 s, so nothing of it is in these totals."), "{before}");
     let info = highwater(["info", &file]).out;

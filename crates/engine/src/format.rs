@@ -22,6 +22,28 @@ pub fn is_plain(c: char) -> bool {
     !(c.is_control() || breaks_line || turns || no_xml || is_internal)
 }
 
+/// A number of things, with the word for one or for several of them: `1 loss`, `1,200 losses`.
+pub fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { many })
+}
+
+/// A number of things whose plural ends in an s: `1 file`, `1,200 files`.
+pub fn plural(n: u64, what: &str) -> String {
+    format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+/// Losses of a recording, without those that are none: `3 events`, `1 buffer`, `3 events and 1 buffer`; empty if nothing was lost.
+pub fn losses(events: u64, buffers: u64) -> String {
+    let parts = [(events, "event"), (buffers, "buffer")].into_iter().filter(|(n, _)| *n > 0);
+    parts.map(|(n, what)| plural(n, what)).collect::<Vec<_>>().join(" and ")
+}
+
+/// A clause about losses, of which there are some: `1 event was lost`, `3 events and 1 buffer were lost`.
+pub fn were_lost(events: u64, buffers: u64) -> String {
+    let verb = if events.saturating_add(buffers) == 1 { "was" } else { "were" };
+    format!("{} {verb} lost", losses(events, buffers))
+}
+
 /// Describes a file whose whole content is in another one.
 pub fn repeats(original: &str, is_part: bool) -> String {
     format!("{} of {}", if is_part { "part" } else { "copy" }, plain(original))
@@ -131,6 +153,16 @@ pub fn sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nouns_and_verbs_follow_their_number() {
+        assert_eq!((plural(1, "file"), plural(1200, "file")), ("1 file".to_owned(), "1,200 files".to_owned()));
+        assert_eq!((counted(1, "box", "boxes"), counted(0, "box", "boxes")), ("1 box".to_owned(), "0 boxes".to_owned()));
+        assert_eq!(were_lost(1, 0), "1 event was lost");
+        assert_eq!(were_lost(0, 2000), "2,000 buffers were lost");
+        assert_eq!(were_lost(3, 1), "3 events and 1 buffer were lost");
+        assert_eq!(losses(0, 0), "");
+    }
 
     #[test]
     fn nothing_of_others_is_obeyed_by_a_terminal() {

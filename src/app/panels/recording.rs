@@ -67,18 +67,10 @@ fn running(job: &RecordJob, document: Option<&Document>, commands: &mut Commands
     ui.weak(format!("{} events/s, {}/s", format::count(job.rate.events as u64), format::rough_bytes(job.rate.bytes as u64)));
     ui.weak(format!("{} in all", format::rough_bytes(pulse.bytes)));
     ui.weak(format!("{} of {} buffers in use", pulse.buffers_in_use, pulse.buffers));
-    let lost = pulse.lost_events + pulse.lost_buffers;
-    let text = match (pulse.lost_events, pulse.lost_buffers) {
-        (0, 0) => "nothing lost".to_owned(),
-        (events, 0) => format!("{} events lost", format::count(events)),
-        (0, buffers) => format!("{} buffers lost", format::count(buffers)),
-        (events, buffers) => format!("{} events and {} buffers lost", format::count(events), format::count(buffers)),
+    match format::losses(pulse.lost_events, pulse.lost_buffers) {
+        lost if lost.is_empty() => ui.weak("nothing lost"),
+        lost => ui.colored_label(ui.visuals().warn_fg_color, format!("{lost} lost")),
     };
-    if lost > 0 {
-        ui.colored_label(ui.visuals().warn_fg_color, text);
-    } else {
-        ui.weak(text);
-    }
     if let Some(cost) = pulse.cost {
         let color = if cost.is_high() { ui.visuals().warn_fg_color } else { ui.visuals().weak_text_color() };
         ui.colored_label(color, cost.to_string())

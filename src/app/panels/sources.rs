@@ -169,7 +169,7 @@ impl Line<'_> {
 
     fn other_counters(&self, ui: &mut Ui, count: usize, commands: &mut Commands) {
         let listed = self.document.counters.list_all;
-        let others = format!("{count} other process{}", if count == 1 { "" } else { "es" });
+        let others = format::counted(count as u64, "other process", "other processes");
         let text = if listed { format!("Hide {others}") } else { format!("Show {others}") };
         let rect = self.rect.shrink2(vec2(16.0, 2.0));
         commands.on_click(&ui.put(rect, egui::Button::new(text).small()), DocCommand::ListAllCounters(!listed));

@@ -6,7 +6,7 @@ use eframe::egui::{self, Button, RichText, Ui, WidgetInfo};
 use super::context::PanelContext;
 use crate::app::commands::{Command, Commands};
 use crate::app::services::rule_book::{RuleBook, RulesChange};
-use crate::format;
+use crate::format::{counted, plural};
 use crate::stack_rules::{StackRules, TagRule};
 
 /// Explanation of patterns.
@@ -29,14 +29,10 @@ pub fn button(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
     }
     let hint = format!(
         "{}, {}; click to see them",
-        counted(rules.folds().len(), "rule hides frames", "rules hide frames"),
-        counted(rules.tags().len(), "tags stacks", "tag stacks"),
+        counted(rules.folds().len() as u64, "rule hides frames", "rules hide frames"),
+        counted(rules.tags().len() as u64, "tags stacks", "tag stacks"),
     );
-    commands.on_click(&ui.button(counted(rules.len(), "rule", "rules")).on_hover_text(hint), Command::ShowRules(true));
-}
-
-fn counted(n: usize, one: &str, many: &str) -> String {
-    format!("{} {}", format::count(n as u64), if n == 1 { one } else { many })
+    commands.on_click(&ui.button(plural(rules.len() as u64, "rule")).on_hover_text(hint), Command::ShowRules(true));
 }
 
 pub fn show(context: &mut PanelContext<'_>, ctx: &egui::Context) {

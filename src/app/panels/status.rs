@@ -117,7 +117,7 @@ fn trust(document: &Document) -> String {
     let told = u64::from(document.trace.cut.is_some()) + u64::from(document.trace.forgotten.is_some());
     let mut part = |n: u64, one: &str, many: &str| {
         if n > 0 {
-            parts.push(format!("{} {}", format::count(n), if n == 1 { one } else { many }));
+            parts.push(format::counted(n, one, many));
         }
     };
     part(quality.events_lost, "event lost", "events lost");

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::base::background::Background;
 use crate::app::state::answers::Overview;
+use crate::format;
 use crate::load::Input;
 use crate::model::Trace;
 use crate::query::layer_label;
@@ -295,7 +296,7 @@ fn now() -> u64 {
 fn ago(then: u64, now: u64) -> String {
     /// Seconds from 1601 to 1970.
     const TO_1970: u64 = 11_644_473_600;
-    let counted = |n: u64, unit: &str| format!("{n} {unit}{} ago", if n == 1 { "" } else { "s" });
+    let counted = |n: u64, unit: &str| format!("{} ago", format::plural(n, unit));
     match now.saturating_sub(then) {
         0..60 => "just now".to_owned(),
         s @ 60..3600 => format!("{} min ago", s / 60),

@@ -25,7 +25,7 @@ fn describe_process(entry: &CommitEntry, process: &str) -> String {
 
 /// Mapped views, which are no part.
 fn mapped(MappedEntry { views, bytes }: MappedEntry) -> String {
-    let (bytes, views) = (format::bytes(bytes), text::plural(views, "view"));
+    let (bytes, views) = (format::bytes(bytes), format::plural(views, "view"));
     format!(
         "Not in the total: {bytes} in {views} of mapped files and shared memory. Files are not committed, and shared memory is committed \
          once for all processes\n"

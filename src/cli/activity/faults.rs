@@ -9,7 +9,7 @@ use crate::query::{CallerTouches, CommitTouches, FaultEntries, FaultEntry};
 pub(super) fn describe(entries: &FaultEntries) -> String {
     let mut text = processes(&entries.processes);
     if entries.unknown > 0 {
-        text += &format!("{} of threads whose process is not known\n", text::plural(entries.unknown, "fault"));
+        text += &format!("{} of threads whose process is not known\n", format::plural(entries.unknown, "fault"));
     }
     if let Some(commit) = entries.commit.as_deref().filter(|commit| !commit.is_empty()) {
         text += "\nCommitted in the trace and still at the end, by responsible caller\n";

@@ -180,7 +180,7 @@ fn describe_marks(entries: &ActivityEntries) -> Option<String> {
     let count = marks.list.len() + marks.left_out;
     let table = marks_table(&marks.list[..marks.list.len().min(SHOWN)]);
     let more = text::more(count.saturating_sub(SHOWN), ": highwater marks lists them");
-    Some(format!("{}\n{table}{more}", text::plural(count as u64, "mark")))
+    Some(format!("{}\n{table}{more}", format::plural(count as u64, "mark")))
 }
 
 /// Numbers that programs report as a table.
@@ -237,12 +237,12 @@ fn marks_table(marks: &[MarkEntry]) -> String {
 /// Describes a swap chain in one line.
 fn chain_line(chain: &ChainEntry) -> String {
     let process = plain(&process_cell(Some(&chain.process), Some(chain.pid)));
-    let frames = text::plural(chain.frames as u64, "frame");
+    let frames = format::plural(chain.frames as u64, "frame");
     let [mean, longest] = [chain.mean_s, chain.max_s].map(text::seconds);
     let mut line = format!("{process}, {}: {frames}, {mean} on average, the longest {longest}", chain.label);
     if chain.other_presents > 0 {
-        let presents = text::plural(chain.other_presents, "present");
-        line += &format!("; {presents} of {} are no frames", text::plural(chain.other_windows, "other window"));
+        let presents = format::plural(chain.other_presents, "present");
+        line += &format!("; {presents} of {} are no frames", format::plural(chain.other_windows, "other window"));
     }
     line
 }
@@ -297,7 +297,7 @@ fn describe_processors(processors: &ProcessorEntries, shown: usize) -> String {
         return format!("No CPU samples here; one every {every}.\n");
     }
     let all = processors.processes.iter().map(|process| process.samples.samples).sum();
-    let mut text = format!("{}, one every {every}\n", text::plural(all, "CPU sample"));
+    let mut text = format!("{}, one every {every}\n", format::plural(all, "CPU sample"));
     let mut table = Table::new(SAMPLE_COLUMNS.into_iter().chain([("Process", Align::Left)]));
     let lives =
         processors.processes.iter().map(|process| (Some(process.process.as_str()), Some(process.pid), process.process_start_s));
@@ -307,7 +307,7 @@ fn describe_processors(processors: &ProcessorEntries, shown: usize) -> String {
     text += &table.text();
     text += &text::more(processors.processes.len().saturating_sub(shown), " processes");
     if processors.unknown > 0 {
-        text += &format!("{} of threads whose process is not known\n", text::plural(processors.unknown, "sample"));
+        text += &format!("{} of threads whose process is not known\n", format::plural(processors.unknown, "sample"));
     }
     text
 }

@@ -144,7 +144,7 @@ fn answer(
     let listed = if args.by == By::Process { top } else { super::SHOWN };
     let mut text = describe_processors(&processors, listed);
     if processors.idle > 0 {
-        text += &format!("{} of idle CPUs in the whole trace\n", text::plural(processors.idle, "sample"));
+        text += &format!("{} of idle CPUs in the whole trace\n", format::plural(processors.idle, "sample"));
     }
     if let Some(functions) = &functions {
         text += &format!("\n{}", functions_table(functions));

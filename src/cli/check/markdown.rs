@@ -3,8 +3,7 @@
 
 use crate::cli::ci::located;
 use crate::cli::markdown::{Bounded, SENTENCE, code, doubt_line, escaped};
-use crate::cli::text::plural;
-use crate::format;
+use crate::format::{self, plural};
 use crate::limits::{Breach, BrokenLimit, Outcome, SourceRoots, Suite, breaches};
 
 /// Writes the result as Markdown, a section for each capture.

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::capture::{CaptureError, Summary};
 use crate::cli::Failure;
 use crate::cli::outputs::check_file_out;
-use crate::format::{count, rough_bytes};
+use crate::format::{count, rough_bytes, were_lost};
 use crate::paths::{self, Existing};
 
 /// Makes a trace at its place. A trace that may replace another file is made under a temporary name first, because a
@@ -33,7 +33,7 @@ pub(super) fn told(out: &Path, summary: &Summary) -> String {
     let Summary { events, bytes, lost_events, lost_buffers, .. } = summary;
     let mut text = format!("{}: {} events, {}", out.display(), count(*events), rough_bytes(*bytes));
     if lost_events + lost_buffers > 0 {
-        text += &format!("; {} events and {} buffers were lost", count(*lost_events), count(*lost_buffers));
+        text += &format!("; {}", were_lost(*lost_events, *lost_buffers));
     }
     if let Some(reason) = &summary.names_missing {
         text += &format!("; names of installed manifests are missing: {reason}");

@@ -7,9 +7,9 @@ use clap::Args;
 
 use super::listing::{Answer, Entry, Modules, Traces, Wanted, reason, state};
 use super::named_path;
-use crate::cli::text::{Align, Table, plural};
+use crate::cli::text::{Align, Table};
 use crate::cli::{Failure, output};
-use crate::format;
+use crate::format::{self, plural};
 use crate::symbols::{ModuleReport, ModuleState};
 
 #[derive(Args, Debug)]

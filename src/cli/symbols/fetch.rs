@@ -8,9 +8,8 @@ use clap::Args;
 
 use super::listing::{Answer, Entry, Modules, Traces, Wanted};
 use super::{complain, named_path};
-use crate::cli::text::plural;
 use crate::cli::{Failure, output};
-use crate::format;
+use crate::format::{self, plural};
 use crate::symbols::{Sources, SymbolPath};
 
 #[derive(Args, Debug)]

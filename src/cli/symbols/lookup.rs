@@ -7,9 +7,8 @@ use serde::Serialize;
 use super::answer::{Function, describe_frames, functions};
 use super::in_trace;
 use super::lookup_args::{AddressAt, LIKE, LookupArgs};
-use crate::cli::text::plural;
 use crate::cli::{Failure, output};
-use crate::format::plain;
+use crate::format::{plain, plural};
 use crate::load::{Capture, Input};
 use crate::symbols::{ModuleNames, PdbError, Request, Resolved, Stop, facts, resolve};
 

@@ -20,8 +20,8 @@ use std::sync::{Arc, OnceLock};
 use wait::wait_in_sight;
 
 use super::output;
-use super::text::plural;
 use crate::demo;
+use crate::format::plural;
 use crate::model::{NodeId, ProcessId, Site, SiteId, Trace};
 use crate::paths::Folders;
 use crate::query::{Unnamed, UnnamedModule};

@@ -20,6 +20,7 @@ use crate::events::{
     Adapter, CounterEvent, GpuChange, GpuKind, GpuMemory, ManagedHeaps, MemoryLists, PAGE, ProcessMemory, RangeChange, Record,
     SegmentGroup,
 };
+use crate::format::plural;
 use crate::stored::stored;
 use crate::tables::KeyedMap;
 use crate::units::{Pid, Ticks};
@@ -431,21 +432,17 @@ impl CounterTable {
         if self.refused > 0 {
             parts.push(format!(
                 "{} of counters are more than are kept ({MAX_SAMPLES} a series, {MAX_ALL} in all)",
-                plural(self.refused, "sample", "samples")
+                plural(self.refused, "sample")
             ));
         }
         if self.homeless > 0 {
-            parts.push(format!("{} of heaps without a process", plural(self.homeless, "change", "changes")));
+            parts.push(format!("{} of heaps without a process", plural(self.homeless, "change")));
         }
         if self.unread > 0 {
-            parts.push(format!("{} of GPU memory in a form that is not known", plural(self.unread, "report", "reports")));
+            parts.push(format!("{} of GPU memory in a form that is not known", plural(self.unread, "report")));
         }
         (!parts.is_empty()).then(|| format!("{}; they were left out of the graph", parts.join(", and ")))
     }
-}
-
-fn plural(n: u64, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
 }
 
 fn key(kind: CounterKind, pid: Pid, heap: u64, life: u32) -> CounterKey {

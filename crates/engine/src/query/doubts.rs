@@ -58,7 +58,7 @@ pub fn losses(trace: &Trace, to: Ticks) -> Option<String> {
     let quality = trace.quality;
     let lost = match (quality.events_lost, quality.buffers_lost) {
         (0, 0) => "Events were lost".to_owned(),
-        (events, buffers) => format!("{} events and {} buffers were lost", format::count(events), format::count(buffers)),
+        (events, buffers) => format::were_lost(events, buffers),
     };
     Some(format!("{lost}: after {} sizes can be too high or too low", short(trace.clock.seconds(until))))
 }

@@ -121,8 +121,7 @@ impl Unnamed {
         };
         let mut doubts: Vec<String> = told.iter().take(TOLD).map(sentence).collect();
         if more > 0 {
-            let modules = if more == 1 { "module" } else { "modules" };
-            doubts.push(format!("no names for {more} more {modules}: see highwater symbols check"));
+            doubts.push(format!("no names for {}: see highwater symbols check", format::plural(more as u64, "more module")));
         }
         Ok(doubts)
     }

@@ -80,7 +80,7 @@ pub(super) fn draw(graph: &FlameGraph, room: &mut usize) -> Markup {
                     @for (_, markup) in &boxes { (markup) }
                 }
             }
-            @if left_out > 0 { p.rest { "Too narrow to be drawn: " (format::count(left_out as u64)) (if left_out == 1 { " box" } else { " boxes" }) } }
+            @if left_out > 0 { p.rest { "Too narrow to be drawn: " (format::counted(left_out as u64, "box", "boxes")) } }
         }
     }
 }

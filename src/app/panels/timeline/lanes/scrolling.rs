@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use eframe::egui::{self, Align2, FontId, Pos2, Rect, Sense, Ui, vec2};
 
+use crate::format;
+
 /// The lanes that are visible when they are scrolled this far: only whole ones, at least one.
 pub(super) fn whole(heights: &[f32], room: f32, scrolled: f32) -> Range<usize> {
     let mut top = 0.0;
@@ -31,7 +33,7 @@ pub(super) fn others(ui: &mut Ui, place: Rect, (count, page, hidden): (usize, f3
     if count == 0 || place.height() < 12.0 {
         return;
     }
-    let text = if count == 1 { "1 more lane".to_owned() } else { format!("{count} more lanes") };
+    let text = format::plural(count as u64, "more lane");
     let place = Rect::from_min_size(place.left_top() + vec2(22.0, 0.0), vec2((place.width() - 40.0).max(0.0), 16.0));
     let response = ui.interact(place, ui.scope_id().with("more lanes"), Sense::click());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, &text));
