@@ -159,4 +159,4 @@ pub use tree::{
 pub use types::{TypeGroup, TypeKey, Types};
 pub use unmatched::{UNMATCHED_KEYS, UnmatchedGroup, UnmatchedRequest, unmatched, unmatched_sites};
 pub use unnamed::{Decides, Unnamed, UnnamedModule};
-pub use what_if::{ArenaKey, Model, ModelNumbers, WhatIfRequest, what_if};
+pub use what_if::{ArenaKey, Model, ModelNumbers, ModelsDone, WhatIfRequest, pool_sentence, what_if};
