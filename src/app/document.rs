@@ -56,6 +56,8 @@ pub struct ViewSummary {
     pub searched: Option<String>,
     /// Whether the active view has a selected row.
     pub has_selected: bool,
+    /// Whether a view shows the moment of the graph's cursor.
+    pub follows_cursor: bool,
 }
 
 pub struct Document {
@@ -72,6 +74,8 @@ pub struct Document {
     pub history: History,
     /// The cursor: a moment drawn as a line on the graph while the pointer is elsewhere.
     pub cursor: Option<Ticks>,
+    /// The moment under the graph's cursor, if a view follows it.
+    pub moment: Option<Ticks>,
     /// The tab that search, keys and menus act on.
     pub tab: Tab,
     /// Whether that is only the tab of the trace before, and none that the user has chosen for this one.
@@ -138,6 +142,7 @@ impl Document {
             history: History::new(trace.span),
             trace,
             cursor: None,
+            moment: None,
             tab,
             tab_is_left: false,
             in_sight: vec![tab],
@@ -243,6 +248,11 @@ impl Document {
     /// The interval that the graph shows.
     pub fn view(&self) -> Interval {
         self.history.view()
+    }
+
+    /// Whether a visible view shows the moment of the graph's cursor.
+    pub fn follows_cursor(&self) -> bool {
+        self.views.follows_cursor
     }
 
     pub fn needs_query(&self) -> bool {

@@ -112,7 +112,7 @@ pub(super) struct RecordArgs {
 
     /// Record page faults with call stacks: first touches of committed memory, and waits for pages read from disk.
     /// Adds many events: one for each 4 KB that a program touches first
-    #[arg(long, conflicts_with = "print_wprp")]
+    #[arg(long)]
     faults: bool,
 
     /// Record the call stacks of allocations

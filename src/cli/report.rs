@@ -16,8 +16,8 @@ use crate::format;
 use crate::load::Input;
 use crate::model::{Quality, Trace};
 use crate::query::{
-    ActivityEntries, By, Cancel, CommitEntry, FaultEntries, Fold, FrameCounts, Group, LifetimeBounds, Report, ReportRequest,
-    SourceLine, commit_entries, fault_entries, has_faults, losses, named_report, silent_allocators, touched_doubt,
+    ActivityEntries, By, Cancel, CommitEntry, FaultEntries, Fold, FrameCounts, Group, Report, ReportRequest, SourceLine,
+    commit_entries, fault_entries, has_faults, losses, named_report, silent_allocators, touched_doubt,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -217,35 +217,13 @@ pub(super) fn key_columns(by: &[By]) -> impl Iterator<Item = &'static str> {
 pub(super) fn key_cells<N>(by: &[By], groups: &[Group<N>]) -> Vec<Vec<String>> {
     let cells = |(group, name): (&Group<N>, String)| {
         let process = by.contains(&By::Process).then_some(name);
-        let others = COLUMNS.into_iter().filter(|(_, key)| by.contains(key)).map(|(_, key)| cell(group, key));
+        let others = COLUMNS.into_iter().filter(|(_, key)| by.contains(key)).map(|(_, key)| group.text(key));
         let source = group.source.as_ref().map_or_else(String::new, SourceLine::short);
         let source = by.contains(&By::Responsible).then_some(source);
         process.into_iter().chain([group.layer.to_owned()]).chain(others).chain(source).collect()
     };
     let names = text::process_names(groups.iter().map(|g| (g.process.as_deref(), g.pid, g.process_start_s)));
     groups.iter().zip(names).map(cells).collect()
-}
-
-fn cell<N>(group: &Group<N>, key: By) -> String {
-    let size = |[from, to]: [u64; 2]| format!("{} to {}", format::bytes(from), format::bytes(to));
-    let lifetime = |LifetimeBounds(from, to)| match to {
-        Some(to) => format!("{} to {}", text::seconds(from), text::seconds(to)),
-        None => "no end seen".to_owned(),
-    };
-    match key {
-        By::Heap => group.heap.clone().unwrap_or_default(),
-        By::Type => group.allocated_type.clone().unwrap_or_default(),
-        By::Thread => group.thread.map_or_else(String::new, |id| id.to_string()),
-        By::Function => group.function.clone().unwrap_or_else(|| "(no stack recorded)".to_owned()),
-        By::Module => group.module.clone().unwrap_or_else(|| "(no module)".to_owned()),
-        By::Tag => group.tag.clone().unwrap_or_default(),
-        By::Size => group.size_bucket.map_or_else(String::new, size),
-        By::Lifetime => group.lifetime_bucket.map_or_else(String::new, lifetime),
-        By::Responsible => group.responsible.clone().unwrap_or_default(),
-        By::ResponsibleModule => group.responsible_module.clone().unwrap_or_default(),
-        By::Owner => group.owner.clone().unwrap_or_default(),
-        By::Process | By::Stack | By::FreedStack => String::new(),
-    }
 }
 
 /// The frames of a group, innermost first as a debugger lists them: of the allocation, then of the free.

@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+pub(super) use crate::format::seconds;
+
 use super::terminal::{self, Style};
 use crate::format::plain;
 use crate::model::unknown_label;
@@ -17,14 +19,6 @@ pub(super) fn doubtful(doubt: &str) -> String {
 /// A line about entries that are left out, such as `… and 3 more groups`; nothing if there are none.
 pub(super) fn more(n: usize, rest: &str) -> String {
     if n == 0 { String::new() } else { format!("… and {n} more{rest}\n") }
-}
-
-/// Seconds to the microsecond, without needless zeros.
-pub(super) fn seconds(s: f64) -> String {
-    let text = format!("{s:.6}");
-    let text = text.trim_end_matches('0');
-    let text = text.strip_suffix('.').unwrap_or(text);
-    format!("{} s", if text == "-0" { "0" } else { text })
 }
 
 /// Name and id of each line's process. The start of the process is added if another process with the same id is listed.

@@ -6,7 +6,6 @@ use serde::Serialize;
 use super::asked::{Asked, IntervalInSeconds, Loaded, stopped};
 use super::report::ReportArgs;
 use super::text::{self, Align, Table};
-use super::words::key_word;
 use super::{Failure, report_problems, symbols};
 use crate::format;
 use crate::model::{Quality, Trace};
@@ -63,8 +62,8 @@ impl Frees {
 /// Checks the arguments as far as that is possible without reading the files.
 pub(super) fn check(asked: &Asked, by: &[By]) -> Result<(), String> {
     if let Some(key) = by.iter().find(|key| !UNMATCHED_KEYS.contains(key)) {
-        let keys: Vec<&str> = UNMATCHED_KEYS.into_iter().map(key_word).collect();
-        return Err(format!("--by {} does not apply to --unmatched, which takes {}", key_word(*key), keys.join(", ")));
+        let keys: Vec<&str> = UNMATCHED_KEYS.into_iter().map(By::word).collect();
+        return Err(format!("--by {} does not apply to --unmatched, which takes {}", key.word(), keys.join(", ")));
     }
     match asked.choices.about_blocks() {
         Some(option) => Err(format!("{option} does not apply to --unmatched, whose blocks are not known; leave it out")),

@@ -16,25 +16,5 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
 
 /// A parser of keys of groups.
 pub(super) fn one_key() -> impl TypedValueParser<Value = By> {
-    one_of(&By::ALL, key_word)
-}
-
-/// The word for a key of groups.
-pub(super) fn key_word(key: By) -> &'static str {
-    match key {
-        By::Process => "process",
-        By::Heap => "heap",
-        By::Stack => "stack",
-        By::FreedStack => "freed_stack",
-        By::Type => "type",
-        By::Thread => "thread",
-        By::Function => "function",
-        By::Module => "module",
-        By::Size => "size",
-        By::Lifetime => "lifetime",
-        By::Tag => "tag",
-        By::Responsible => "responsible",
-        By::ResponsibleModule => "responsible_module",
-        By::Owner => "owner",
-    }
+    one_of(&By::ALL, By::word)
 }

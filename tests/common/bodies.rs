@@ -21,7 +21,7 @@ use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{CounterId, Trace};
 use highwater::query::{
     By, Cancel, Column, Filter, Fold, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, TreeRequest, counter_series,
-    peaks, report, series, sort_by_peak, spans, totals, tree,
+    peaks, report, series, sort_nodes, spans, totals, tree,
 };
 use highwater::random::Random;
 use highwater::symbols::Names;
@@ -364,5 +364,5 @@ fn ask_of(index: &Index, interval: Interval, random: &mut Random) {
     table = tree(trace, &totals, &request, &cancel).unwrap();
     let tops = peaks(index, interval, &table, &cancel).unwrap();
     assert!((0..table.len()).all(|line| table.peak(trace, &tops, line).is_some()));
-    assert_eq!(sort_by_peak(table, &tops, true).1.len(), tops.len());
+    assert_eq!(sort_nodes(table, &tops, true).1.len(), tops.len());
 }

@@ -8,10 +8,12 @@ use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{NodeId, ProcessId, Trace};
 use highwater::names::Names;
 use highwater::query::{
-    Cancel, FaultEntries, Index, fault_entries, fault_series, fault_sums, first_touches, process_faults, shows_touches,
-    touched_sites,
+    Cancel, Column, FaultEntries, Fold, Forest, Functions, Index, Key, LifetimeClass, Mask, NodeKey, Path, RowGrouping,
+    RowsAsked, Sort, TouchedBytes, Tree, TreeRequest, call_tree, call_tree_touched, fault_entries, fault_series, fault_sums,
+    first_touches, node_name, process_faults, row_groups, shows_touches, sort_nodes, totals, touched_lines, touched_sites, tree,
 };
-use highwater::units::{Interval, Pid, Ticks, Tid};
+use highwater::tables::KeyedMap;
+use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 use proptest::prelude::*;
 
 use crate::common::trace::{session, story, trace as file};
@@ -195,6 +197,28 @@ fn naive_touched(all: &[Step], at: i64) -> BTreeMap<u32, (u64, u64)> {
     sums
 }
 
+/// Committed and touched bytes at a moment by process, frame of the commit, and whether they were committed before the interval.
+fn naive_by_frame(all: &[Step], (from, to): (i64, i64)) -> BTreeMap<(u32, u64, bool), TouchedBytes> {
+    let mut sums: BTreeMap<(u32, u64, bool), TouchedBytes> = BTreeMap::new();
+    for step in all {
+        let Act::Commit { pages: (first, end), frame } = step.act else { continue };
+        for life in lives(all).iter().filter(|life| {
+            (life.pid, life.birth) == (step.pid(), step.at)
+                && (first..end).contains(&life.page)
+                && life.birth < to
+                && life.death >= to
+        }) {
+            let is_its = |&(when, pid, kind, page, _): &Seen| {
+                (pid, page) == (Some(life.pid), life.page) && touches(kind) && (life.birth..to).contains(&when)
+            };
+            let touched = if faults(all).iter().any(is_its) { PAGE } else { 0 };
+            let of = (life.pid, 0x5000 + frame * 0x10, life.birth < from);
+            sums.entry(of).or_default().add(TouchedBytes { committed: PAGE, touched });
+        }
+    }
+    sums
+}
+
 /// First touches of an interval by process and innermost frame.
 fn naive_first(all: &[Step], (from, to): (i64, i64)) -> BTreeMap<(u32, u64), u64> {
     let lives = lives(all);
@@ -272,8 +296,8 @@ proptest! {
         prop_assert_eq!(touched.is_some(), shows_touches(&trace));
         let Some(touched) = touched else { return Ok(()) };
         let mut told: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-        for of in touched {
-            let sum = told.entry(pid_of(&trace, trace.heap(trace.site(of.site).heap).process)).or_default();
+        for (site, of) in touched {
+            let sum = told.entry(pid_of(&trace, trace.heap(trace.site(site).heap).process)).or_default();
             *sum = (sum.0 + of.committed, sum.1 + of.touched);
         }
         let naive = naive_touched(&all, edges.1);
@@ -292,6 +316,130 @@ proptest! {
     }
 }
 
+fn add(sums: &mut BTreeMap<(u32, u64, bool), TouchedBytes>, of: (u32, u64, bool), bytes: Option<TouchedBytes>) {
+    if let Some(bytes) = bytes.filter(|bytes| bytes.committed > 0) {
+        sums.entry(of).or_default().add(bytes);
+    }
+}
+
+/// The tree of an interval with all lines open.
+fn open_tree(index: &Index, interval: Interval, sort: Sort) -> Tree {
+    let never = Cancel::default();
+    let totals = totals(index, interval, &never).unwrap();
+    let mut request = TreeRequest { sort, ..TreeRequest::default() };
+    loop {
+        let tree = tree(index.trace(), &totals, &request, &never).unwrap();
+        let closed = tree.rows(index.trace()).filter(|row| row.has_children && !row.is_open);
+        let toggled: KeyedMap<Path, bool> = closed.map(|row| (row.path, true)).collect();
+        if toggled.is_empty() {
+            return tree;
+        }
+        Arc::make_mut(&mut request.toggled).extend(toggled);
+    }
+}
+
+proptest! {
+    #![proptest_config(strategy::fewer(2))]
+    #[test]
+    fn lines_of_tables_have_the_touched_bytes_of_the_pages_below_them(
+        all in steps(), from in 90..150i64, len in 0..120i64, descending: bool,
+    ) {
+        let (trace, never) = (Arc::new(trace_of(&all)), Cancel::default());
+        let edges = (from, from + len);
+        let interval = Interval { from: Ticks(edges.0), to: Ticks(edges.1) };
+        let index = Index::scan(Arc::clone(&trace));
+        let naive = naive_by_frame(&all, edges);
+        let whole = |keeps: &dyn Fn(&(u32, u64, bool)) -> bool| {
+            naive.iter().filter(|(of, _)| keeps(of)).fold(TouchedBytes::default(), |mut sum, (_, bytes)| {
+                sum.add(*bytes);
+                sum
+            })
+        };
+
+        // Stacks: each line has what is below it, in the order of these numbers.
+        let built = open_tree(&index, interval, Sort { column: Column::Touched, descending });
+        let Some(lines) = touched_lines(&index, interval, &built, &never).unwrap() else {
+            prop_assert!(!shows_touches(&trace));
+            return Ok(());
+        };
+        let (mut sorted, order) = sort_nodes(built, &lines.of_nodes(), descending);
+        let lines = lines.reordered(&order);
+        lines.sort_listings(&mut sorted, descending);
+        let (mut frames, mut rows) = (BTreeMap::new(), BTreeMap::new());
+        let listed: Vec<_> = sorted.rows(&trace).collect();
+        for (i, row) in listed.iter().enumerate() {
+            let Some(&Key::Process(process)) = row.path.first() else { continue };
+            let pid = pid_of(&trace, process);
+            let class = row.path.iter().find_map(|key| if let Key::Class(class) = key { Some(*class) } else { None });
+            let is_before = class == Some(LifetimeClass::Aofo);
+            match (row.path.last(), class) {
+                (Some(Key::Process(_) | Key::Layer(_)), None) => {
+                    let expected = whole(&|of| of.0 == pid);
+                    prop_assert_eq!(lines.of(&sorted, i), Some(expected).filter(|bytes| bytes.committed > 0));
+                }
+                (Some(&Key::Frame(node)), _) if trace.stacks.address(node) != 0x6000 => {
+                    add(&mut frames, (pid, trace.stacks.address(node), is_before), lines.of(&sorted, i));
+                }
+                (Some(Key::Row(_)), _) => {
+                    let site = trace.site(row.allocation.unwrap().1.site);
+                    add(&mut rows, (pid, trace.stacks.address(site.stack), is_before), lines.of(&sorted, i));
+                }
+                _ => {}
+            }
+            let next = listed[i + 1..].iter().take_while(|below| below.depth >= row.depth).position(|below| below.depth == row.depth);
+            let Some(next) = next.map(|next| i + 1 + next) else { continue };
+            if row.allocation.is_some() == listed[next].allocation.is_some() {
+                let touched = |i| lines.of(&sorted, i).map_or(0, |bytes| bytes.touched);
+                prop_assert!(touched(i) == touched(next) || (touched(i) > touched(next)) == descending);
+            }
+        }
+        prop_assert_eq!(&frames, &naive);
+        prop_assert_eq!(&rows, &naive);
+
+        // Functions: calls as a tree.
+        let (mask, totals) = (Mask::all(&trace), totals(&index, interval, &never).unwrap());
+        let functions = Functions::of(&trace, &Arc::default(), Fold::Nothing, &never).unwrap();
+        let forest = Forest::top_down(&functions);
+        let sums = forest.sums(&trace, &totals, &mask, Layer::Commit);
+        let toggled = (0..forest.len() as u32).map(|node| (node, true)).collect();
+        let calls = call_tree(&functions, &sums, Sort::default(), &toggled, false, &never).unwrap();
+        let bytes = call_tree_touched(&index, interval, &mask, (&forest, &calls), &never).unwrap().unwrap();
+        let mut by_frame: BTreeMap<u64, TouchedBytes> = BTreeMap::new();
+        for (of, bytes) in &naive {
+            by_frame.entry(of.1).or_default().add(*bytes);
+        }
+        for (line, bytes) in calls.iter().zip(&bytes) {
+            let name = node_name(&functions, forest.key(line.node));
+            let expected = match name.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok()) {
+                Some(0x6000) => whole(&|_| true),
+                Some(address) => by_frame.get(&address).copied().unwrap_or_default(),
+                None => whole(&|_| false),
+            };
+            prop_assert_eq!(*bytes, expected, "{}", name);
+        }
+
+        // Groups of rows.
+        for by in [RowGrouping::Heap, RowGrouping::Thread, RowGrouping::Size, RowGrouping::Lifetime] {
+            let asked = RowsAsked { index: &index, interval, mask: &mask, layer: Layer::Commit, totals: None, labels: None };
+            let (groups, _) = row_groups(asked, by, Sort::default(), true, &never).unwrap();
+            let mut sum = TouchedBytes::default();
+            for group in groups {
+                let bytes = group.touched.unwrap();
+                match group.key {
+                    NodeKey::Heap(heap) => {
+                        let pid = pid_of(&trace, trace.heap(heap).process);
+                        prop_assert_eq!(bytes, whole(&|of| of.0 == pid));
+                    }
+                    NodeKey::Thread(process, _) => prop_assert_eq!(bytes, whole(&|of| of.0 == pid_of(&trace, process))),
+                    _ => {}
+                }
+                sum.add(bytes);
+            }
+            prop_assert_eq!(sum, whole(&|_| true));
+        }
+    }
+}
+
 #[test]
 fn only_pages_that_were_committed_in_the_trace_have_a_touched_part() {
     let fault = |at, kind, page: u64| {
@@ -303,7 +451,7 @@ fn only_pages_that_were_committed_in_the_trace_have_a_touched_part() {
     let at = Ticks(200);
     let touched = |trace: Trace| {
         let sites = touched_sites(&Index::scan(Arc::new(trace)), at, |_| true, &Cancel::default()).unwrap();
-        sites.map(|sites| sites.iter().map(|of| (of.committed, of.touched)).collect::<Vec<_>>())
+        sites.map(|sites| sites.values().map(|of| (of.committed, of.touched)).collect::<Vec<_>>())
     };
     assert_eq!(touched(hard_only), None, "whether soft faults happened is not known");
     let both = trace_of(&[commit, fault(120, FaultKind::Hard, 1), fault(121, FaultKind::DemandZero, 9)]);

@@ -21,8 +21,8 @@ use highwater::model::{NodeId, RowId, Site, SiteId, Trace};
 use highwater::query::{
     CallLine, Cancel, Column, FlameBoxes, FlameWeight, FlameWeights, Fold, Forest, FunctionGroup, FunctionId, FunctionNodes,
     FunctionPlaces, Functions, FunctionsRequest, GroupNumbers, Index, LifetimeClass, Mask, NeighbourGroup, NodeKey, Numbers,
-    PathId, Sort, call_tree, call_tree_peaks, flame_boxes, function_sums, functions, heaviest_path, node_name,
-    sort_call_tree_by_peak, stack_labels, totals,
+    PathId, Sort, call_tree, call_tree_peaks, flame_boxes, function_sums, functions, heaviest_path, node_name, sort_call_lines,
+    stack_labels, totals,
 };
 use highwater::symbols::{Names, Options, Sources, SymbolPath, Symbols};
 use highwater::tables::KeyedMap;
@@ -435,7 +435,8 @@ fn check_lines(
 /// The same lines under the same ones, those under each by their peaks; equal ones as before.
 fn check_order_by_peak(lines: &[CallLine], peaks: &[u64]) {
     for descending in [false, true] {
-        let (sorted, moved) = sort_call_tree_by_peak(lines, peaks, descending);
+        let (sorted, order) = sort_call_lines(lines, peaks, descending);
+        let moved: Vec<u64> = order.into_iter().map(|line| peaks[line as usize]).collect();
         assert_eq!((sorted.len(), moved.len()), (lines.len(), lines.len()));
         let before = |node: u32| lines.iter().position(|line| line.node == node).unwrap();
         let above = |of: &[CallLine], line: &CallLine| line.parent.map(|parent| of[parent as usize].node);

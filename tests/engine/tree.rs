@@ -9,7 +9,7 @@ use crate::oracle::scenario::Scenario;
 use crate::oracle::{Replay, Row, strategy};
 use highwater::model::Trace;
 use highwater::query::{
-    Bucket, Cancel, Column, Filter, Index, Key, Numbers, SHARED, Sort, Totals, Tree, TreeRequest, TreeRow, peaks, sort_by_peak,
+    Bucket, Cancel, Column, Filter, Index, Key, Numbers, SHARED, Sort, Totals, Tree, TreeRequest, TreeRow, peaks, sort_nodes,
     totals, tree,
 };
 use highwater::units::{Layer, Ticks};
@@ -79,7 +79,9 @@ proptest! {
         let mut tops = peaks(&index, interval(edges), &tree, &Cancel::default()).unwrap();
         if column == Column::Peak {
             let lines = described(trace, &tree, &tops);
-            (tree, tops) = sort_by_peak(tree, &tops, descending);
+            let order;
+            (tree, order) = sort_nodes(tree, &tops, descending);
+            tops = order.into_iter().map(|line| tops[line as usize]).collect();
             let mut sorted = described(trace, &tree, &tops);
             prop_assert_eq!(lines.len(), sorted.len());
             let mut before = lines;
@@ -214,7 +216,7 @@ fn measure(column: Column, row: &TreeRow, peak: u64) -> (u64, String) {
         (Column::Count, None) => n.count,
         (Column::Size, None) => n.size,
         (Column::OutstandingFrom, None) => n.outstanding_from,
-        (Column::OutstandingTo, None) => n.outstanding_to,
+        (Column::OutstandingTo | Column::Touched, None) => n.outstanding_to,
         (Column::AllocationsPerFrame, None) => n.allocated.count,
         (Column::BytesPerFrame, None) => n.allocated.size,
         _ => n.impacting.unsigned_abs(),

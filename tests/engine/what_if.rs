@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{ProcessId, Trace};
-use highwater::query::{ArenaKey, By, Cancel, Index, Model, ModelNumbers, ReportFilter, WhatIfRequest, what_if};
+use highwater::query::{
+    ArenaKey, Bounds, By, Cancel, Cancelled, Index, Mask, Model, ModelNumbers, ModelsDone, ReportFilter, RowChoice, RowCondition,
+    WhatIfRequest, pool_sentence, what_if,
+};
 use highwater::symbols::Names;
 use highwater::units::{Layer, Ticks};
 use proptest::prelude::*;
@@ -82,13 +85,18 @@ proptest! {
         let layers = [Layer::Heap, Layer::Tracker];
         let expected: Vec<Numbers> =
             layers.into_iter().flat_map(|layer| expected.what_if(layer, &filter, pool_by, arena_by)).collect();
-        let request = WhatIfRequest { filter, pool_by, arena_by: arena_by.map(ArenaKey::Key) };
+        let request = WhatIfRequest { pool_by, arena_by: arena_by.map(ArenaKey::Key) };
         for index in ways(replay(&scenario), &options) {
-            let found = what_if(&index, &Names::default(), &request, &Cancel::default()).unwrap();
+            let mask = filter.mask(index.trace());
+            let found = ask(&index, &mask, request, &Cancel::default()).unwrap();
             let found: Vec<Numbers> = found.into_iter().map(plain).collect();
             prop_assert_eq!(&found, &expected, "{:?} {:?}", pool_by, arena_by);
         }
     }
+}
+
+fn ask(index: &Index, mask: &Mask, request: WhatIfRequest, cancel: &Cancel) -> Result<Vec<ModelNumbers>, Cancelled> {
+    what_if((index, mask, &Names::default()), request, &ModelsDone::default(), cancel)
 }
 
 fn demo() -> Trace {
@@ -144,7 +152,7 @@ fn an_arena_of_a_frame_goes_with_its_last_block() {
     let trace = Arc::new(demo());
     let index = Index::scan(Arc::clone(&trace));
     let request = WhatIfRequest { arena_by: Some(ArenaKey::Frame), ..WhatIfRequest::default() };
-    let found = what_if(&index, &Names::default(), &request, &Cancel::default()).unwrap();
+    let found = ask(&index, &Mask::all(&trace), request, &Cancel::default()).unwrap();
     for layer in [Layer::Heap, Layer::Tracker] {
         let arenas = found.iter().find(|numbers| matches!(numbers.model, Model::Arenas) && numbers.layer == layer).unwrap();
         assert_eq!((arenas.peak_touched_bytes / 4096, arenas.at.0 - 1), arenas_by_frame(&trace, layer), "{layer:?}");
@@ -157,5 +165,50 @@ fn a_cancelled_question_has_no_answer() {
     let cancel = Cancel::default();
     cancel.cancel();
     let request = WhatIfRequest { pool_by: Some(By::Responsible), ..WhatIfRequest::default() };
-    assert!(what_if(&index, &Names::default(), &request, &cancel).is_err());
+    assert!(ask(&index, &Mask::all(index.trace()), request, &cancel).is_err());
+}
+
+#[test]
+fn rows_that_filters_leave_out_are_not_requested_and_models_are_counted_as_they_are_done() {
+    let trace = Arc::new(demo());
+    let index = Index::scan(Arc::clone(&trace));
+    let large = RowChoice { all: vec![RowCondition::Size(Bounds { from: Some(1 << 12), to: None })] };
+    let chosen = index.choosing(large.rows(&trace, &Cancel::default()).unwrap());
+    let (progress, request) = (ModelsDone::default(), WhatIfRequest { pool_by: Some(By::Responsible), arena_by: None });
+    let (mask, names) = (Mask::all(&trace), Names::default());
+    let found = what_if((&chosen, &mask, &names), request, &progress, &Cancel::default()).unwrap();
+    let (done, known) = progress.now();
+    assert!(done == known && done as usize >= found.len() - 2, "{done} of {known}; as recorded is not among them");
+    // One after the other, as recorded: the pages of blocks of this size.
+    for layer in [Layer::Heap, Layer::Tracker] {
+        let Some(recorded) = found.iter().find(|of| matches!(of.model, Model::Recorded) && of.layer == layer) else { continue };
+        let is_alive = |birth: Ticks, death: Ticks| birth < recorded.at && death >= recorded.at && birth < death;
+        let mut pages = std::collections::BTreeSet::new();
+        let mut live = 0;
+        for chunk in trace.rows.chunks() {
+            for (_, row) in chunk.rows().filter(|(_, row)| row.size >= 1 << 12 && is_alive(row.birth, row.death)) {
+                let site = trace.site(row.site);
+                if trace.layer_of(site) == layer {
+                    live += row.size;
+                    pages.extend(
+                        (row.address / 4096..=(row.address + row.size - 1) / 4096).map(|page| (trace.process_of(site), page)),
+                    );
+                }
+            }
+        }
+        assert_eq!(recorded.peak_touched_bytes, 4096 * pages.len() as u64, "{layer:?}");
+        assert_eq!(recorded.waste, recorded.peak_touched_bytes - live, "{layer:?}");
+    }
+}
+
+#[test]
+fn the_sentence_names_the_best_pool_and_both_peaks() {
+    let trace = Arc::new(demo());
+    let index = Index::scan(Arc::clone(&trace));
+    let request = WhatIfRequest { pool_by: Some(By::Responsible), arena_by: None };
+    let found = ask(&index, &Mask::all(&trace), request, &Cancel::default()).unwrap();
+    let sentences: Vec<_> = found.chunk_by(|a, b| a.layer == b.layer).filter_map(|of| pool_sentence(of, request)).collect();
+    assert!(sentences.iter().all(|text| text.starts_with("A pool for ") && text.contains(" would take the peak from ")));
+    assert!(!sentences.is_empty());
+    assert_eq!(pool_sentence(&found, WhatIfRequest::default()), None);
 }

@@ -29,6 +29,7 @@ mod export;
 mod export_parquet;
 #[cfg(not(feature = "parquet"))]
 mod export_without_parquet;
+mod faults;
 mod fragmentation;
 mod frames;
 mod hostile_names;

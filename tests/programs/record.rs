@@ -74,6 +74,10 @@ fn a_profile_for_wpr_is_printed_on_every_system() {
     for part in ["<HeapProcessId Value=\"4660\"/>", "<Stack Value=\"HeapFree\"/>", "</WindowsPerformanceRecorder>"] {
         assert!(run.out.contains(part), "{part}: {}", run.out);
     }
+    let run = highwater(["record", "--pid", "4660", "--faults", "--print-wprp"]);
+    for part in ["<Keyword Value=\"AllFaults\"/>", "<Stack Value=\"PagefaultDemandZero\"/>", "<Stack Value=\"HardFault\"/>"] {
+        assert!(run.code == Some(0) && run.out.contains(part), "{part}: {run:?}");
+    }
     for refused in [&["--ring", "5m"][..], &["-o", "out.etl"], &["--estimate"]] {
         assert_eq!(highwater(["record", "--pid", "4660", "--print-wprp"].iter().chain(refused)).code, Some(2), "{refused:?}");
     }

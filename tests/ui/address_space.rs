@@ -77,6 +77,31 @@ fn keys_zoom_to_single_blocks_whose_stack_is_shown_and_back() {
 }
 
 #[test]
+fn the_map_shows_the_moment_of_the_graphs_cursor_and_without_it_the_end_of_the_interval() {
+    let (mut window, _folder) = heaps();
+    let end = summary(&window);
+    let graph = window.get_by_label("Outstanding size over time").rect();
+    window.hover_at(graph.center());
+    settle(&mut window);
+    let middle = summary(&window);
+    window.hover_at(graph.center() - vec2(graph.width() / 4.0, 0.0));
+    settle(&mut window);
+    let before = summary(&window);
+    assert!(middle != end && before != middle, "{before} {middle} {end}");
+    window.remove_cursor();
+    settle(&mut window);
+    assert_eq!(summary(&window), end);
+    click(&mut window, "Follow cursor");
+    window.hover_at(graph.center());
+    settle(&mut window);
+    assert_eq!(summary(&window), end, "it keeps to the end of the interval");
+    click(&mut window, "Follow cursor");
+    window.hover_at(graph.center());
+    settle(&mut window);
+    assert_eq!(summary(&window), middle);
+}
+
+#[test]
 fn colours_show_callers_or_ages_and_another_process_has_a_map_of_its_own() {
     let (mut window, _folder) = heaps();
     let before = summary(&window);

@@ -238,6 +238,14 @@ fn tooltip(window: &mut Window, at: egui::Pos2) -> String {
 fn bars_of_the_impacting_size_are_shares_of_one_whole_growth_and_what_was_given_back() {
     let mut window = demo([1280.0, 1400.0]); // all lines
     crate::driver::drag_on(&mut window, "Outstanding size over time", 0.6, 1.0);
+    // The types of all sources: at first only those of the first one are open.
+    let closed = ["Expand Commit (VirtualAlloc)", "Expand Windows NT heap 0x", "Expand PhysicsHeap"];
+    for _ in 0..8 {
+        let line = closed.iter().find_map(|label| window.query_all_by_label_contains(label).next());
+        let Some(line) = line else { break };
+        line.click();
+        settle(&mut window);
+    }
     // By whole: the bytes of which each cell is a share, the sum of those shares, and whether there are both signs.
     let mut wholes: std::collections::BTreeMap<String, (Vec<f64>, f64, [bool; 2])> = Default::default();
     for (name, text, rect) in cells(&window, "Impacting Size") {

@@ -2,7 +2,7 @@
 //! highwater.
 //!
 //! Sources: Microsoft's pages of WPR's elements (learn.microsoft.com, `windows-hardware/test/wpt`: the order of definitions,
-//! collectors, keywords and stacks of SystemProvider, EventProvider, EventFilters, HeapProcessId), and `Heap.wprp` in
+//! collectors, *Keyword (in SystemProvider)* and *Stack* with their values, EventProvider, EventFilters, HeapProcessId), and `Heap.wprp` in
 //! microsoft/MSO-Scripts: processes by id are named in the profile, those by name only with `wpr -HeapTracingConfig`.
 //! What such a profile records was not tried on Windows.
 
@@ -13,6 +13,17 @@ use super::{Request, Target};
 
 /// Bytes of a buffer, in KB.
 const BUFFER_KB: u32 = 1024;
+
+/// Stacks of all kinds of page faults. Only its stack names the process of a fault.
+const FAULT_STACKS: [&str; 7] = [
+    "HardFault",
+    "PagefaultTransition",
+    "PagefaultDemandZero",
+    "PagefaultCopyOnWrite",
+    "PagefaultGuard",
+    "PagefaultHard",
+    "PagefaultAV",
+];
 
 /// Returns the profile as XML.
 pub fn recording_profile(request: &Request) -> String {
@@ -68,9 +79,12 @@ fn system_provider(request: &Request) -> String {
         (request.commit, "VirtualAllocation"),
         (request.commit, "VAMap"),
         (request.samples, "SampledProfile"),
+        (request.faults, "AllFaults"),
+        (request.faults, "HardFaults"),
     ]);
     let (allocated, freed) = (request.stacks, request.free_stacks);
-    let stacks = parts(&[
+    let faults = FAULT_STACKS.map(|stack| (request.faults, stack));
+    let stacks = [
         (request.commit && allocated, "VirtualAllocation"),
         (request.commit && freed, "VirtualFree"),
         (request.heap && allocated, "HeapCreate"),
@@ -78,7 +92,8 @@ fn system_provider(request: &Request) -> String {
         (request.heap && allocated, "HeapReallocation"),
         (request.heap && freed, "HeapFree"),
         (request.samples, "SampledProfile"),
-    ]);
+    ];
+    let stacks = parts(&[&stacks[..], &faults].concat());
     let list = |plural: &str, one: &str, all: &[&str]| {
         let lines: String = all.iter().map(|value| format!("        <{one} Value=\"{value}\"/>\n")).collect();
         if all.is_empty() { String::new() } else { format!("      <{plural}>\n{lines}      </{plural}>\n") }
@@ -164,6 +179,20 @@ mod tests {
         let defined = text.matches("<EventProvider Id=").count();
         assert_eq!(all(&text, "EventProviderId").len(), defined);
         assert_eq!(defined, wanted(&request).len());
+    }
+
+    #[test]
+    fn page_faults_are_requested_with_their_stacks_and_only_if_they_are_wanted() {
+        let request = Request { stacks: false, ..Request::new(Target::Pids(vec![4660])) };
+        let with = recording_profile(&Request { faults: true, ..request.clone() });
+        let without = recording_profile(&request);
+        let more = |element| {
+            let before = all(&without, element);
+            all(&with, element).into_iter().filter(|value| !before.contains(value)).collect::<Vec<_>>()
+        };
+        assert_eq!(more("Keyword"), ["AllFaults", "HardFaults"]);
+        assert_eq!(more("Stack"), FAULT_STACKS);
+        assert_eq!(FAULT_STACKS.len(), crate::events::FaultKind::ALL.len());
     }
 
     #[test]

@@ -132,6 +132,14 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// Seconds to the microsecond, without needless zeros.
+pub fn seconds(s: f64) -> String {
+    let text = format!("{s:.6}");
+    let text = text.trim_end_matches('0');
+    let text = text.strip_suffix('.').unwrap_or(text);
+    format!("{} s", if text == "-0" { "0" } else { text })
+}
+
 /// A rounded length of time: `1 µs`, `10 ms`, `100 s`.
 pub fn rough_duration(seconds: f64) -> String {
     let scales = [(1.0, "s"), (1e-3, "ms"), (1e-6, "\u{b5}s")];

@@ -248,6 +248,8 @@ pub enum DocCommand {
     Align(Option<Alignment>),
     /// Put the cursor at a moment, or remove it.
     PutCursor(Option<Ticks>),
+    /// Show the moment of the graph's cursor in views that follow it; without a moment, they show that of the tables.
+    ShowMoment(Option<Ticks>),
     /// Go to a mark of the trace or to a frame.
     StepTo(Stop),
     /// Show the frames of this swap chain.

@@ -50,6 +50,12 @@ impl Document {
                 self.cursor = at;
                 return; // no number depends on the cursor
             }
+            DocCommand::ShowMoment(at) => {
+                let before = std::mem::replace(&mut self.moment, at);
+                if before == at || !self.follows_cursor() {
+                    return;
+                }
+            }
             DocCommand::StepTo(stop) => {
                 if !self.step_to(stop) {
                     return;

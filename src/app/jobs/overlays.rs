@@ -13,7 +13,7 @@ use crate::events::FaultKind;
 use crate::model::{CounterId, PresentLane, ProcessId, SiteId};
 use crate::query::{
     Cancelled, CommitPart, CommitRequest, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, Mask, ProcessCommit,
-    RangeOwners, Series, SeriesOf, TouchedSite, by_heap, commit_parts, counter_series, fault_series, frame_bars, frame_sums,
+    RangeOwners, Series, SeriesOf, TouchedBytes, by_heap, commit_parts, counter_series, fault_series, frame_bars, frame_sums,
     mark_spots, process_counters, process_faults, process_samples, processor_series, series, touched_sites,
 };
 use crate::units::{Interval, Layer, Ticks};
@@ -116,10 +116,9 @@ fn faults(query: &Query, context: &mut QueryContext<'_>, process: Option<Process
         Some(process) => touched_sites(context.all_rows(), query.view.to, |of| of == process, cancel)?,
         None => None,
     };
-    let sum = |(committed, touched): (u64, u64), of: TouchedSite| {
-        (committed.saturating_add(of.committed), touched.saturating_add(of.touched))
-    };
-    let touched = touched.map(|sites| sites.into_iter().fold((0, 0), sum)).filter(|(committed, _)| *committed > 0);
+    let mut sum = TouchedBytes::default();
+    touched.into_iter().flatten().for_each(|(_, bytes)| sum.add(bytes));
+    let touched = (sum.committed > 0).then_some((sum.committed, sum.touched));
     let bin_seconds = query.view.len() as f64 / bins as f64 / trace.clock.frequency as f64;
     Ok(FaultsShown { hard, all, bin_seconds, counts, touched })
 }

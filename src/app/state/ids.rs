@@ -75,6 +75,7 @@ views! {
     Generations, "Generations", Allocations, "leak what stays snapshots heap diff";
     Histograms, "Histograms", Allocations, "sizes lifetimes distribution";
     AddressSpace, "Address space", Allocations, "map regions pages heaps fragmentation reserved committed virtual memory layout";
+    WhatIf, "What if", Allocations, "other allocators models mimalloc jemalloc segment heap pool arena fragmentation waste";
     Processors, "Processors", Samples, "processors samples profile usage";
 }
 

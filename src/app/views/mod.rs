@@ -25,6 +25,7 @@ mod stacks;
 mod types;
 mod view;
 pub mod view_registry;
+mod what_if;
 
 pub use pane::Pane;
 pub use view::ViewContext;

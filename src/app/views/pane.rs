@@ -76,6 +76,11 @@ pub trait Pane {
         None
     }
 
+    /// Whether the view shows the moment of the graph's cursor ([`Document::moment`]) while the view is visible.
+    fn follows_cursor(&self) -> bool {
+        false
+    }
+
     /// Handles keys while the view is visible, unless a text field has the focus.
     fn keys(&mut self, _around: &mut ViewContext<'_>, _ctx: &Context) {}
 

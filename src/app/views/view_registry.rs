@@ -20,6 +20,7 @@ use super::rows::Rows;
 use super::stacks::Stacks;
 use super::types::Types;
 use super::view::{View, ViewContext};
+use super::what_if::WhatIf;
 use crate::app::document::Document;
 use crate::app::jobs::{AnyAnswer, Ask, QueryContext};
 use crate::app::state::filters::Filters;
@@ -94,6 +95,7 @@ impl Default for Views {
             Box::<Generations>::default(),
             Box::<Histograms>::default(),
             Box::<AddressSpaceMap>::default(),
+            Box::<WhatIf>::default(),
             Box::<Processors>::default(),
         ])
     }

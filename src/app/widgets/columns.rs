@@ -2,13 +2,13 @@
 
 use eframe::egui;
 
-use super::list::{ListColumn, Value, widest};
+use super::list::{ListColumn, Share, Value, widest};
 use crate::app::base::table::{Head, SavedSort, SortKey};
 use crate::app::base::theme;
 use crate::app::state::settings::Settings;
 use crate::format;
 use crate::model::Trace;
-use crate::query::{ByClass, Column, LifetimeClass, Numbers, Sort, layer_label};
+use crate::query::{ByClass, Column, LifetimeClass, Numbers, Sort, TouchedBytes, layer_label, shows_touches};
 use crate::units::{Interval, Layer};
 
 /// Width of the column of source files, in points.
@@ -24,6 +24,7 @@ pub const fn title(column: Column) -> &'static str {
         Column::OutstandingFrom => "At Start",
         Column::OutstandingTo => "At End",
         Column::Peak => "Peak",
+        Column::Touched => "Touched",
         Column::Source => "Source",
         Column::AllocationsPerFrame => "Allocations/frame",
         Column::BytesPerFrame => "Bytes/frame",
@@ -48,6 +49,9 @@ pub const fn explanation(column: Column) -> &'static str {
         Column::OutstandingFrom => "Bytes alive at the start of the interval",
         Column::OutstandingTo => "Bytes alive at the end of the interval",
         Column::Peak => "Largest outstanding size in the interval",
+        Column::Touched => {
+            "Touched part of the commit: bytes of pages that were committed in the trace, are so at the end of the interval, and have been accessed since (by recorded page faults)"
+        }
         Column::Source => "Source file and line of the call",
         Column::AllocationsPerFrame => {
             "Allocations in the interval, divided by the frames that end in it (of the swap chain of the lane of frames)"
@@ -71,9 +75,12 @@ pub const fn list_column(column: Column) -> ListColumn {
             Column::Source => return ListColumn::text(title, hint, SOURCE),
             Column::Count => widest::COUNT,
             Column::Impacting => widest::CHANGE,
-            Column::Size | Column::OutstandingFrom | Column::OutstandingTo | Column::Peak | Column::BytesPerFrame => {
-                widest::BYTES
-            }
+            Column::Size
+            | Column::OutstandingFrom
+            | Column::OutstandingTo
+            | Column::Peak
+            | Column::Touched
+            | Column::BytesPerFrame => widest::BYTES,
             Column::AllocationsPerFrame => widest::COUNT,
             Column::AllocTime | Column::FreeTime => widest::MOMENT,
             Column::Address => widest::ADDRESS,
@@ -122,7 +129,43 @@ pub fn value(column: Column, n: &Numbers, peak: Option<u64>, frames: Option<u64>
         Column::Peak => peak.map_or(Value::Awaited, Value::Bytes),
         Column::AllocationsPerFrame => average(n.allocated.count).map_or(Value::Nothing, Value::Average),
         Column::BytesPerFrame => average(n.allocated.size).map_or(Value::Nothing, |bytes| Value::Bytes(bytes.round() as u64)),
-        Column::Name | Column::Source | Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => Value::Nothing,
+        Column::Name
+        | Column::Touched
+        | Column::Source
+        | Column::AllocTime
+        | Column::FreeTime
+        | Column::Address
+        | Column::Thread => Value::Nothing,
+    }
+}
+
+/// The value of a cell with touched bytes of commit; `bytes` is `None` until they are computed.
+pub fn touched(bytes: Option<Option<TouchedBytes>>, trace: &Trace) -> Value {
+    match bytes {
+        Some(bytes) => bytes.map_or(Value::Nothing, |bytes| Value::Bytes(bytes.touched)),
+        None if shows_touches(trace) => late(Value::Awaited, trace),
+        None => Value::Nothing,
+    }
+}
+
+/// The touched share of what a line committed.
+pub fn touched_share(bytes: TouchedBytes) -> Option<Share> {
+    let committed = format::bytes(bytes.committed);
+    Share::of(bytes.touched, bytes.committed, format!("{committed} of this line that were committed in the trace"))
+}
+
+/// The columns that a table of a trace can have: touched bytes only where the trace shows any.
+pub fn all(trace: &Trace) -> impl Iterator<Item = Column> {
+    let has_touched = shows_touches(trace);
+    Column::ALL.into_iter().filter(move |column| has_touched || *column != Column::Touched)
+}
+
+/// Whether a trace has numbers for a column. Averages need `frames`.
+pub fn has_numbers(column: Column, trace: &Trace, frames: Option<u64>) -> bool {
+    match column {
+        Column::AllocationsPerFrame | Column::BytesPerFrame => frames.is_some(),
+        Column::Touched => shows_touches(trace),
+        _ => true,
     }
 }
 

@@ -119,11 +119,11 @@ pub fn exact_until(document: &Document) -> Option<f64> {
 pub fn bound(trace: &Trace, interval: Interval, column: Column) -> Option<String> {
     use Column::{
         Address, AllocTime, AllocationsPerFrame, BytesPerFrame, Count, FreeTime, Impacting, Name, OutstandingFrom, OutstandingTo,
-        Peak, Size, Source, Thread,
+        Peak, Size, Source, Thread, Touched,
     };
     let (from, to) = match column {
         OutstandingFrom => (interval.from, interval.from),
-        OutstandingTo => (interval.to, interval.to),
+        OutstandingTo | Touched => (interval.to, interval.to),
         Count | Size | Impacting | Peak => (interval.from, interval.to),
         FreeTime => (Ticks::NEVER, interval.to), // dropped rows are not listed
         AllocationsPerFrame | BytesPerFrame => (interval.from, interval.to),

@@ -171,6 +171,7 @@ impl Workspace {
             highlight: panes().find_map(Pane::highlight),
             searched: active.and_then(Pane::searched).map(str::to_owned),
             has_selected: active.is_some_and(Pane::has_selected),
+            follows_cursor: panes().any(Pane::follows_cursor),
         });
     }
 }

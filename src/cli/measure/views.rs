@@ -8,10 +8,12 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::asking::{BINS, interval, milliseconds};
+use crate::model::ProcessId;
 use crate::query::{
-    Bounds, By, Cancel, Cancelled, CommonGroups, DiffSide, FlameWeight, FlameWeights, Fold, Forest, FunctionNodes,
-    FunctionPlaces, Functions, GenerationsRequest, Index, Mask, RowChoice, RowCondition, RowSort, SeriesOf, Sort, Types,
-    call_tree, coarse_series, findings, flame_boxes, function_sums, generations, histogram, rows, series, totals,
+    AddressSpace, Bounds, By, Cancel, Cancelled, CommonGroups, DiffSide, FlameWeight, FlameWeights, Fold, Forest, FunctionNodes,
+    FunctionPlaces, Functions, GenerationsRequest, Index, MapRequest, Mask, RowChoice, RowCondition, RowSort, SeriesOf, Sort,
+    Types, address_map, call_tree, coarse_series, findings, flame_boxes, function_sums, generations, histogram, rows, series,
+    totals,
 };
 use crate::random::Random;
 use crate::symbols::Names;
@@ -36,6 +38,9 @@ const ROWS: usize = 1_000_000;
 /// Number of generations in an interval.
 const GENERATIONS: i64 = 8;
 
+/// Maximum cells of an address space map.
+const CELLS: usize = 8192;
+
 /// Maximum groups of a comparison.
 const COMPARED: usize = 1000;
 
@@ -54,6 +59,7 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
         ("by module", Forest::by_module(&functions)),
     ];
     let layer = trace.heaps.first().map_or(Layer::Heap, |heap| heap.layer);
+    let process = trace.heaps.first().map_or(ProcessId(0), |heap| heap.process);
     let types = timed(&mut views, "types, once", || Types::of(trace, &names, cancel))?;
     let all = function_sums(trace, &functions, &totals(index, trace.span, cancel)?, &mask, cancel)?;
     // The largest function, which nearly everything lies below.
@@ -117,6 +123,12 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
         let edges = (0..=GENERATIONS).map(|i| Ticks(interval.from.0 + i * step)).collect();
         let request = GenerationsRequest { edges, end: Ticks(interval.from.0 + GENERATIONS * step), layer };
         timed(&mut views, "generations", || generations(index, &request, &mask, &functions, cancel))?;
+        timed(&mut views, "address space", || {
+            let space = AddressSpace::at(index, &mask, (process, interval.to), cancel)?;
+            let group_of = |site| trace.site(site).heap.0;
+            let request = MapRequest { range: (0, u64::MAX), most: CELLS, cell: None, group_of: &group_of };
+            address_map(&space, &request, cancel)
+        })?;
         let small = RowChoice { all: vec![RowCondition::Size(Bounds { from: None, to: Some(64) })] };
         let chosen = timed(&mut views, "rows of a size, chosen", || small.rows(trace, cancel))?;
         let chosen = index.choosing(chosen);

@@ -17,24 +17,38 @@ pub struct Picture {
     pub traces: fn(&TempDir) -> Vec<Input>,
     /// Whether this machine can record.
     pub records: bool,
+    /// Whether it is kept in all sizes; else only in the usual one, in both themes.
+    pub has_all_sizes: bool,
     pub steps: fn(&mut Window),
 }
 
+impl Picture {
+    /// Whether it is kept in the set whose names end so.
+    pub fn is_kept(&self, ends: &str) -> bool {
+        self.has_all_sizes || ["", "-light"].contains(&ends)
+    }
+}
+
 const fn start(name: &'static str, steps: fn(&mut Window)) -> Picture {
-    Picture { name, traces: |_| Vec::new(), records: false, steps }
+    Picture { name, traces: |_| Vec::new(), records: false, has_all_sizes: true, steps }
 }
 
 pub const fn demo(name: &'static str, steps: fn(&mut Window)) -> Picture {
-    Picture { name, traces: |_| vec![Input::Demo], records: false, steps }
+    Picture { name, traces: |_| vec![Input::Demo], records: false, has_all_sizes: true, steps }
 }
 
 const fn recorder(name: &'static str, steps: fn(&mut Window)) -> Picture {
-    Picture { name, traces: |_| Vec::new(), records: true, steps }
+    Picture { name, traces: |_| Vec::new(), records: true, has_all_sizes: true, steps }
 }
 
 /// A picture of a trace that is made for it.
 const fn made(name: &'static str, traces: fn(&TempDir) -> Vec<Input>, steps: fn(&mut Window)) -> Picture {
-    Picture { name, traces, records: false, steps }
+    Picture { name, traces, records: false, has_all_sizes: true, steps }
+}
+
+/// A picture of a trace that is made for it, in the usual size only: what else it shows is in other pictures.
+const fn usual(name: &'static str, traces: fn(&TempDir) -> Vec<Input>, steps: fn(&mut Window)) -> Picture {
+    Picture { has_all_sizes: false, ..made(name, traces, steps) }
 }
 
 /// A machine on which these programs run.
@@ -65,7 +79,7 @@ impl Recorder for Machine {
     }
 }
 
-/// All pictures, each in both themes and all sizes.
+/// All pictures, each in both themes, most of them in all sizes.
 pub const PICTURES: &[Picture] = &[
     start("start", |_| {}),
     start("glossary", |w| give(w, "glossary")),
@@ -164,6 +178,19 @@ pub const PICTURES: &[Picture] = &[
         settle(w);
     }),
     made("system-memory", counted, |w| click(w, "Stay offline")),
+    usual("page-faults", faulting, |w| {
+        click(w, "Stay offline");
+        click(w, "Expand Grew (Impacting)");
+    }),
+    usual(
+        "what-if",
+        |_| vec![Input::Demo],
+        |w| {
+            tab(w, "what if");
+            wait_for(w, "mimalloc");
+            settle(w);
+        },
+    ),
     demo("symbols", |w| tab(w, "symbols")),
     demo("trace", |w| tab(w, "trace")),
 ];
@@ -205,6 +232,12 @@ fn two_runs(folder: &TempDir) -> Vec<Input> {
 fn counted(folder: &TempDir) -> Vec<Input> {
     let options = highwater_dev::synth::Options { counters: true, heaps: 2, processes: 1, ..heap_options() };
     generated(folder, &options)
+}
+
+/// A trace with page faults.
+fn faulting(folder: &TempDir) -> Vec<Input> {
+    let scenario = highwater_dev::synth::Scenario::Commit;
+    generated(folder, &highwater_dev::synth::Options { scenario, faults: true, events: 400, processes: 1, ..heap_options() })
 }
 
 /// Drags over seconds of the demo.

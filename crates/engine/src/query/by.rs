@@ -53,6 +53,26 @@ impl By {
         Self::Owner,
     ];
 
+    /// Returns its word in arguments and files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Heap => "heap",
+            Self::Stack => "stack",
+            Self::FreedStack => "freed_stack",
+            Self::Type => "type",
+            Self::Thread => "thread",
+            Self::Function => "function",
+            Self::Module => "module",
+            Self::Size => "size",
+            Self::Lifetime => "lifetime",
+            Self::Tag => "tag",
+            Self::Responsible => "responsible",
+            Self::ResponsibleModule => "responsible_module",
+            Self::Owner => "owner",
+        }
+    }
+
     /// Returns whether any of the keys depends on the functions of stacks.
     pub fn need_functions(by: &[Self]) -> bool {
         by.iter().any(|by| matches!(by, Self::Function | Self::Module | Self::Tag | Self::Responsible | Self::ResponsibleModule))

@@ -9,15 +9,16 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 
 use super::line_tree::NOBODY;
-use super::peaks::line_peaks;
+use super::peaks::{ByClassLines, line_peaks};
+use super::touched::{TouchedBytes, TouchedPages, add_up, dense};
 use super::tree::{magnitude, sort_lines};
 use super::{
     Cancel, Cancelled, Column, Forest, ForestSums, FrameName, Functions, Index, LifetimeBucket, LifetimeClass, Mask, NodeKey,
     Numbers, SizeBucket, Sort, Totals,
 };
-use crate::model::SiteId;
+use crate::model::{Row, SiteId, Trace};
 use crate::tables::KeyedMap;
-use crate::units::{Layer, Tid};
+use crate::units::{Interval, Layer, Tid};
 
 /// One line of the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -195,10 +196,10 @@ pub fn heaviest_path(sums: &ForestSums<'_>, column: Column, from: u32) -> Vec<u3
     std::iter::successors(Some(from), next).collect()
 }
 
-/// Sorts the children of each line by peak and returns the lines with their peaks; the order of equal ones is kept.
-pub fn sort_call_tree_by_peak(lines: &[CallLine], peaks: &[u64], descending: bool) -> (Vec<CallLine>, Vec<u64>) {
+/// Sorts the children of each line by a number; equal ones keep their order. Also returns the former index of each line.
+pub fn sort_call_lines(lines: &[CallLine], numbers: &[u64], descending: bool) -> (Vec<CallLine>, Vec<u32>) {
     let parent = |line: u32| lines[line as usize].parent;
-    let rank = |line: u32| if descending { !peaks[line as usize] } else { peaks[line as usize] };
+    let rank = |line: u32| if descending { !numbers[line as usize] } else { numbers[line as usize] };
     let mut sorted: Vec<u32> = (0..lines.len() as u32).collect();
     sorted.sort_by_key(|&line| (parent(line), rank(line)));
     // The children of each line are a range of `sorted` now; returned last first, to be pushed on a stack.
@@ -208,16 +209,16 @@ pub fn sort_call_tree_by_peak(lines: &[CallLine], peaks: &[u64], descending: boo
         sorted[start..end].iter().rev().copied()
     };
     let mut moved_to = vec![NOBODY; lines.len()];
-    let (mut out, mut out_peaks) = (Vec::with_capacity(lines.len()), Vec::with_capacity(lines.len()));
+    let (mut out, mut order) = (Vec::with_capacity(lines.len()), Vec::with_capacity(lines.len()));
     let mut todo: Vec<u32> = under(None).collect();
     while let Some(line) = todo.pop() {
         let old = lines[line as usize];
         moved_to[line as usize] = out.len() as u32;
         out.push(CallLine { parent: old.parent.map(|above| moved_to[above as usize]), ..old });
-        out_peaks.push(peaks[line as usize]);
+        order.push(line);
         todo.extend(under(Some(line)));
     }
-    (out, out_peaks)
+    (out, order)
 }
 
 /// Returns the peak size of each line in one layer. Cost: a pass over the nodes, and one over the events of the
@@ -230,7 +231,33 @@ pub fn call_tree_peaks(
     (forest, lines): (&Forest, &[CallLine]),
     cancel: &Cancel,
 ) -> Result<Vec<u64>, Cancelled> {
-    let trace = index.trace();
+    let lines_of = lines_of(index.trace(), mask, layer, (forest, lines));
+    let now: Vec<u64> = lines.iter().map(|line| line.numbers.outstanding_from).collect();
+    line_peaks(index, totals.interval, &now, lines_of, |line| lines[line as usize].parent, cancel)
+}
+
+/// Returns the touched bytes of each line of commit; `None` if the trace does not [show](super::shows_touches) what was touched.
+/// Cost: a pass over the nodes, and that of [`touched_sites`](super::touched_sites).
+pub fn call_tree_touched(
+    index: &Index,
+    interval: Interval,
+    mask: &Mask,
+    (forest, lines): (&Forest, &[CallLine]),
+    cancel: &Cancel,
+) -> Result<Option<Vec<TouchedBytes>>, Cancelled> {
+    let Some(pages) = TouchedPages::before(index.trace(), interval.to, cancel)? else { return Ok(None) };
+    let lines_of = lines_of(index.trace(), mask, Layer::Commit, (forest, lines));
+    let line_of = |row: &Row| {
+        let class = LifetimeClass::of(row.birth, row.death, interval)?;
+        Some(lines_of[row.site.0 as usize][class as usize]).filter(|&line| line != NOBODY)
+    };
+    let mut bytes = dense(lines.len(), pages.by_group(index, line_of, cancel)?);
+    add_up(&mut bytes, |line| lines[line].parent);
+    Ok(Some(bytes))
+}
+
+/// Returns for each site and class the innermost line that contains it.
+fn lines_of(trace: &Trace, mask: &Mask, layer: Layer, (forest, lines): (&Forest, &[CallLine])) -> Vec<ByClassLines> {
     let mut line_of = vec![NOBODY; forest.len()];
     for (at, line) in (0..).zip(lines) {
         line.nodes(forest).for_each(|node| line_of[node as usize] = at);
@@ -245,7 +272,5 @@ pub fn call_tree_peaks(
         let is_its = trace.layer_of(trace.site(site)) == layer;
         LifetimeClass::ALL.map(|class| if is_its && mask.has(site, class) { line } else { NOBODY })
     };
-    let lines_of = (0..trace.sites.len() as u32).map(|site| of_site(SiteId(site))).collect();
-    let now: Vec<u64> = lines.iter().map(|line| line.numbers.outstanding_from).collect();
-    line_peaks(index, totals.interval, &now, lines_of, |line| lines[line as usize].parent, cancel)
+    (0..trace.sites.len() as u32).map(|site| of_site(SiteId(site))).collect()
 }

@@ -11,9 +11,10 @@ use std::sync::Arc;
 use super::buckets::Decades;
 use super::line_tree::NOBODY;
 use super::peaks::{line_peaks, row_peaks};
+use super::touched::{TouchedBytes, TouchedPages, dense};
 use super::{By, ByClass, Cancel, Cancelled, Index, LifetimeBucket, LifetimeClass, Mask, SeriesOf, SizeBucket, Totals};
 use super::{series, totals};
-use crate::model::{Clock, SiteId};
+use crate::model::{Clock, Row, SiteId};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks, Tid};
 use keys::FreedStacks;
@@ -155,24 +156,33 @@ impl<'a> Groups<'a> {
 
     /// Returns peaks. `place` maps each group to the line that its rows count for, if any; each line starts at `now`.
     pub(super) fn peaks(&self, place: &[Option<u32>], now: &[u64], cancel: &Cancel) -> Result<Vec<u64>, Cancelled> {
-        let Grouped { index, interval, mask, .. } = self.of;
-        let (row_keys, numbers) = match &self.way {
-            Way::Sites(totals) => return self.site_peaks(totals, place, now, cancel),
-            Way::Rows(row_keys, numbers) => (row_keys, numbers),
-        };
-        row_peaks(
-            index,
-            interval,
-            now,
-            |row| {
-                let group = self.of_site[row.site.0 as usize]?;
+        let Grouped { index, interval, .. } = self.of;
+        if let Way::Sites(totals) = &self.way {
+            return self.site_peaks(totals, place, now, cancel);
+        }
+        row_peaks(index, interval, now, |row| place[self.group_of(row)? as usize], cancel)
+    }
+
+    /// Returns the touched bytes of each group; `None` if the trace does not [show](super::shows_touches) what was touched.
+    pub(super) fn touched(&self, cancel: &Cancel) -> Result<Option<Vec<TouchedBytes>>, Cancelled> {
+        let Grouped { index, interval, .. } = self.of;
+        let Some(pages) = TouchedPages::before(index.trace(), interval.to, cancel)? else { return Ok(None) };
+        Ok(Some(dense(self.keys.len(), pages.by_group(index, |row| self.group_of(row), cancel)?)))
+    }
+
+    /// Returns the group of a row that counts in the interval.
+    fn group_of(&self, row: &Row) -> Option<u32> {
+        let Grouped { interval, mask, .. } = self.of;
+        let group = self.of_site[row.site.0 as usize]?;
+        let number = match &self.way {
+            Way::Sites(_) => group,
+            Way::Rows(row_keys, numbers) => {
                 let key = row_keys.key(|| row.thread, || row.freed_at, row.size, (row.birth, row.death));
-                let place = place[*numbers.get(&(group, key))? as usize]?;
-                let class = LifetimeClass::of(row.birth, row.death, interval)?;
-                mask.has(row.site, class).then_some(place)
-            },
-            cancel,
-        )
+                *numbers.get(&(group, key))?
+            }
+        };
+        let class = LifetimeClass::of(row.birth, row.death, interval)?;
+        mask.has(row.site, class).then_some(number)
     }
 
     /// Computes peaks from prepared data if the lines are whole heaps, else by a pass over the events.

@@ -95,7 +95,7 @@ pub use address_map::{AddressMap, AddressSpace, MapBlock, MapCell, MapRegion, Ma
 pub use buckets::{LifetimeBounds, LifetimeBucket, SizeBucket};
 pub use by::By;
 pub use call_lines::CallLines;
-pub use call_tree::{CallLine, call_tree, call_tree_peaks, heaviest_path, node_name, sort_call_tree_by_peak};
+pub use call_tree::{CallLine, call_tree, call_tree_peaks, call_tree_touched, heaviest_path, node_name, sort_call_lines};
 pub use callers::{Caller, CallerFinder, CallerFrame, Fold};
 pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass, Words};
@@ -151,12 +151,12 @@ pub use source_lines::{SourceLine, source_lines};
 pub use tags::tags;
 pub use top_contributors::{Measure, TopContributor};
 pub use totals::{Totals, totals};
-pub use touched::{TouchedSite, first_touches, shows_touches, touched_doubt, touched_sites};
+pub use touched::{TouchedBytes, first_touches, shows_touches, touched_doubt, touched_sites};
 pub use tree::{
-    Column, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, TreeRow, Trimmed, by_heap, magnitude, peaks, sort_by_peak, tree,
-    upper_peaks,
+    Column, MAX_FOUND_FRAMES, Sort, TouchedLines, Tree, TreeRequest, TreeRow, Trimmed, by_heap, magnitude, peaks, sort_nodes,
+    touched_lines, tree, upper_peaks,
 };
 pub use types::{TypeGroup, TypeKey, Types};
 pub use unmatched::{UNMATCHED_KEYS, UnmatchedGroup, UnmatchedRequest, unmatched, unmatched_sites};
 pub use unnamed::{Decides, Unnamed, UnnamedModule};
-pub use what_if::{ArenaKey, Model, ModelNumbers, WhatIfRequest, what_if};
+pub use what_if::{ArenaKey, Model, ModelNumbers, ModelsDone, WhatIfRequest, pool_sentence, what_if};

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::grouping::{Grouped, Groups};
+use super::touched::TouchedBytes;
 use super::tree::sort_lines;
 use super::{By, ByClass, Cancel, Cancelled, Index, Mask, NodeKey, Numbers, SiteNames, Sort, Totals, Types};
 use crate::model::{HeapId, ProcessId, Site, SiteId};
@@ -79,6 +80,8 @@ pub struct RowGroup {
     pub numbers: Numbers,
     /// Its peak, if requested.
     pub peak: Option<u64>,
+    /// Its touched bytes of commit, if requested and known.
+    pub touched: Option<TouchedBytes>,
 }
 
 /// The rows of a query.
@@ -98,12 +101,13 @@ pub struct RowsAsked<'a> {
     pub labels: Option<&'a SiteLabels>,
 }
 
-/// Returns the groups that have rows, sorted, equal ones by key; and the numbers of all groups together.
+/// Returns the groups that have rows, sorted, equal ones by key; and the numbers of all groups together. `with_late` says whether
+/// to add peaks and touched bytes.
 pub fn row_groups(
     asked: RowsAsked<'_>,
     grouping: RowGrouping,
     sort: Sort,
-    with_peaks: bool,
+    with_late: bool,
     cancel: &Cancel,
 ) -> Result<(Vec<RowGroup>, Numbers), Cancelled> {
     let RowsAsked { index, interval, mask, layer, totals, labels } = asked;
@@ -130,7 +134,8 @@ pub fn row_groups(
     let of_site: Vec<Option<u32>> = of_site.collect();
     let grouped = Grouped { index, interval, mask, by: grouping.by(), freed: None, totals };
     let groups = Groups::new(grouped, &of_site, list.len(), cancel)?;
-    let peaks = if with_peaks {
+    let touched = if with_late && layer == Layer::Commit { groups.touched(cancel)? } else { None };
+    let peaks = if with_late {
         let place: Vec<Option<u32>> = (0..groups.keys.len() as u32).map(Some).collect();
         let now: Vec<u64> = groups.sums.iter().map(|sums| sums.numbers().outstanding_from).collect();
         groups.peaks(&place, &now, cancel)?
@@ -148,7 +153,12 @@ pub fn row_groups(
                 row.size.map(NodeKey::Size).or(row.lifetime.map(NodeKey::Lifetime)).unwrap_or_else(thread)
             }
         };
-        RowGroup { key, numbers: sums.numbers(), peak: peaks.get(i).copied() }
+        RowGroup {
+            key,
+            numbers: sums.numbers(),
+            peak: peaks.get(i).copied(),
+            touched: touched.as_ref().and_then(|touched| touched.get(i).copied()),
+        }
     });
     let mut described: Vec<RowGroup> = described.collect();
     let name = |group: &RowGroup| match (group.key, labels) {

@@ -13,19 +13,25 @@ use std::collections::BTreeMap;
 use super::activity::process_of_fault;
 use super::{Cancel, Cancelled, Index};
 use crate::events::{FaultKind, PAGE};
-use crate::model::{ProcessId, SiteId, Trace};
+use crate::model::{ProcessId, Row, SiteId, Trace};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Ticks};
 
-/// The bytes of a site that were committed in the trace and are at a moment, and the touched part of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TouchedSite {
-    /// The site of the commit.
-    pub site: SiteId,
+/// Bytes that were committed in the trace and are at a moment, and the touched part of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TouchedBytes {
     /// Committed bytes.
     pub committed: u64,
     /// Touched bytes of them.
     pub touched: u64,
+}
+
+impl TouchedBytes {
+    /// Adds other bytes.
+    pub fn add(&mut self, other: Self) {
+        self.committed = self.committed.saturating_add(other.committed);
+        self.touched = self.touched.saturating_add(other.touched);
+    }
 }
 
 /// Returns whether the trace shows which committed pages were touched: demand-zero faults were recorded, and none was left out for
@@ -41,9 +47,6 @@ pub fn touched_doubt(trace: &Trace) -> Option<&'static str> {
     )
 }
 
-/// A page of a process, and the last time before a moment at which it was touched.
-type TouchedPage = (ProcessId, u64, Ticks);
-
 /// Returns the sites of commit with bytes that were committed in the trace by then and are still, by number, of the processes that
 /// `counts` accepts; `None` if the trace does not [show](shows_touches) what was touched.
 pub fn touched_sites(
@@ -51,69 +54,120 @@ pub fn touched_sites(
     at: Ticks,
     counts: impl Fn(ProcessId) -> bool + Sync,
     cancel: &Cancel,
-) -> Result<Option<Vec<TouchedSite>>, Cancelled> {
+) -> Result<Option<BTreeMap<SiteId, TouchedBytes>>, Cancelled> {
     let trace = index.trace();
-    if !shows_touches(trace) {
-        return Ok(None);
-    }
-    let pages = touched_pages(trace, at, cancel)?;
-    let visit = index.visit();
-    let parts = visit.fold_chunks(&visit.born_before(at), cancel, KeyedMap::<SiteId, (u64, u64)>::default, |sums, visited| {
-        let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
-        visited.each(|i| {
-            let heap = trace.heap(trace.site(sites[i]).heap);
-            let (birth, death) = (chunk.birth(i), chunk.death(i));
-            let is_alive = birth < at && death >= at;
-            if heap.layer != Layer::Commit || !is_alive || birth == Ticks::BEFORE_TRACE || !counts(heap.process) {
-                return;
-            }
-            let (from, size) = (chunk.address(i), chunk.size(i));
-            let (committed, touched) = sums.entry(sites[i]).or_default();
-            *committed = committed.saturating_add(size);
-            *touched = touched.saturating_add(touched_bytes(&pages, heap.process, (from, from.saturating_add(size)), birth));
-        });
-    })?;
-    let mut all: BTreeMap<SiteId, (u64, u64)> = BTreeMap::new();
-    for part in parts {
-        #[allow(clippy::iter_over_hash_type, reason = "sums do not depend on the order")]
-        for (site, (committed, touched)) in part {
-            let sums = all.entry(site).or_default();
-            *sums = (sums.0.saturating_add(committed), sums.1.saturating_add(touched));
-        }
-    }
-    Ok(Some(all.into_iter().map(|(site, (committed, touched))| TouchedSite { site, committed, touched }).collect()))
+    let Some(pages) = TouchedPages::before(trace, at, cancel)? else { return Ok(None) };
+    let site = |row: &Row| counts(trace.heap(trace.site(row.site).heap).process).then_some(row.site.0);
+    let sums = pages.by_group(index, site, cancel)?;
+    Ok(Some(sums.into_iter().map(|(site, bytes)| (SiteId(site), bytes)).collect()))
 }
 
-/// Returns the pages that were touched before a moment, each once, sorted.
-fn touched_pages(trace: &Trace, at: Ticks, cancel: &Cancel) -> Result<Vec<TouchedPage>, Cancelled> {
-    let faults = &trace.activity.faults;
-    let mut all = Vec::new();
-    for run in faults.list.runs(faults.during(Interval { from: Ticks::BEFORE_TRACE, to: at })) {
+/// A page of a process, and the last time before a moment at which it was touched.
+type TouchedPage = (ProcessId, u64, Ticks);
+
+/// The pages that were touched before a moment, each once, sorted.
+pub(super) struct TouchedPages {
+    at: Ticks,
+    pages: Vec<TouchedPage>,
+}
+
+impl TouchedPages {
+    /// Finds the pages; `None` if the trace does not [show](shows_touches) what was touched.
+    pub(super) fn before(trace: &Trace, at: Ticks, cancel: &Cancel) -> Result<Option<Self>, Cancelled> {
+        if !shows_touches(trace) {
+            return Ok(None);
+        }
+        let faults = &trace.activity.faults;
+        let mut all = Vec::new();
+        for run in faults.list.runs(faults.during(Interval { from: Ticks::BEFORE_TRACE, to: at })) {
+            cancel.check()?;
+            let touches = run.iter().filter(|fault| fault.kind().touches());
+            all.extend(touches.filter_map(|fault| Some((process_of_fault(trace, fault)?, fault.page(), fault.at))));
+        }
+        all.sort_unstable();
         cancel.check()?;
-        let touches = run.iter().filter(|fault| fault.kind().touches());
-        all.extend(touches.filter_map(|fault| Some((process_of_fault(trace, fault)?, fault.page(), fault.at))));
-    }
-    all.sort_unstable();
-    cancel.check()?;
-    // Of equal pages the last is kept.
-    let mut kept: Vec<TouchedPage> = Vec::with_capacity(all.len());
-    for page in all {
-        match kept.last_mut() {
-            Some(last) if (last.0, last.1) == (page.0, page.1) => *last = page,
-            _ => kept.push(page),
+        // Of equal pages the last is kept.
+        let mut pages: Vec<TouchedPage> = Vec::with_capacity(all.len());
+        for page in all {
+            match pages.last_mut() {
+                Some(last) if (last.0, last.1) == (page.0, page.1) => *last = page,
+                _ => pages.push(page),
+            }
         }
+        Ok(Some(Self { at, pages }))
     }
-    Ok(kept)
+
+    /// Adds up the rows of commit that were committed in the trace and are at the moment, by the number of their group.
+    pub(super) fn by_group(
+        &self,
+        index: &Index,
+        group_of: impl Fn(&Row) -> Option<u32> + Sync,
+        cancel: &Cancel,
+    ) -> Result<BTreeMap<u32, TouchedBytes>, Cancelled> {
+        let trace = index.trace();
+        let visit = index.visit();
+        let parts =
+            visit.fold_chunks(&visit.born_before(self.at), cancel, KeyedMap::<u32, TouchedBytes>::default, |sums, visited| {
+                let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
+                visited.each(|i| {
+                    if trace.layer_of(trace.site(sites[i])) != Layer::Commit {
+                        return;
+                    }
+                    let row = chunk.row(i);
+                    if let Some(bytes) = self.of_row(trace, &row)
+                        && let Some(group) = group_of(&row)
+                    {
+                        sums.entry(group).or_default().add(bytes);
+                    }
+                });
+            })?;
+        let mut all: BTreeMap<u32, TouchedBytes> = BTreeMap::new();
+        for part in parts {
+            #[allow(clippy::iter_over_hash_type, reason = "sums do not depend on the order")]
+            for (group, bytes) in part {
+                all.entry(group).or_default().add(bytes);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Returns the bytes of a row; `None` if it is not commit, was not committed in the trace, or is not there at the moment.
+    pub(super) fn of_row(&self, trace: &Trace, row: &Row) -> Option<TouchedBytes> {
+        let heap = trace.heap(trace.site(row.site).heap);
+        let is_there = row.birth < self.at && row.death >= self.at && row.birth != Ticks::BEFORE_TRACE;
+        if heap.layer != Layer::Commit || !is_there {
+            return None;
+        }
+        let range = (row.address, row.address.saturating_add(row.size));
+        Some(TouchedBytes { committed: row.size, touched: self.within(heap.process, range, row.birth) })
+    }
+
+    /// Returns the bytes of a range that lie in pages which were touched since a moment.
+    fn within(&self, process: ProcessId, (from, to): (u64, u64), since: Ticks) -> u64 {
+        let first = from & !(PAGE - 1);
+        let begin = self.pages.partition_point(|&(of, page, _)| (of, page) < (process, first));
+        let in_range = self.pages[begin..].iter().take_while(|&&(of, page, _)| of == process && page < to);
+        let bytes =
+            in_range.filter(|&&(_, _, at)| at >= since).map(|&(_, page, _)| to.min(page.saturating_add(PAGE)) - from.max(page));
+        bytes.sum()
+    }
 }
 
-/// Returns the bytes of a range that lie in pages which were touched since a moment.
-fn touched_bytes(pages: &[TouchedPage], process: ProcessId, (from, to): (u64, u64), since: Ticks) -> u64 {
-    let first = from & !(PAGE - 1);
-    let begin = pages.partition_point(|&(of, page, _)| (of, page) < (process, first));
-    let in_range = pages[begin..].iter().take_while(|&&(of, page, _)| of == process && page < to);
-    let bytes =
-        in_range.filter(|&&(_, _, at)| at >= since).map(|&(_, page, _)| to.min(page.saturating_add(PAGE)) - from.max(page));
-    bytes.sum()
+/// Adds the bytes of lines to their parents, which must have smaller numbers.
+pub(super) fn add_up(lines: &mut [TouchedBytes], parent: impl Fn(usize) -> Option<u32>) {
+    for line in (0..lines.len()).rev() {
+        if let Some(parent) = parent(line) {
+            let bytes = lines[line];
+            lines[parent as usize].add(bytes);
+        }
+    }
+}
+
+/// Returns the bytes of groups that are numbered from 0.
+pub(super) fn dense(count: usize, sums: BTreeMap<u32, TouchedBytes>) -> Vec<TouchedBytes> {
+    let mut all = vec![TouchedBytes::default(); count];
+    sums.into_iter().for_each(|(group, bytes)| all[group as usize] = bytes);
+    all
 }
 
 /// A change of a process's committed ranges: the time, whether a range begins, and the range. At one time ends come first.

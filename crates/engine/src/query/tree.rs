@@ -20,6 +20,7 @@ mod question;
 mod request;
 mod search;
 mod section;
+mod touched;
 mod trim;
 mod upper;
 
@@ -30,7 +31,8 @@ use rayon::prelude::*;
 pub(super) use column::sort_lines;
 pub use column::{Column, Sort, magnitude};
 pub use lines::{Tree, TreeRow};
-pub use peaks::{peaks, sort_by_peak, upper_peaks};
+pub use peaks::{peaks, sort_nodes, upper_peaks};
+pub use touched::{TouchedLines, touched_lines};
 pub use trim::Trimmed;
 
 use super::{ByClass, Cancel, Cancelled, Mask, Totals, Words};

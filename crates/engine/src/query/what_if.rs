@@ -9,35 +9,35 @@
 mod allocator;
 mod arenas;
 mod gaps;
+mod groups;
 mod policy;
 mod recorded;
 mod replay;
 mod slabs;
+mod words;
 
 use std::cmp::Reverse;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
-use super::grouping::{RowKey, RowKeys};
 use super::pages::{Block, PinnedPages, TouchedPages};
-use super::report::{AskedReport, describe};
-use super::{By, Cancel, Cancelled, Fold, Group, Index, Mask, ReportFilter, ReportRequest, main_frames};
-use crate::model::{ProcessId, Row, RowId, SiteId, Trace};
+use super::{By, Cancel, Cancelled, Group, Index, Mask, RowSet};
+use crate::model::{Row, RowId, SiteId, Trace};
 use crate::names::Names;
-use crate::tables::KeyedMap;
-use crate::units::{Interval, Layer, Ticks};
+use crate::units::{Layer, Ticks};
 use allocator::{Allocator, Place};
 use arenas::Arenas;
+use groups::{Describe, Grouper, Groups, Keys, Numbers, frames};
 pub(super) use policy::Policy;
 use policy::Sized;
 use recorded::{OnePool, Recorded};
 use replay::{Peak, Requests};
+pub use words::pool_sentence;
 
-/// A question about other allocators.
-#[derive(Clone, Debug, Default)]
+/// The groups of a question about other allocators that get pools or arenas of their own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WhatIfRequest {
-    /// Conditions on process, layer and heap.
-    pub filter: ReportFilter,
     /// Key of the pools, if that model is asked for: one of [`WhatIfRequest::KEYS`].
     pub pool_by: Option<By>,
     /// Key of the arenas, if that model is asked for.
@@ -114,17 +114,37 @@ const CANDIDATES: usize = 5;
 /// Rows up to which models run side by side. Each keeps a place for each live block.
 const SIDE_BY_SIDE: usize = 16 << 20;
 
+/// How many models of a question are done.
+#[derive(Debug, Default)]
+pub struct ModelsDone {
+    done: AtomicU32,
+    known: AtomicU32,
+}
+
+impl ModelsDone {
+    /// Returns how many models are done, of how many that are known to be needed so far.
+    pub fn now(&self) -> (u32, u32) {
+        (self.done.load(Ordering::Relaxed), self.known.load(Ordering::Relaxed))
+    }
+}
+
 /// Returns the models, first all of the heaps, then all of the trackers: as recorded, then the allocators, pools, arenas, and
 /// pools for one group, those with the lowest peak first and only those with a lower peak than recorded. Layers without blocks
 /// have none.
-pub fn what_if(index: &Index, names: &Names, request: &WhatIfRequest, cancel: &Cancel) -> Result<Vec<ModelNumbers>, Cancelled> {
+///
+/// Only rows of the index and sites of the mask count.
+pub fn what_if(
+    (index, mask, names): (&Index, &Mask, &Names),
+    request: WhatIfRequest,
+    progress: &ModelsDone,
+    cancel: &Cancel,
+) -> Result<Vec<ModelNumbers>, Cancelled> {
     let trace = index.trace();
-    let mask = request.filter.mask(trace);
-    let grouper = Grouper { index, names, mask: &mask, cancel };
+    let grouper = Grouper { index, names, mask, cancel };
     let owners = grouper.group(By::Responsible, |_, keys| Ok(keys.of_site.to_vec()))?;
     let no_arenas = Keys { of_site: &[], row_keys: None };
     let with_pools = |arenas: Option<Groups<'_>>| {
-        let asked = Asked { trace, mask: &mask, owners: &owners, arenas, cancel };
+        let asked = Asked { trace, chosen: index.chosen().map(|rows| &**rows), mask, owners: &owners, arenas, progress, cancel };
         match request.pool_by {
             Some(key) => grouper.group(key, |describe, keys| asked.all_layers(Some((keys, describe)))),
             None => asked.all_layers(None),
@@ -137,89 +157,17 @@ pub fn what_if(index: &Index, names: &Names, request: &WhatIfRequest, cancel: &C
     }
 }
 
-/// Times at which the frames of each process begin and end, in order.
-fn frames(trace: &Trace) -> Vec<Vec<Ticks>> {
-    let times = |process| {
-        let lane = main_frames(trace, Some(ProcessId(process)))?;
-        Some(trace.activity.presents[lane].times.iter().copied().collect())
-    };
-    (0..trace.processes.len() as u32).map(|process| times(process).unwrap_or_default()).collect()
-}
-
-/// Groups sites by a key.
-struct Grouper<'a> {
-    index: &'a Index,
-    names: &'a Names,
-    mask: &'a Mask,
-    cancel: &'a Cancel,
-}
-
-/// Describes a group by one of its rows and the numbers to go with it.
-type Describe<'a> = &'a (dyn Fn(SiteId, RowKey, PinnedPages) -> Group<PinnedPages> + Sync);
-
-impl Grouper<'_> {
-    fn group<T>(&self, by: By, then: impl FnOnce(Describe<'_>, Keys<'_>) -> Result<T, Cancelled>) -> Result<T, Cancelled> {
-        let &Self { index, names, mask, cancel } = self;
-        let interval = Interval { from: Ticks::BEFORE_TRACE, to: Ticks::NEVER };
-        let filter = ReportFilter::default();
-        let request = ReportRequest { interval, by: vec![by], filter, top: None, fold: Fold::Nothing, sources: false };
-        let asked = AskedReport { index, request: &request, mask, totals: None, names, cancel };
-        asked.site_groups(|named, sites, _| {
-            let row_keys = RowKeys::new(named.by, sites.freed.as_ref(), &index.trace().clock);
-            let describe = |site, row, numbers| describe(named, site, row, numbers);
-            then(&describe, Keys { of_site: &sites.of_site, row_keys: row_keys.as_ref() })
-        })
-    }
-}
-
-/// The groups of rows by a key: of their site, and the keys by which rows of one site differ.
-#[derive(Clone, Copy)]
-struct Keys<'a> {
-    of_site: &'a [Option<u32>],
-    row_keys: Option<&'a RowKeys<'a>>,
-}
-
-impl Keys<'_> {
-    fn of(&self, row: &Row) -> (u32, RowKey) {
-        let group = self.of_site[row.site.0 as usize].unwrap_or(u32::MAX);
-        let key = |keys: &RowKeys<'_>| keys.key(|| row.thread, || row.freed_at, row.size, (row.birth, row.death));
-        (group, self.row_keys.map_or_else(RowKey::default, key))
-    }
-}
-
-/// The groups of rows: by a key, or by frames.
-#[derive(Clone, Copy)]
-struct Groups<'a> {
-    keys: Keys<'a>,
-    /// Times between frames, by process.
-    frames: Option<&'a [Vec<Ticks>]>,
-}
-
-/// Numbers of groups, as they are met.
-#[derive(Default)]
-struct Numbers {
-    numbers: KeyedMap<(u32, RowKey), u32>,
-    /// The first row of each.
-    first: Vec<RowId>,
-}
-
-impl Numbers {
-    fn of(&mut self, keys: Keys<'_>, id: RowId, row: &Row) -> u32 {
-        *self.numbers.entry(keys.of(row)).or_insert_with(|| {
-            self.first.push(id);
-            self.first.len() as u32 - 1
-        })
-    }
-}
-
 /// A question with all that it needs.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     trace: &'a Trace,
+    /// The rows that count; `None` for all.
+    chosen: Option<&'a RowSet>,
     mask: &'a Mask,
     /// The responsible caller of each site, as a number.
     owners: &'a [Option<u32>],
     arenas: Option<Groups<'a>>,
+    progress: &'a ModelsDone,
     cancel: &'a Cancel,
 }
 
@@ -237,7 +185,7 @@ impl Asked<'_> {
         let trace = self.trace;
         let is_asked = |(i, site)| trace.layer_of(site) == layer && self.mask.classes(SiteId(i)) != 0;
         let is_asked: Vec<bool> = (0..).zip(&trace.sites).map(is_asked).collect();
-        let run = Run { asked: self, layer, requests: Requests { trace, is_asked: &is_asked } };
+        let run = Run { asked: self, layer, requests: Requests { trace, chosen: self.chosen, is_asked: &is_asked } };
         let Some(recorded) = run.at_peak(&|| Box::<Recorded>::default(), &|| Box::new(|_, _| 0), u64::MAX)? else {
             return Ok(Vec::new());
         };
@@ -292,6 +240,12 @@ impl Run<'_> {
         count: usize,
         answer: impl Fn(usize) -> Result<Option<ModelNumbers>, Cancelled> + Send + Sync,
     ) -> Result<Vec<ModelNumbers>, Cancelled> {
+        self.asked.progress.known.fetch_add(count as u32, Ordering::Relaxed);
+        let answer = |i| {
+            let answer = answer(i);
+            self.asked.progress.done.fetch_add(1, Ordering::Relaxed);
+            answer
+        };
         let all: Result<Vec<_>, Cancelled> = if self.asked.trace.rows.len() > SIDE_BY_SIDE {
             (0..count).map(answer).collect()
         } else {

@@ -72,6 +72,10 @@ pub fn show(context: &mut PanelContext<'_>, ui: &mut Ui) {
     let commands = &mut context.commands;
     canvas.paint_ground(ui);
     let cursor = cursor::at(&canvas, &response, ui);
+    let followed = cursor.filter(|_| document.follows_cursor());
+    if followed != document.moment {
+        commands.push(DocCommand::ShowMoment(followed));
+    }
     let rows = lanes.map(|lanes| lanes.show(&canvas, outer, cursor, ui, commands));
     if rows.is_none() {
         together::paint(&canvas, ui);

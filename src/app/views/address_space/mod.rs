@@ -1,5 +1,5 @@
-//! The address space of a process at the end of the interval: regions, cells of equal size, and single blocks. The map is
-//! zoomed from the whole process down to a block; a click on a cell filters all views.
+//! The address space of a process at the moment of the graph's cursor, else at the end of the interval: regions, cells of equal
+//! size, and single blocks. The map is zoomed from the whole process down to a block; a click on a cell filters all views.
 //!
 //! Cost: what is alive is found once for each moment, process and filter (see [`AddressSpace`]); zooming and other colours cost a
 //! step for each block in sight.
@@ -32,6 +32,8 @@ const MOST: usize = 8192;
 /// The view's request.
 pub struct Request {
     process: ProcessId,
+    /// The moment of the cursor, if the map follows it and the cursor is on the graph.
+    at: Option<Ticks>,
     range: (u64, u64),
     color_by: ColorBy,
     /// The live memory of the previous answer, which a new range or colour can use again.
@@ -76,6 +78,8 @@ pub struct Mapped {
 pub struct AddressSpaceMap {
     /// The process that the user chose.
     process: Option<ProcessId>,
+    /// Whether the map keeps to the end of the interval, wherever the cursor is.
+    keeps_to_end: bool,
     color_by: ColorBy,
     zoom: Zoom,
     selected: Option<RowId>,
@@ -93,13 +97,15 @@ impl View for AddressSpaceMap {
 
     fn request(&self, document: &Document) -> Option<Request> {
         let kept = self.mapped.as_ref().map(|mapped| Arc::clone(&mapped.kept));
-        Some(Request { process: self.process_in(document)?, range: self.zoom.range(), color_by: self.color_by, kept })
+        let at = document.moment.filter(|_| !self.keeps_to_end);
+        Some(Request { process: self.process_in(document)?, at, range: self.zoom.range(), color_by: self.color_by, kept })
     }
 
     fn answer(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(Mapped)) -> Result<(), Cancelled> {
-        let kept = match request.kept.as_ref().filter(|kept| kept.is_of(request.process, query)) {
+        let of = (request.process, request.at.unwrap_or(query.interval().to));
+        let kept = match request.kept.as_ref().filter(|kept| kept.is_of(of, query)) {
             Some(kept) => Arc::clone(kept),
-            None => Arc::new(Kept::new(request.process, query)?),
+            None => Arc::new(Kept::new(of, query)?),
         };
         let (trace, functions) = (Arc::clone(query.trace()), query.functions()?);
         let responsible = |site| functions.function(functions.responsible(site)).map_or(NO_FUNCTION, |function| function.0);
@@ -132,8 +138,7 @@ impl AddressSpaceMap {
 }
 
 impl Kept {
-    fn new(process: ProcessId, query: &QueryContext<'_>) -> Result<Self, Cancelled> {
-        let at = query.interval().to;
+    fn new((process, at): (ProcessId, Ticks), query: &QueryContext<'_>) -> Result<Self, Cancelled> {
         let space = AddressSpace::at(&query.index, &query.mask, (process, at), query.cancel)?;
         let (trace, names) = (Arc::clone(query.trace()), Self::deciding(query).cloned());
         Ok(Self { trace, names, scope: query.filters().scope(query.interval()), process, at, space })
@@ -144,11 +149,11 @@ impl Kept {
         (query.filters().need_names() || query.filters().need_tags()).then(|| query.names())
     }
 
-    /// Whether a query about a process would find the same.
-    fn is_of(&self, process: ProcessId, query: &QueryContext<'_>) -> bool {
+    /// Whether a query about a process and a moment would find the same.
+    fn is_of(&self, of: (ProcessId, Ticks), query: &QueryContext<'_>) -> bool {
         Arc::ptr_eq(&self.trace, query.trace())
             && self.names.as_ref().map(Arc::as_ptr) == Self::deciding(query).map(Arc::as_ptr)
-            && (self.process, self.at) == (process, query.interval().to)
+            && (self.process, self.at) == of
             && self.scope == query.filters().scope(query.interval())
     }
 }

@@ -49,7 +49,16 @@ impl Pane for AddressSpaceMap {
                 }
             }
         });
+        let hint = "Show the moment of the graph's cursor while it is there; else, and without this, the end of the interval";
+        if ui.selectable_label(!self.keeps_to_end, "Follow cursor").on_hover_text(hint).clicked() {
+            self.keeps_to_end = !self.keeps_to_end;
+            context.ask();
+        }
         self.way(context, ui);
+    }
+
+    fn follows_cursor(&self) -> bool {
+        !self.keeps_to_end
     }
 
     fn keys(&mut self, context: &mut ViewContext<'_>, ctx: &egui::Context) {

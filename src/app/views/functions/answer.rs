@@ -11,8 +11,8 @@ use crate::app::widgets::columns::Wholes;
 use crate::model::SiteId;
 use crate::query::{
     CallLine, Cancelled, Column, Forest, ForestSums, Functions, NodeKey, RowGroup, RowGrouping, RowsAsked, SiteLabels, Sort,
-    by_heap, call_tree, call_tree_peaks, freed_sums, heaviest_path, magnitude, node_name, row_groups, sort_call_tree_by_peak,
-    source_lines,
+    TouchedBytes, by_heap, call_tree, call_tree_peaks, call_tree_touched, freed_sums, heaviest_path, magnitude, node_name,
+    row_groups, sort_call_lines, source_lines,
 };
 use crate::units::Layer;
 
@@ -27,12 +27,12 @@ pub fn call_table(request: &Request, query: &mut QueryContext<'_>) -> Result<Cal
     }
 }
 
-/// The open rows, and the butterfly, with source lines and the peaks of all rows, sorted by peak if the wish says so.
-pub fn call_table_with_peaks(request: &Request, query: &mut QueryContext<'_>) -> Result<CallTable, Cancelled> {
+/// The open rows, and the butterfly, with source lines, peaks and touched bytes of all rows, sorted by these if the wish says so.
+pub fn whole_call_table(request: &Request, query: &mut QueryContext<'_>) -> Result<CallTable, Cancelled> {
     match request.wish.grouping {
         Grouping::Sites(kind) => {
             let mut table = of_sites(request, kind, query)?;
-            add_peaks(&mut table, query)?;
+            add_late(&mut table, query)?;
             add_sources(&mut table, query)?;
             Ok(table)
         }
@@ -41,7 +41,7 @@ pub fn call_table_with_peaks(request: &Request, query: &mut QueryContext<'_>) ->
 }
 
 /// Rows by heap, type, or another key of the allocations themselves. Cost: see [`row_groups`].
-fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, query: &mut QueryContext<'_>) -> Result<CallTable, Cancelled> {
+fn of_rows(request: &Request, by: RowGrouping, with_late: bool, query: &mut QueryContext<'_>) -> Result<CallTable, Cancelled> {
     let Request { wish, layer, .. } = request;
     let (functions, trace) = (query.folded_functions()?, Arc::clone(query.trace()));
     let (totals, labels) = match by {
@@ -54,11 +54,13 @@ fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, query: &mut Que
     let (index, interval, mask) = (&*query.index, query.interval(), &*query.mask);
     let asked = RowsAsked { index, interval, mask, layer: *layer, totals: totals.as_ref(), labels: labels.as_ref() };
     let name = |group: &RowGroup| name_of(&trace, &functions, labels.as_ref(), group.key);
-    let (mut groups, whole) = row_groups(asked, by, wish.sort.in_interval(query.interval()), with_peaks, query.cancel)?;
+    let (mut groups, whole) = row_groups(asked, by, wish.sort.in_interval(query.interval()), with_late, query.cancel)?;
     let text = wish.search.trim().to_lowercase();
     groups.retain(|group| text.is_empty() || name(group).to_lowercase().contains(&text));
-    if let Sort { column: Column::Peak, descending } = wish.sort.in_interval(query.interval()) {
-        groups.sort_by_key(|group| if descending { !group.peak.unwrap_or(0) } else { group.peak.unwrap_or(0) });
+    let Sort { column, descending } = wish.sort.in_interval(query.interval());
+    if let Some(late) = late_number(column).filter(|_| with_late) {
+        let number = |group: &RowGroup| late(group.peak, group.touched);
+        groups.sort_by_key(|group| if descending { !number(group) } else { number(group) });
     }
     let line = |(node, group): (u32, &RowGroup)| CallLine {
         node,
@@ -71,9 +73,10 @@ fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, query: &mut Que
     };
     let lines: Vec<CallLine> = (0..).zip(&groups).map(line).collect();
     let peaks: Option<Vec<u64>> = groups.iter().map(|group| group.peak).collect();
+    let touched: Option<Vec<TouchedBytes>> = groups.iter().map(|group| group.touched).collect();
     let selected = wish.selected.as_ref().and_then(|way| way.first());
     let is_selected = |group: &RowGroup| selected.is_some_and(|selected| **selected == *name(group));
-    let scale = match (wish.sort.in_interval(query.interval()).column, &peaks) {
+    let scale = match (column, &peaks) {
         (Column::Peak, Some(peaks)) => peaks.iter().copied().max().unwrap_or(0),
         (column, _) => lines.iter().map(|line| magnitude(column, &line.numbers)).max().unwrap_or(0),
     };
@@ -94,7 +97,8 @@ fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, query: &mut Que
         scale,
         functions,
         lines,
-        peaks: peaks.filter(|_| with_peaks),
+        peaks: peaks.filter(|_| with_late),
+        touched: touched.filter(|_| with_late),
         butterfly,
     })
 }
@@ -155,6 +159,7 @@ fn of_sites(request: &Request, kind: ForestKind, query: &mut QueryContext<'_>) -
         tree: Tree::Forest(forest),
         lines,
         peaks: None,
+        touched: None,
         selected,
         butterfly,
     })
@@ -183,19 +188,37 @@ fn add_sources(table: &mut CallTable, query: &mut QueryContext<'_>) -> Result<()
     Ok(())
 }
 
-/// Adds the peaks of all rows, and sorts the rows by them if that is the sort column.
-fn add_peaks(table: &mut CallTable, query: &mut QueryContext<'_>) -> Result<(), Cancelled> {
+/// Returns the number by which rows are sorted, from their peaks and touched bytes, if the column shows one of these.
+fn late_number(column: Column) -> Option<fn(Option<u64>, Option<TouchedBytes>) -> u64> {
+    match column {
+        Column::Peak => Some(|peak, _| peak.unwrap_or(0)),
+        Column::Touched => Some(|_, bytes| bytes.map_or(0, |bytes| bytes.touched)),
+        _ => None,
+    }
+}
+
+/// Adds peaks and touched bytes of all rows, and sorts the rows if one of these is the sort column.
+fn add_late(table: &mut CallTable, query: &mut QueryContext<'_>) -> Result<(), Cancelled> {
     let (totals, Tree::Forest(forest)) = (query.totals()?, &table.tree) else { return Ok(()) };
     let tree = (&**forest, table.lines.as_slice());
     let mut peaks = call_tree_peaks(&query.index, &totals, &query.mask, table.layer, tree, query.cancel)?;
+    let mut touched = match table.layer {
+        Layer::Commit => call_tree_touched(&query.index, query.interval(), &query.mask, tree, query.cancel)?,
+        _ => None,
+    };
     let sort = table.sort();
-    if sort.column == Column::Peak {
-        table.scale = peaks.iter().copied().max().unwrap_or(0);
+    if let Some(late) = late_number(sort.column) {
+        let bytes = |line: usize| touched.as_ref().map(|touched| touched[line]);
+        let numbers: Vec<u64> = peaks.iter().enumerate().map(|(line, &peak)| late(Some(peak), bytes(line))).collect();
+        table.scale = numbers.iter().copied().max().unwrap_or(0);
         let selected = table.selected.map(|index| table.lines[index].node);
-        (table.lines, peaks) = sort_call_tree_by_peak(&table.lines, &peaks, sort.descending);
-        table.selected = selected.and_then(|node| table.lines.iter().position(|line| line.node == node));
+        let (lines, order) = sort_call_lines(&table.lines, &numbers, sort.descending);
+        table.selected = selected.and_then(|node| lines.iter().position(|line| line.node == node));
+        table.lines = lines;
+        peaks = order.iter().map(|&line| peaks[line as usize]).collect();
+        touched = touched.map(|touched| order.iter().map(|&line| touched[line as usize]).collect());
     }
-    table.peaks = Some(peaks);
+    (table.peaks, table.touched) = (Some(peaks), touched);
     Ok(())
 }
 

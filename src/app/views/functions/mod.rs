@@ -28,8 +28,8 @@ use crate::app::jobs::{ForestKind, QueryContext, drop_aside};
 use crate::app::state::ids::ViewId;
 use crate::model::Trace;
 use crate::query::{
-    CallLine, Cancelled, Column, Forest, Functions, NodeKey, Numbers, RowGrouping, SiteLabels, Sort, SourceLine, UNKNOWN_TYPE,
-    heap_label, node_name, shared_label, thread_label,
+    CallLine, Cancelled, Column, Forest, Functions, NodeKey, Numbers, RowGrouping, SiteLabels, Sort, SourceLine, TouchedBytes,
+    UNKNOWN_TYPE, heap_label, node_name, shared_label, thread_label,
 };
 use crate::units::{Interval, Layer};
 use butterfly::{Butterflied, ProcessLife};
@@ -115,6 +115,8 @@ pub struct CallTable {
     sources: Option<Vec<Option<SourceLine>>>,
     /// Peak sizes of the rows, once they are known.
     peaks: Option<Vec<u64>>,
+    /// Touched bytes of the rows, once they are known, if the trace shows any.
+    touched: Option<Vec<TouchedBytes>>,
     /// Number of frames that end in the interval, if there are any.
     frames: Option<u64>,
     /// The totals of the layer, within the filters.
@@ -261,7 +263,7 @@ impl<const FREES: bool> View for CallTrees<FREES> {
 
     fn complete(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(CallTable)) -> Result<(), Cancelled> {
         if !FREES {
-            tell(answer::call_table_with_peaks(request, query)?); // freed memory has no peak
+            tell(answer::whole_call_table(request, query)?); // freed memory has no peak
         }
         Ok(())
     }

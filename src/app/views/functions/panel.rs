@@ -281,6 +281,7 @@ impl List<CallTable> for Lines<'_, '_> {
         let number = match of {
             Column::Name | Column::Source => return None,
             Column::Peak => self.table.peak(row)?,
+            Column::Touched => return columns::touched_share(self.table.touched(row)??),
             _ => magnitude(of, &line.numbers),
         };
         if of == Column::Impacting {
@@ -305,7 +306,7 @@ impl List<CallTable> for Lines<'_, '_> {
     }
 
     fn is_shown(&self, Titled { column, .. }: Titled) -> Option<bool> {
-        let has_numbers = self.table.frames.is_some() || !column.is_per_frame();
+        let has_numbers = self.table.has_numbers(column);
         (!self.table.asked.frees).then(|| has_numbers && columns::is_shown(column, self.table.interval, self.context.settings))
     }
 
@@ -357,6 +358,10 @@ impl List<CallTable> for Lines<'_, '_> {
     fn sorted(&self, Titled { column, .. }: Titled) -> Option<bool> {
         let sort = self.table.sort();
         (column == sort.column).then_some(sort.descending)
+    }
+
+    fn has_bars(&self, Titled { column, .. }: Titled) -> bool {
+        column == Column::Touched || column == self.table.sort().column
     }
 
     fn bound(&self, Titled { column, .. }: Titled) -> Option<String> {

@@ -3,12 +3,13 @@
 use super::{CallTable, Choices, Grouping};
 use crate::app::base::table::{Head, ListColumn, TypedTable, Value};
 use crate::app::jobs::ForestKind;
-use crate::app::widgets::columns::{late, list_column, value};
-use crate::query::{Column, RowGrouping};
+use crate::app::widgets::columns::{has_numbers, late, list_column, touched, value};
+use crate::query::{Column, RowGrouping, TouchedBytes};
+use crate::units::Layer;
 
 /// Columns that can be shown; those of single allocations are not among them. The last one is only for lines that stand for
 /// functions.
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 11] = [
     Column::Name,
     Column::Count,
     Column::Impacting,
@@ -16,6 +17,7 @@ const COLUMNS: [Column; 10] = [
     Column::OutstandingFrom,
     Column::OutstandingTo,
     Column::Peak,
+    Column::Touched,
     Column::AllocationsPerFrame,
     Column::BytesPerFrame,
     Column::Source,
@@ -83,6 +85,19 @@ impl CallTable {
         self.peaks.as_ref()?.get(row).copied()
     }
 
+    /// The touched bytes of a row; `None` until they are computed.
+    pub fn touched(&self, row: usize) -> Option<Option<TouchedBytes>> {
+        match self.layer {
+            Layer::Commit => Some(self.touched.as_ref()?.get(row).copied().filter(|bytes| bytes.committed > 0)),
+            _ => Some(None),
+        }
+    }
+
+    /// Whether there are numbers for a column.
+    pub fn has_numbers(&self, column: Column) -> bool {
+        has_numbers(column, &self.trace, self.frames) && (column != Column::Touched || self.layer == Layer::Commit)
+    }
+
     fn shown(&self) -> &'static [Column] {
         match () {
             () if self.asked.frees => &FREED_COLUMNS,
@@ -100,7 +115,8 @@ impl TypedTable for CallTable {
     }
 
     fn columns(&self) -> impl IntoIterator<Item = Titled> {
-        self.shown().iter().map(|&column| Titled { column, head: head(column, &self.asked) })
+        let has = |column: &&Column| **column != Column::Touched || self.has_numbers(Column::Touched);
+        self.shown().iter().filter(has).map(|&column| Titled { column, head: head(column, &self.asked) })
     }
 
     fn len(&self) -> usize {
@@ -113,6 +129,7 @@ impl TypedTable for CallTable {
             Column::Name => Value::Text(self.name(line)),
             Column::Source if self.sources.is_none() => late(Value::Awaited, &self.trace),
             Column::Source => self.source(line).map_or(Value::Nothing, |line| Value::Text(line.short())),
+            Column::Touched => touched(self.touched(row), &self.trace),
             column => late(value(column, &line.numbers, self.peak(row), self.frames), &self.trace),
         }
     }

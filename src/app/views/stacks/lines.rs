@@ -16,7 +16,7 @@ use crate::app::widgets::list::{self, List, Name, Share, Style, Value};
 use crate::app::widgets::{frames, losses, rule_menu, source_lines};
 use crate::model::NodeId;
 use crate::query::{Column, Key, TreeRow, layer_label, layer_meaning, magnitude};
-use crate::units::{Interval, Layer, Ticks};
+use crate::units::{Interval, Ticks};
 
 /// The rows of the table, while they are drawn.
 pub struct Lines<'a, 'b> {
@@ -46,12 +46,13 @@ impl List<Table> for Lines<'_, '_> {
         let line = self.row(row).filter(|line| !line.mixes_layers)?;
         let number = match column {
             Column::Peak => self.table.tree.peak(&self.table.trace, &self.table.peaks, row)?,
+            Column::Touched => return columns::touched_share(self.table.touched(row)??),
             Column::Name | Column::Source | Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => {
                 return None;
             }
             column => magnitude(column, &line.numbers),
         };
-        let layer = layer(&line)?;
+        let layer = text::layer(&line)?;
         let whole = match column {
             Column::Impacting => columns::all_change(layer),
             column => format!("{}, by {}", layer_label(layer), title(column)),
@@ -106,6 +107,10 @@ impl List<Table> for Lines<'_, '_> {
         (column == sort.column).then_some(sort.descending)
     }
 
+    fn has_bars(&self, column: Column) -> bool {
+        column == Column::Touched || self.sorted(column).is_some()
+    }
+
     fn bound(&self, column: Column) -> Option<String> {
         losses::bound(&self.table.trace, self.table.interval, column)
     }
@@ -119,18 +124,13 @@ impl List<Table> for Lines<'_, '_> {
     }
 
     fn is_shown(&self, column: Column) -> Option<bool> {
-        let has_numbers = self.table.frames.is_some() || !column.is_per_frame();
+        let has_numbers = columns::has_numbers(column, &self.table.trace, self.table.frames);
         Some(has_numbers && columns::is_shown(column, self.table.interval, self.context.settings))
     }
 
     fn show_column(&mut self, column: Column, shown: bool) {
         self.context.commands.push(Setting::Column(column, shown));
     }
-}
-
-/// The layer of a row below a process.
-fn layer(line: &TreeRow) -> Option<Layer> {
-    line.path.iter().find_map(|key| if let Key::Layer(layer) = key { Some(*layer) } else { None })
 }
 
 impl Lines<'_, '_> {

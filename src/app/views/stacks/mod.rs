@@ -26,8 +26,8 @@ use crate::app::state::ids::{Reading, ViewId};
 use crate::app::widgets::columns::Wholes;
 use crate::model::Trace;
 use crate::query::{
-    Cancelled, Column, Filter, Key, KeyMap, Path, Sort, Tree, TreeRequest, TreeRow, magnitude, peaks, sort_by_peak, tree,
-    upper_peaks,
+    Cancelled, Column, Filter, Key, KeyMap, Path, Sort, TouchedLines, Tree, TreeRequest, TreeRow, magnitude, peaks, sort_nodes,
+    touched_lines, tree, upper_peaks,
 };
 use crate::tables::{KeyedMap, KeyedSet};
 use selected::SelectedLine;
@@ -108,14 +108,10 @@ impl View for Stacks {
     fn complete(request: &Request, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(Table)) -> Result<(), Cancelled> {
         let tree = request.tree(query)?;
         let peaks = peaks(&query.index, query.interval(), &tree, query.cancel)?;
-        let (tree, peaks) = match request.sort {
-            Sort { column: Column::Peak, descending } => {
-                let (tree, peaks) = sort_by_peak(Arc::unwrap_or_clone(tree), &peaks, descending);
-                (Arc::new(tree), peaks)
-            }
-            _ => (tree, peaks),
-        };
+        let touched = touched_lines(&query.index, query.interval(), &tree, query.cancel)?;
+        let (tree, peaks, touched) = request.sort_by_late(tree, peaks, touched);
         let mut table = request.table(tree, peaks.into_iter().map(Some).collect(), query)?;
+        table.touched = touched;
         table.details = request.details.as_ref().map(|path| NodeDetails::of(path, query)).transpose()?;
         tell(table);
         Ok(())
@@ -166,6 +162,7 @@ impl Request {
             order: Arc::new(tree.order()),
             tree,
             peaks,
+            touched: None,
             wholes,
             frames: query.frame_count(),
             search: self.search.clone(),
@@ -177,6 +174,29 @@ impl Request {
 }
 
 impl Request {
+    /// Sorts the lines by a number that is computed after the others, if that is the sort column.
+    fn sort_by_late(
+        &self,
+        mut tree: Arc<Tree>,
+        mut peaks: Vec<u64>,
+        mut touched: Option<TouchedLines>,
+    ) -> (Arc<Tree>, Vec<u64>, Option<TouchedLines>) {
+        let Sort { column, descending } = self.sort;
+        let numbers = match (column, &touched) {
+            (Column::Peak, _) => peaks.clone(),
+            (Column::Touched, Some(touched)) => touched.of_nodes(),
+            _ => return (tree, peaks, touched),
+        };
+        let (mut sorted, order) = sort_nodes(Arc::unwrap_or_clone(tree), &numbers, descending);
+        peaks = order.iter().map(|&line| peaks[line as usize]).collect();
+        touched = touched.map(|touched| touched.reordered(&order));
+        if let (Column::Touched, Some(touched)) = (column, &touched) {
+            touched.sort_listings(&mut sorted, descending);
+        }
+        tree = Arc::new(sorted);
+        (tree, peaks, touched)
+    }
+
     /// The totals of the sort column per layer, within the filters.
     fn wholes(&self, tree: &Tree, peaks: &[Option<u64>], trace: &Trace) -> Wholes {
         let mut wholes = Wholes::default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::app::views::node_details::NodeDetails;
 use crate::app::widgets::columns::Wholes;
 use crate::model::Trace;
-use crate::query::{Path, SourceLine, Tree, TreeRow};
+use crate::query::{Path, SourceLine, TouchedBytes, TouchedLines, Tree, TreeRow};
 use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::Interval;
 
@@ -18,6 +18,8 @@ pub struct Table {
     pub order: Arc<KeyedMap<Path, u32>>,
     /// Peak sizes of the nodes, as far as they are known.
     pub peaks: Vec<Option<u64>>,
+    /// Touched bytes of commit, once they are computed, if the trace shows any.
+    pub touched: Option<TouchedLines>,
     /// Totals of the sort column per layer, for the share that each row has.
     pub wholes: Wholes,
     /// Number of frames that end in the interval, if there are any.
@@ -38,6 +40,11 @@ impl Table {
         let (frame, level) = self.tree.frame(&self.trace, index).filter(|_| self.ambiguous.contains(&index))?;
         let offset = || Some(format!("+{:#x}", frame.address() - frame.module()?.base));
         SourceLine::of(&frame, level).map(|source| source.short()).or_else(offset)
+    }
+
+    /// The touched bytes of a row; `None` until they are computed.
+    pub fn touched(&self, index: usize) -> Option<Option<TouchedBytes>> {
+        self.touched.as_ref().map(|touched| touched.of(&self.tree, index))
     }
 
     /// A row with its texts and numbers.

@@ -2,12 +2,17 @@
 
 use super::table::Table;
 use crate::app::base::table::TypedTable;
-use crate::app::widgets::columns::{in_words, late, value};
+use crate::app::widgets::columns::{all, in_words, late, touched, value};
 use crate::app::widgets::list::Value;
 use crate::format;
 use crate::model::{Row, Trace};
-use crate::query::{Column, SourceLine, TreeRow, thread_label};
-use crate::units::Ticks;
+use crate::query::{Column, Key, SourceLine, TreeRow, thread_label};
+use crate::units::{Layer, Ticks};
+
+/// The layer of a row below a process.
+pub fn layer(row: &TreeRow) -> Option<Layer> {
+    row.path.iter().find_map(|key| if let Key::Layer(layer) = key { Some(*layer) } else { None })
+}
 
 /// The value of a cell.
 pub fn of_cell(table: &Table, row: &TreeRow, index: usize, column: Column) -> Value {
@@ -20,6 +25,8 @@ pub fn of_cell(table: &Table, row: &TreeRow, index: usize, column: Column) -> Va
             Some(place) => Value::Text(format!("{}  {place}", row.label)),
             None => Value::text(&row.label),
         },
+        Column::Touched if layer(row).is_some_and(|layer| layer != Layer::Commit) => Value::Nothing,
+        Column::Touched => touched(table.touched(index), trace),
         Column::Source => {
             let source = table.tree.frame(trace, index).and_then(|(frame, level)| SourceLine::of(&frame, level));
             source.map_or(Value::Nothing, |source| Value::Text(source.short()))
@@ -53,7 +60,8 @@ pub fn of_life(trace: &Trace, row: &Row) -> String {
 
 /// A row with all its columns, separated by tabs.
 pub fn of_line(table: &Table, row: &TreeRow, index: usize) -> String {
-    Column::ALL.map(|column| of_cell(table, row, index, column).to_string()).join("\t")
+    let cells: Vec<String> = all(&table.trace).map(|column| of_cell(table, row, index, column).to_string()).collect();
+    cells.join("\t")
 }
 
 /// The selected row in one sentence; `None` if its numbers would mix layers.
@@ -72,7 +80,7 @@ impl TypedTable for Table {
     }
 
     fn columns(&self) -> impl IntoIterator<Item = Column> {
-        Column::ALL
+        all(&self.trace)
     }
 
     fn len(&self) -> usize {
@@ -90,7 +98,7 @@ impl TypedTable for Table {
     fn line(&self, row: usize) -> (usize, Vec<Value>) {
         // Makes the row once for all its cells.
         let Some(line) = self.row(row) else { return (0, Vec::new()) };
-        (line.depth, Column::ALL.map(|column| of_cell(self, &line, row, column)).to_vec())
+        (line.depth, all(&self.trace).map(|column| of_cell(self, &line, row, column)).collect())
     }
 
     fn is_tree(&self) -> bool {

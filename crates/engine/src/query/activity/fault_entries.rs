@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use super::{FaultNumbers, has_faults, process_faults};
 use crate::events::{FaultKind, PAGE};
-use crate::model::{NodeId, ProcessId, Site, Trace};
+use crate::model::{NodeId, ProcessId, Site, SiteId, Trace};
 use crate::names::{FrameKind, Names};
 use crate::query::callers::{CallerFrame, callers};
-use crate::query::touched::{TouchedSite, first_touches, touched_sites};
+use crate::query::touched::{TouchedBytes, first_touches, touched_sites};
 use crate::query::{Cancel, Cancelled, Index, NO_STACK_KEY, Recorded};
 use crate::units::Interval;
 
@@ -110,9 +110,8 @@ pub fn fault_entries(
     for (site, count) in &touching {
         sums.entry(site.caller).or_default().first_touches += count;
     }
-    for of in commit.iter().flatten() {
-        let (committed, touched) = sums.entry(owner(trace, of)).or_default().commit.get_or_insert_default();
-        (*committed, *touched) = (committed.saturating_add(of.committed), touched.saturating_add(of.touched));
+    for (site, bytes) in commit.iter().flatten() {
+        sums.entry(owner(trace, *site)).or_default().commit.get_or_insert_default().add(*bytes);
     }
     let mut processes: Vec<(u64, FaultEntry)> = sums.iter().map(|(id, of)| (of.faults.all(), of.entry(trace, *id))).collect();
     // The order of processes with equal numbers is that in the trace.
@@ -130,8 +129,7 @@ pub fn fault_entries(
 struct Sums {
     faults: FaultNumbers,
     first_touches: u64,
-    /// Committed bytes, and the touched part of them.
-    commit: Option<(u64, u64)>,
+    commit: Option<TouchedBytes>,
 }
 
 impl Sums {
@@ -151,15 +149,15 @@ impl Sums {
             hard_page: faults.of(FaultKind::HardPage),
             access_violation: faults.of(FaultKind::AccessViolation),
             first_touches: self.first_touches,
-            committed_bytes: self.commit.map(|(committed, _)| committed),
-            touched_bytes: self.commit.map(|(_, touched)| touched),
+            committed_bytes: self.commit.map(|of| of.committed),
+            touched_bytes: self.commit.map(|of| of.touched),
         }
     }
 }
 
 /// Returns the process whose memory a site of commit is.
-fn owner(trace: &Trace, of: &TouchedSite) -> ProcessId {
-    trace.heap(trace.site(of.site).heap).process
+fn owner(trace: &Trace, site: SiteId) -> ProcessId {
+    trace.heap(trace.site(site).heap).process
 }
 
 /// Returns the sites with a count, of the processes that are meant.
@@ -193,19 +191,19 @@ fn caller_touches(
 /// Returns commit by responsible caller, most untouched bytes first.
 fn commit_touches(
     (trace, names): (&Trace, &Names),
-    commit: &[TouchedSite],
+    commit: &BTreeMap<SiteId, TouchedBytes>,
     cancel: &Cancel,
 ) -> Result<Vec<CommitTouches>, Cancelled> {
-    let sites: Vec<Site> = commit.iter().map(|of| *trace.site(of.site)).collect();
-    let mut sums: BTreeMap<(ProcessId, String), (u64, u64)> = BTreeMap::new();
-    for (of, name) in commit.iter().zip(responsible((trace, names), &sites, FrameKind::Innermost, cancel)?) {
-        let (committed, touched) = sums.entry((owner(trace, of), name)).or_default();
-        (*committed, *touched) = (committed.saturating_add(of.committed), touched.saturating_add(of.touched));
+    let sites: Vec<Site> = commit.keys().map(|site| *trace.site(*site)).collect();
+    let mut sums: BTreeMap<(ProcessId, String), TouchedBytes> = BTreeMap::new();
+    for ((site, bytes), name) in commit.iter().zip(responsible((trace, names), &sites, FrameKind::Innermost, cancel)?) {
+        sums.entry((owner(trace, *site), name)).or_default().add(*bytes);
     }
-    let entry = |((id, responsible), (committed_bytes, touched_bytes)): ((ProcessId, String), (u64, u64))| {
+    let entry = |((id, responsible), of): ((ProcessId, String), TouchedBytes)| {
         let process = trace.process(id);
         let process_start_s = process.start.map(|at| trace.clock.seconds(at));
         let (process, pid) = (process.label(), process.pid.0);
+        let TouchedBytes { committed: committed_bytes, touched: touched_bytes } = of;
         CommitTouches { process, pid, process_start_s, responsible, committed_bytes, touched_bytes }
     };
     let mut all: Vec<CommitTouches> = sums.into_iter().map(entry).collect();

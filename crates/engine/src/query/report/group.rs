@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
+use crate::format;
 use crate::model::SiteId;
 use crate::query::grouping::RowKey;
 use crate::query::grouping::keys::Named;
@@ -96,6 +97,31 @@ pub struct Group<N = GroupNumbers> {
     pub lifetime_bucket: Option<LifetimeBounds>,
     #[serde(flatten)]
     pub numbers: N,
+}
+
+impl<N> Group<N> {
+    /// Returns the text of one of its keys for people; empty if it is not part of the key, and for processes and stacks.
+    pub fn text(&self, key: By) -> String {
+        let size = |[from, to]: [u64; 2]| format!("{} to {}", format::bytes(from), format::bytes(to));
+        let lifetime = |LifetimeBounds(from, to)| match to {
+            Some(to) => format!("{} to {}", format::seconds(from), format::seconds(to)),
+            None => "no end seen".to_owned(),
+        };
+        match key {
+            By::Heap => self.heap.clone().unwrap_or_default(),
+            By::Type => self.allocated_type.clone().unwrap_or_default(),
+            By::Thread => self.thread.map_or_else(String::new, |id| id.to_string()),
+            By::Function => self.function.clone().unwrap_or_else(|| "(no stack recorded)".to_owned()),
+            By::Module => self.module.clone().unwrap_or_else(|| "(no module)".to_owned()),
+            By::Tag => self.tag.clone().unwrap_or_default(),
+            By::Size => self.size_bucket.map_or_else(String::new, size),
+            By::Lifetime => self.lifetime_bucket.map_or_else(String::new, lifetime),
+            By::Responsible => self.responsible.clone().unwrap_or_default(),
+            By::ResponsibleModule => self.responsible_module.clone().unwrap_or_default(),
+            By::Owner => self.owner.clone().unwrap_or_default(),
+            By::Process | By::Stack | By::FreedStack => String::new(),
+        }
+    }
 }
 
 /// Describes the group that contains this site and has this row key.

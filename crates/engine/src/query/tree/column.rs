@@ -19,6 +19,8 @@ pub enum Column {
     OutstandingFrom,
     OutstandingTo,
     Peak,
+    /// Touched part of what was committed in the trace and is alive at the end.
+    Touched,
     /// Source line of the line's function.
     Source,
     /// Average number of allocations per frame of the game.
@@ -32,7 +34,7 @@ pub enum Column {
 
 impl Column {
     /// All columns, in display order.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Name,
         Self::Count,
         Self::Impacting,
@@ -40,6 +42,7 @@ impl Column {
         Self::OutstandingFrom,
         Self::OutstandingTo,
         Self::Peak,
+        Self::Touched,
         Self::Source,
         Self::AllocationsPerFrame,
         Self::BytesPerFrame,
@@ -81,6 +84,7 @@ impl Column {
             Self::OutstandingFrom => "outstanding-from",
             Self::OutstandingTo => "outstanding-to",
             Self::Peak => "peak",
+            Self::Touched => "touched",
             Self::Source => "source",
             Self::AllocationsPerFrame => "allocations-per-frame",
             Self::BytesPerFrame => "bytes-per-frame",
@@ -120,14 +124,14 @@ impl Default for Sort {
     }
 }
 
-/// Returns the value by which a column sorts nodes, and which its bar shows. For the peak, which is computed later, it
-/// is the size; for columns without numbers of nodes, the absolute impacting size.
+/// Returns the value by which a column sorts nodes, and which its bar shows. Peak and touched bytes are computed later; instead
+/// of them it is the size, or the size that is alive at the end. For columns without numbers of nodes, the absolute impacting size.
 pub fn magnitude(column: Column, n: &Numbers) -> u64 {
     match column {
         Column::Count => n.count,
         Column::Size | Column::Peak => n.size,
         Column::OutstandingFrom => n.outstanding_from,
-        Column::OutstandingTo => n.outstanding_to,
+        Column::OutstandingTo | Column::Touched => n.outstanding_to,
         Column::AllocationsPerFrame => n.allocated.count,
         Column::BytesPerFrame => n.allocated.size,
         _ => n.impacting.unsigned_abs(),

@@ -21,7 +21,7 @@ pub fn peaks(index: &Index, interval: Interval, tree: &Tree, cancel: &Cancel) ->
 }
 
 /// Returns for each site and class the line of the deepest visible node that contains it.
-fn deepest(trace: &Trace, tree: &Tree) -> Vec<ByClassLines> {
+pub(super) fn deepest(trace: &Trace, tree: &Tree) -> Vec<ByClassLines> {
     let mut lines: Vec<ByClassLines> = Vec::with_capacity(trace.sites.len());
     lines.extend((0..).map(SiteId).zip(&trace.sites).map(|(id, site)| {
         let mut lines = tree.deepest[site.heap.0 as usize];
@@ -80,13 +80,13 @@ pub fn upper_peaks(index: &Index, totals: &Totals, tree: &Tree, cancel: &Cancel)
     Ok((0..).zip(&tree.lines).map(peak).collect())
 }
 
-/// Sorts the nodes below each node by peak, and returns the tree with its peaks; equal peaks keep their order. Single
-/// allocations are already in that order.
-pub fn sort_by_peak(tree: Tree, peaks: &[u64], descending: bool) -> (Tree, Vec<u64>) {
+/// Sorts the nodes below each node by a number; equal ones keep their order, and so do single allocations. Also returns the
+/// former number of each node.
+pub fn sort_nodes(tree: Tree, numbers: &[u64], descending: bool) -> (Tree, Vec<u32>) {
     let lines = &tree.lines;
     let count = lines.len();
     let mut sorted: Vec<u32> = (0..count as u32).collect();
-    let rank = |line: u32| if descending { u64::MAX - peaks[line as usize] } else { peaks[line as usize] };
+    let rank = |line: u32| if descending { u64::MAX - numbers[line as usize] } else { numbers[line as usize] };
     sorted.sort_by_key(|&line| (lines[line as usize].parent, rank(line)));
     // The children of each line are a range of `sorted` now; lines without parent come last.
     let children = |parent: u32| {
@@ -139,9 +139,8 @@ pub fn sort_by_peak(tree: Tree, peaks: &[u64], descending: bool) -> (Tree, Vec<u
         let group = if line.key.frame().is_some() { moved(line.group) } else { NONE };
         Line { parent: moved(line.parent), group, ..line }
     };
-    let peaks = order.iter().map(|&line| peaks[line as usize]).collect();
     let lines = order.iter().map(line).collect();
     let deepest = tree.deepest.iter().map(|lines| lines.map(moved)).collect();
     let sections = tree.sections.iter().map(section).collect();
-    (Tree { lines, listings, deepest, sections, ..tree }, peaks)
+    (Tree { lines, listings, deepest, sections, ..tree }, order)
 }

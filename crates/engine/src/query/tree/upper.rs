@@ -60,7 +60,8 @@ pub(super) fn lines(question: &Question<'_>, by_heap: &[ByClass]) -> Result<Uppe
         }
     }
     let deepest = vec![[NONE; 4]; by_heap.len()];
-    let mut builder = Builder { question, upper: Upper { deepest, ..Upper::default() } };
+    let upper = Upper { deepest, ..Upper::default() };
+    let mut builder = Builder { question, upper, processes: 0, has_met_source: false };
     builder.level(0, &[], NONE, cells)?;
     Ok(builder.upper)
 }
@@ -76,6 +77,10 @@ struct Child {
 struct Builder<'a> {
     question: &'a Question<'a>,
     upper: Upper,
+    /// Number of processes.
+    processes: usize,
+    /// Whether the line of a heap, or of the commit of a process, has been added.
+    has_met_source: bool,
 }
 
 impl Builder<'_> {
@@ -97,6 +102,9 @@ impl Builder<'_> {
         let mut children = self.group(level, cells);
         sort_lines(&mut children, self.question.request.sort, |c| c.numbers, |c| label(trace, names, c.key, None));
         let siblings = children.len();
+        if level == 0 {
+            self.processes = siblings;
+        }
         self.hold(path, &mut children);
         for child in children {
             let mut path: Vec<Key> = path.iter().copied().chain([child.key]).collect();
@@ -142,14 +150,17 @@ impl Builder<'_> {
         child.cells.iter().all(|cell| cell.class == class).then_some(class)
     }
 
-    /// Returns whether a line is open. The user's choice for one of its nodes decides, the innermost first.
-    fn is_open(&self, nodes: [&[Key]; 2], level: usize, siblings: usize, child: &Child) -> bool {
+    /// Returns whether a line is open. The user's choice for one of its nodes decides, the innermost first. Of several processes
+    /// all heaps are visible at first, but only the types of the first one: otherwise a screen would end in the first process.
+    fn is_open(&mut self, nodes: [&[Key]; 2], level: usize, siblings: usize, child: &Child) -> bool {
+        let is_source = matches!(child.key, Key::Heap(_) | Key::Layer(Layer::Commit));
+        let is_later = is_source && std::mem::replace(&mut self.has_met_source, true) && self.processes > 1;
         let toggled = &self.question.request.toggled;
         if let Some(&toggled) = nodes.into_iter().find_map(|path| toggled.get(path)) {
             return toggled;
         }
         let leads_to_heaps = level < HEAP_LEVEL && siblings <= MAX_OPEN_AT_FIRST;
-        siblings == 1 || leads_to_heaps || child.cells.iter().any(|cell| cell.hit > level)
+        !is_later && (siblings == 1 || leads_to_heaps) || child.cells.iter().any(|cell| cell.hit > level)
     }
 
     /// Lets the lines below a node keep their held positions; new lines follow.

@@ -7,13 +7,15 @@
 
 use super::allocator::{Allocator, Place, Request};
 use crate::model::{Row, RowId, Rows, SiteId, Trace};
-use crate::query::{Cancel, Cancelled, PAGE};
+use crate::query::{Cancel, Cancelled, PAGE, RowSet};
 use crate::tables::KeyedMap;
 use crate::units::Ticks;
 
 /// The requests of some sites.
 pub(super) struct Requests<'a> {
     pub(super) trace: &'a Trace,
+    /// The rows that are asked about, if not all.
+    pub(super) chosen: Option<&'a RowSet>,
     /// Whether the rows of a site are asked about, by site.
     pub(super) is_asked: &'a [bool],
 }
@@ -97,7 +99,8 @@ impl Requests<'_> {
     /// Whether a row was ever outstanding and is asked about.
     fn is_wanted(&self, id: RowId) -> bool {
         let SiteId(site) = self.trace.rows.site(id);
-        self.is_asked[site as usize] && self.trace.rows.birth(id) < self.trace.rows.death(id)
+        let is_asked = self.is_asked[site as usize] && self.chosen.is_none_or(|rows| rows.has(id));
+        is_asked && self.trace.rows.birth(id) < self.trace.rows.death(id)
     }
 }
 
