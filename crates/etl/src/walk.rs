@@ -55,7 +55,7 @@ impl Walker<'_> {
         Self::stands(&head[..n], offset)
     }
 
-    /// What the bytes at a place are.
+    /// Contents of a place in the file that begins with these bytes.
     pub(super) fn stands(head: &[u8], offset: u64) -> Stands {
         match BufferInfo::parse(head, offset) {
             Some(info) => Stands::Buffer(info),
