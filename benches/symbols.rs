@@ -102,10 +102,10 @@ fn measure(pdb: &Path) {
     let report = symbols.modules().into_iter().next().unwrap();
     drop(symbols);
     let after = memory("VmRSS:").saturating_sub(before);
-    let (again, _, _) = run(Path::new("nowhere"));
+    let (again, all_again, _) = run(Path::new("nowhere"));
     let mb = |bytes: u64| bytes >> 20;
     println!(
-        "{} ({} MB): 50 names after {first:.1?}, {} of {} addresses named after {all:.1?}; opened again {again:.1?}; \
+        "{} ({} MB): 50 names after {first:.1?}, {} of {} addresses named after {all:.1?}; opened again {again:.1?}, all {all_again:.1?}; \
          memory {} MB at most ({:.1} times the PDB), {} MB afterwards",
         pdb.display(),
         mb(bytes),

@@ -19,6 +19,7 @@
 //! Format facts: Geoff Chappell's notes, Microsoft's description of the logging mode
 //! constants. No public trace is known that was appended to or that wrapped around.
 
+use super::ahead::Ahead;
 use super::sessions::{Report, Sessions, tell_overwritten};
 use super::walk::{Credible, Stands, Walker};
 use super::{BufferInfo, Expandable, SessionHeader, Source};
@@ -39,9 +40,9 @@ pub(super) fn walk(walker: Walker<'_>, name: &str, problems: &mut Problems) -> B
     let Walker { bytes, first, .. } = walker;
     let mut report = Report { name, problems };
     let mut at = Walked { usual: walker.common_size(), ..Walked::default() };
-    let mut buffers = Vec::new();
+    let (mut buffers, mut ahead) = (Vec::new(), Ahead::default());
     while at.offset < bytes {
-        match walker.look(at.offset) {
+        match ahead.look(&walker, at.offset, at.usual) {
             Stands::Buffer(info) => buffers.extend(at.pass(info, &walker, &mut report)),
             Stands::Other { zeros, short } => {
                 let gap = walker.gap(at.offset, at.usual, zeros);

@@ -106,6 +106,7 @@
 #![deny(unreachable_pub)]
 #![warn(missing_docs)]
 
+mod ahead;
 mod buffer;
 mod bytes;
 pub mod compression;

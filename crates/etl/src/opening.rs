@@ -1,7 +1,7 @@
 //! Opens `.etl` files and finds their buffers.
 //!
-//! Opening reads only the header of each buffer (one small read a buffer), and one or a few whole
-//! buffers of a compressed file. Nothing that the session header claims is trusted for control flow.
+//! Opening reads only the header of each buffer (one small read a buffer, many at once where buffers
+//! have one size), and one or a few whole buffers of a compressed file. Nothing that the session header claims is trusted for control flow.
 
 use std::path::Path;
 

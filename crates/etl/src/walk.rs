@@ -52,9 +52,14 @@ impl Walker<'_> {
     pub(super) fn look(&self, offset: u64) -> Stands {
         let mut head = [0; BUFFER_HEADER];
         let n = self.source.read_at(&mut head, offset).unwrap_or(0);
-        match BufferInfo::parse(&head[..n], offset) {
+        Self::stands(&head[..n], offset)
+    }
+
+    /// Contents of a place in the file that begins with these bytes.
+    pub(super) fn stands(head: &[u8], offset: u64) -> Stands {
+        match BufferInfo::parse(head, offset) {
             Some(info) => Stands::Buffer(info),
-            None => Stands::Other { zeros: head[..n].iter().all(|&byte| byte == 0), short: n < BUFFER_HEADER },
+            None => Stands::Other { zeros: head.iter().all(|&byte| byte == 0), short: head.len() < BUFFER_HEADER },
         }
     }
 

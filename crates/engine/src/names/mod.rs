@@ -11,4 +11,4 @@ mod module_names;
 pub use code_address::{CodeAddress, FrameKind, KERNEL, lookup_address};
 pub use identity::{ModuleKey, PdbKey};
 pub use known::Names;
-pub use module_names::{Frame, ModuleNames, NameTables, NamesBuilder, RawFrame};
+pub use module_names::{Frame, ModuleNames, NO_TEXT, NameTables, NamesBuilder, RawFrame};

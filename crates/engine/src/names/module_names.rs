@@ -1,5 +1,5 @@
 //! The names that are known of the addresses of one module: sorted arrays that share their strings. So lookups are
-//! binary searches, and the form in which `symbols` saves them is the same as in memory.
+//! binary searches, and `symbols` saves them in blocks of the same arrays.
 //!
 //! Cost: 8 bytes per address, 12 per frame, and each string once.
 
@@ -17,7 +17,7 @@ pub struct Frame<'a> {
 }
 
 /// The number of no string.
-pub(crate) const NO_TEXT: u32 = u32::MAX;
+pub const NO_TEXT: u32 = u32::MAX;
 
 /// A frame with its strings by number; line 0 stands for no line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,9 +30,28 @@ pub struct RawFrame {
     pub line: u32,
 }
 
-/// Names of the addresses of one module that were asked for.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// Names of the addresses of one module that were asked for. Equal if all addresses have equal names, however the strings are
+/// numbered.
+#[derive(Clone, Debug, Default)]
 pub struct ModuleNames(NameTables);
+
+impl PartialEq for ModuleNames {
+    fn eq(&self, other: &Self) -> bool {
+        fn addresses(names: &ModuleNames) -> impl Iterator<Item = (u32, impl Iterator<Item = Frame<'_>>)> {
+            let of = |i: usize| (names.0.addresses[i].0, names.0.frames[names.range(i)].iter().map(|raw| names.frame(raw)));
+            (0..names.len()).map(of)
+        }
+        fn sites(names: &ModuleNames) -> impl Iterator<Item = (u32, &str)> {
+            names.0.sites.iter().map(|&(rva, text)| (rva, names.0.string(text)))
+        }
+        let mut pairs = addresses(self).zip(addresses(other));
+        self.len() == other.len()
+            && pairs.all(|((ours, our_frames), (theirs, their_frames))| ours == theirs && our_frames.eq(their_frames))
+            && sites(self).eq(sites(other))
+    }
+}
+
+impl Eq for ModuleNames {}
 
 /// The arrays of [`ModuleNames`], for saving them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -50,6 +69,13 @@ pub struct NameTables {
 }
 
 impl NameTables {
+    /// The string with this number.
+    pub fn string(&self, index: u32) -> &str {
+        let i = index as usize;
+        let start = i.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start as usize..self.ends[i] as usize]
+    }
+
     /// Whether every index is valid.
     fn is_sound(&self) -> bool {
         let is_string = |text: u32| (text as usize) < self.ends.len();
@@ -87,7 +113,7 @@ impl ModuleNames {
     /// The type allocated by the call that returns to `rva`.
     pub fn allocated_type(&self, rva: u32) -> Option<&str> {
         let i = self.0.sites.binary_search_by_key(&rva, |&(rva, _)| rva).ok()?;
-        Some(self.string(self.0.sites[i].1))
+        Some(self.0.string(self.0.sites[i].1))
     }
 
     /// Whether this address was asked for.
@@ -102,7 +128,7 @@ impl ModuleNames {
 
     /// Whether a function, source file or type has this name.
     pub fn has_text(&self, text: &str) -> bool {
-        (0..self.0.ends.len() as u32).any(|index| self.string(index) == text)
+        (0..self.0.ends.len() as u32).any(|index| self.0.string(index) == text)
     }
 
     /// Whether nothing was asked for.
@@ -121,14 +147,8 @@ impl ModuleNames {
     }
 
     fn frame(&self, raw: &RawFrame) -> Frame<'_> {
-        let known = |text: u32| (text != NO_TEXT).then(|| self.string(text));
-        Frame { function: self.string(raw.function), file: known(raw.file), line: (raw.line != 0).then_some(raw.line) }
-    }
-
-    fn string(&self, index: u32) -> &str {
-        let i = index as usize;
-        let start = i.checked_sub(1).map_or(0, |before| self.0.ends[before]);
-        &self.0.text[start as usize..self.0.ends[i] as usize]
+        let known = |text: u32| (text != NO_TEXT).then(|| self.0.string(text));
+        Frame { function: self.0.string(raw.function), file: known(raw.file), line: (raw.line != 0).then_some(raw.line) }
     }
 }
 
@@ -150,7 +170,7 @@ impl NamesBuilder {
             builder.add(rva, known.0.frames[known.range(i)].iter().map(|raw| known.frame(raw)));
         }
         for &(rva, name) in &known.0.sites {
-            builder.add_site(rva, known.string(name));
+            builder.add_site(rva, known.0.string(name));
         }
         builder
     }

@@ -14,7 +14,7 @@ use crate::model::Trace;
 use crate::names::ModuleNames;
 use crate::panics;
 use crate::resolver::{self, Request, Resolved};
-use crate::saved::Saved;
+use crate::saved::{self, Saved};
 use crate::tables::KeyedMap;
 use crate::wanted::{self, ModuleAddresses};
 use crate::{ModuleKey, ModuleNote, ModuleReport, ModuleState, PdbError, PdbKey};
@@ -98,12 +98,14 @@ impl Shared {
             time: Duration::ZERO,
             notes: Vec::new(),
         };
-        let saved = asked.wanted.pdb.as_ref().filter(|_| !asked.rvas.is_empty()).and_then(|(key, pdb)| self.load(pdb, *key));
+        let saved =
+            asked.wanted.pdb.as_ref().filter(|_| !asked.rvas.is_empty()).and_then(|(key, pdb)| self.load(pdb, *key, &asked.rvas));
+        let saved = saved.filter(|saved| !saved.names.is_empty());
         let known = saved.map(|saved| {
             report.source = format!("{} (resolved before)", saved.source);
             (report.file, report.bytes) = (saved.file, saved.file_bytes);
             report.notes.extend(saved.fastlink.then_some(ModuleNote::FastLink));
-            if asked.rvas.iter().all(|&rva| saved.names.contains(rva)) {
+            if saved.names.len() == asked.rvas.len() {
                 report.state = ModuleState::Ready;
             }
             Arc::new(saved.names)
@@ -116,8 +118,28 @@ impl Shared {
         !asked.rvas.is_empty() || matches!(&self.seek, Seek::Files(also) if also.contains(&asked.key))
     }
 
-    fn load(&self, pdb: &str, key: PdbKey) -> Option<Saved> {
-        self.saved.as_ref()?.load(file_name(pdb)?, key)
+    fn load(&self, pdb: &str, key: PdbKey, asked: &[u32]) -> Option<Saved> {
+        self.saved.as_ref()?.load(file_name(pdb)?, key, asked)
+    }
+
+    /// The names that are known of a module, with saved ones of the addresses that a growing trace asks about only now.
+    fn known(&self, job: &Job) -> Option<Arc<ModuleNames>> {
+        let known = job.known.as_ref()?;
+        let new: Vec<u32> = job.asked.rvas.iter().copied().filter(|&rva| !known.contains(rva)).collect();
+        let pdb = job.asked.wanted.pdb.as_ref().filter(|_| !new.is_empty());
+        let saved = pdb.and_then(|(key, pdb)| self.load(pdb, *key, &new));
+        let all = saved.and_then(|saved| saved::both(known, &saved.names));
+        Some(all.map_or_else(|| Arc::clone(known), Arc::new))
+    }
+
+    /// Publishes names of a module, if its job is still wanted.
+    fn publish(&self, index: usize, stop: &Stop, names: &Arc<ModuleNames>) {
+        let mut table = self.lock();
+        if !stop.is_set() {
+            table.publish(index, Some(Arc::clone(names)));
+        }
+        drop(table);
+        self.tell();
     }
 
     /// Works on one module after the other until the end.
@@ -171,6 +193,11 @@ impl Shared {
     }
 
     fn run(self: &Arc<Self>, job: &Job) -> Result<(), String> {
+        let known = self.known(job);
+        if let Some(known) = known.as_ref().filter(|known| job.asked.rvas.iter().all(|&rva| known.contains(rva))) {
+            self.publish(job.index, &job.stop, known);
+            return Ok(());
+        }
         let progress = |download| self.report(job, |report| report.state = ModuleState::Downloading(download));
         let found = self.locator().find(&job.asked.wanted, job.chosen.as_deref(), &job.stop, &progress);
         let found = found.map_err(|not_found| not_found.to_string())?;
@@ -187,7 +214,7 @@ impl Shared {
         }
         let room = self.set_room_aside(job, bytes.saturating_mul(MEMORY_OF_PDB))?;
         self.report(job, |report| report.state = ModuleState::Reading(0));
-        let resolved = self.resolve(job, &found);
+        let resolved = self.resolve(job, &found, known);
         drop(room);
         let Resolved { names, fastlink } = resolved?;
         let names = Arc::new(names);
@@ -205,18 +232,11 @@ impl Shared {
         Ok(())
     }
 
-    fn resolve(self: &Arc<Self>, job: &Job, found: &Located) -> Result<Resolved, String> {
+    fn resolve(self: &Arc<Self>, job: &Job, found: &Located, known: Option<Arc<ModuleNames>>) -> Result<Resolved, String> {
         let first = self.lock().looked_at.get(&job.asked.key).cloned().unwrap_or_default();
-        let request = Request { key: found.key, first, all: job.asked.rvas.clone(), known: job.known.clone() };
+        let request = Request { key: found.key, first, all: job.asked.rvas.clone(), known };
         let (shared, index, stop) = (Arc::clone(self), job.index, job.stop.clone());
-        let publish = move |names: ModuleNames| {
-            let mut table = shared.lock();
-            if !stop.is_set() {
-                table.publish(index, Some(Arc::new(names)));
-            }
-            drop(table);
-            shared.tell();
-        };
+        let publish = move |names: ModuleNames| shared.publish(index, &stop, &Arc::new(names));
         let describe = |error: PdbError| format!("{}: {error}", found.file);
         let progress = |bytes| self.report(job, |report| report.state = ModuleState::Reading(bytes));
         if let (None, Some(image)) = (found.key, found.file.path()) {
