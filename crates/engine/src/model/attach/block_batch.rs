@@ -124,6 +124,7 @@ impl Attach {
 
     /// Gives the blocks of a batch the stacks that came with them; the others wait for theirs. Without the
     /// other rooms it stops before a batch event that concerns them; returns whether all was done.
+    #[inline(never)] // scripts/bench.py counts it
     pub(in crate::model) fn follow(&mut self, batch: &mut NumberedBatch, mut rooms: Option<&mut Rooms<'_>>) -> bool {
         let slice = &*batch.slice;
         let block_batch = &slice.made().block_batches()[batch.number];

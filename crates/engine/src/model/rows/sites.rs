@@ -85,11 +85,7 @@ impl RowSites {
 
     /// For each of the sites of frees, whether any row has it.
     pub(in crate::model) fn free_sites_in_use(&self, sites: usize) -> Vec<bool> {
-        let mut is_used = vec![false; sites];
-        for site in self.freed.iter().flat_map(FreedColumn::sites) {
-            is_used.get_mut(site.0 as usize).into_iter().for_each(|used| *used = true);
-        }
-        is_used
+        in_use(sites, &self.freed, FreedColumn::sites)
     }
 
     /// Gives all freed rows the new numbers of their sites of frees.
@@ -100,17 +96,8 @@ impl RowSites {
 
     /// For each of the sites, whether any row has it.
     pub(in crate::model) fn sites_in_use(&self, sites: usize) -> Vec<bool> {
-        let is_used: Vec<AtomicBool> = (0..sites).map(|_| AtomicBool::new(false)).collect();
-        let note = |site: &SiteId| {
-            if let Some(used) = is_used.get(site.0 as usize)
-                && !used.load(Ordering::Relaxed)
-            {
-                used.store(true, Ordering::Relaxed);
-            }
-        };
-        self.sealed.par_iter().for_each(|sites| sites.iter().for_each(note));
-        self.open.iter().for_each(note);
-        is_used.into_iter().map(AtomicBool::into_inner).collect()
+        let columns: Vec<&[SiteId]> = self.sealed.iter().map(|sites| sites.as_slice()).chain([self.open.as_slice()]).collect();
+        in_use(sites, &columns, |sites| sites.iter().copied())
     }
 
     /// Gives all rows the new numbers of their sites; rows without one stay without.
@@ -150,4 +137,23 @@ impl RowSites {
         }
         (sites, self.freed.clone())
     }
+}
+
+/// For each of so many sites, whether it occurs in any of the columns.
+fn in_use<'c, C: Sync, S: Iterator<Item = SiteId>>(
+    count: usize,
+    columns: &'c [C],
+    sites: impl Fn(&'c C) -> S + Sync,
+) -> Vec<bool> {
+    let is_used: Vec<AtomicBool> = (0..count).map(|_| AtomicBool::new(false)).collect();
+    columns.par_iter().for_each(|column| {
+        for site in sites(column) {
+            if let Some(used) = is_used.get(site.0 as usize)
+                && !used.load(Ordering::Relaxed)
+            {
+                used.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    is_used.into_iter().map(AtomicBool::into_inner).collect()
 }
