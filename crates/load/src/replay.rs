@@ -134,7 +134,10 @@ impl Replay {
                 this.borrow_mut().builder.apply_slice(slice);
                 ControlFlow::Continue(())
             },
-            |Tick { totals, is_held }| {
+            |Tick { totals, is_held, must_let_go }| {
+                if must_let_go {
+                    this.borrow_mut().builder.take_back();
+                }
                 if !watch.progress(totals.bytes, total) {
                     return ControlFlow::Break(Stopped);
                 }

@@ -112,6 +112,12 @@ pub struct FrameRange {
 }
 
 impl FrameRange {
+    /// Number of frames.
+    #[inline(always)]
+    pub(crate) fn len(self) -> u32 {
+        self.len
+    }
+
     /// Whether there are none.
     pub fn is_empty(self) -> bool {
         self.len == 0

@@ -59,6 +59,9 @@ use stream::{Reading, Stream, StreamKey};
 use totals::Arrivals;
 pub use totals::Totals;
 
+/// Most slices that the sink may hold.
+const MOST_LENT: usize = 8;
+
 /// The merged stream of one capture's files.
 #[derive(Debug)]
 pub struct Merge<'f> {
@@ -95,6 +98,8 @@ struct CutSlice<G> {
 #[derive(Debug)]
 struct CutSlices<'g, G> {
     queue: VecDeque<CutSlice<G>>,
+    /// Slices that were gone through, and that the sink may still hold; the first one in front.
+    lent: VecDeque<Arc<Slice<G>>>,
     /// The memory that was put back first is taken first: others may still look at what was made of the
     /// latest slices.
     spare: VecDeque<Memory<G>>,
@@ -103,7 +108,7 @@ struct CutSlices<'g, G> {
 
 impl<'g, G: Gather> CutSlices<'g, G> {
     fn new(fresh: &'g G) -> Self {
-        Self { queue: VecDeque::new(), spare: VecDeque::new(), fresh }
+        Self { queue: VecDeque::new(), lent: VecDeque::new(), spare: VecDeque::new(), fresh }
     }
 
     fn entries(&self) -> usize {
@@ -112,7 +117,7 @@ impl<'g, G: Gather> CutSlices<'g, G> {
 
     /// Memory for the next slice.
     fn memory(&mut self) -> Memory<G> {
-        self.spare.pop_front().unwrap_or_else(|| Memory { order: Vec::new(), made: self.fresh.clone() })
+        self.spare.pop_front().unwrap_or_else(|| Memory { order: Vec::new(), made: Box::new(self.fresh.clone()) })
     }
 }
 
@@ -123,6 +128,8 @@ pub struct Tick<'a> {
     pub totals: &'a Totals,
     /// Whether the merge waits until records of later times may go on.
     pub is_held: bool,
+    /// Whether the sink must let go of all slices that it still holds.
+    pub must_let_go: bool,
 }
 
 impl<'f> Merge<'f> {
@@ -215,7 +222,7 @@ impl<'f> Merge<'f> {
         tick: impl FnMut(Tick<'_>) -> ControlFlow<B, i64>,
     ) -> ControlFlow<B> {
         let mut owed = std::mem::take(&mut self.owed);
-        let each = |slice: &Slice<()>| {
+        let each = |slice: &Arc<Slice<()>>| {
             owed.expect(slice.owed());
             slice.order().iter().try_for_each(|&place| match slice.item(place) {
                 (Item::Record(record), stack) if !owed.is_empty() && owed.has_come(record, stack) => ControlFlow::Continue(()),
@@ -228,11 +235,11 @@ impl<'f> Merge<'f> {
     }
 
     /// Like [`Self::run`], but slice by slice, each with the data that a copy of `fresh` gathered from
-    /// it.
+    /// it. The sink can hold some slices until [`Tick::must_let_go`].
     pub fn run_slices<G: Gather, B>(
         &mut self,
         fresh: &G,
-        mut sink: impl FnMut(&Slice<G>) -> ControlFlow<B>,
+        mut sink: impl FnMut(&Arc<Slice<G>>) -> ControlFlow<B>,
         mut tick: impl FnMut(Tick<'_>) -> ControlFlow<B, i64>,
     ) -> ControlFlow<B> {
         let prefetch = Arc::clone(&self.prefetch);
@@ -250,7 +257,7 @@ impl<'f> Merge<'f> {
         &mut self,
         scope: &Scope<'scope>,
         mut cut: CutSlices<'_, G>,
-        sink: &mut impl FnMut(&Slice<G>) -> ControlFlow<B>,
+        sink: &mut impl FnMut(&Arc<Slice<G>>) -> ControlFlow<B>,
         tick: &mut impl FnMut(Tick<'_>) -> ControlFlow<B, i64>,
     ) -> ControlFlow<B>
     where
@@ -258,32 +265,47 @@ impl<'f> Merge<'f> {
     {
         self.prefetch.pump(scope);
         self.each_stream(Stream::go_on);
-        let mut limit = tick(Tick { totals: &self.totals, is_held: false })?;
+        let mut limit = tick(Tick { totals: &self.totals, is_held: false, must_let_go: false })?;
         loop {
+            self.take_back(&mut cut);
             self.cut_some(scope, &mut cut, limit);
             let Some(first) = cut.queue.pop_front_if(|cut| cut.from <= limit) else {
                 if self.next_time(&cut).is_none_or(|next| next > self.known_to) {
                     break;
                 }
-                limit = tick(Tick { totals: &self.totals, is_held: true })?;
+                limit = tick(Tick { totals: &self.totals, is_held: true, must_let_go: true })?;
                 continue;
             };
             if let Some(slice) = first.task.take() {
                 self.count_late(&slice);
                 self.totals.copies.add(slice.copied());
+                let slice = Arc::new(slice);
                 sink(&slice)?;
-                let (runs, memory) = slice.into_parts();
-                runs.into_iter().for_each(|run| self.give_back(run.batch));
-                cut.spare.push_back(memory);
+                cut.lent.push_back(slice);
             }
             self.prefetch.pump(scope);
-            limit = tick(Tick { totals: &self.totals, is_held: false })?;
+            let must_let_go = cut.lent.len() >= MOST_LENT || self.retired >= self.room.retired;
+            limit = tick(Tick { totals: &self.totals, is_held: false, must_let_go })?;
+        }
+        if !cut.lent.is_empty() {
+            tick(Tick { totals: &self.totals, is_held: false, must_let_go: true })?;
+            self.take_back(&mut cut);
         }
         self.arrivals.passed = Some(self.known_to);
         if self.known_to == i64::MAX {
             self.report_late();
         }
         ControlFlow::Continue(())
+    }
+
+    /// Takes back the memory of slices, in their order, that the sink no longer holds.
+    fn take_back<G: Gather>(&mut self, cut: &mut CutSlices<'_, G>) {
+        while let Some(slice) = cut.lent.pop_front_if(|slice| Arc::strong_count(slice) == 1) {
+            let Some(slice) = Arc::into_inner(slice) else { return };
+            let (runs, memory) = slice.into_parts();
+            runs.into_iter().for_each(|run| self.give_back(run.batch));
+            cut.spare.push_back(memory);
+        }
     }
 
     /// Takes back a batch that a slice no longer needs, to reuse its memory if nobody else holds it.

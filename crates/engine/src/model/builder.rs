@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use super::activity::ActivityTable;
 use super::allocations::AllocationTable;
-use super::attach::{Attach, Rooms, is_homeless};
+use super::attach::{Attach, LentAttach, Rooms, is_homeless};
 use super::counters::CounterTable;
 use super::losses::MAX_REPORTED;
 use super::origin::Origin;
@@ -74,7 +74,7 @@ pub struct Builder {
     losses: (u64, u64),
     world: World,
     allocations: AllocationTable,
-    attach: Attach,
+    attach: LentAttach,
     limit: Limit,
     counters: CounterTable,
     activity: ActivityTable,
@@ -99,7 +99,7 @@ impl Builder {
             losses,
             world: World::default(),
             allocations: AllocationTable::new(),
-            attach: Attach::new(trace_start),
+            attach: LentAttach::new(Attach::new(trace_start)),
             limit: Limit::default(),
             counters: CounterTable::default(),
             activity: ActivityTable::default(),
@@ -128,18 +128,21 @@ impl Builder {
     /// Declares that everything up to this raw time has been applied: records that come for it all the
     /// same happen afterwards, so that a publication can show all of it.
     pub fn pass(&mut self, raw: i64) {
+        self.take_back();
         let waits = self.attach.held.since().map_or(i64::MAX, |since| since.saturating_sub(1));
         self.now = self.now.max(Ticks::from_raw(raw.min(waits), self.trace_start).next());
     }
 
     /// Applies the next record in time order; `frames` are those of its stack, if it is one.
     pub fn apply(&mut self, record: &Record, frames: &[u64]) {
+        self.take_back();
         self.apply_with_stack(record, CallStack::Frames(Frames::new(frames)).of(record));
     }
 
     /// Applies the next item, with the stack that came with it, if any did.
     #[inline(always)]
     pub fn apply_item(&mut self, item: Item<'_>, stack: CallStack<'_>) {
+        self.take_back();
         match item {
             Item::Block(block) if self.attach.held.is_empty() && block.pid.is_known() => self.replay_block(&block, stack),
             Item::Block(block) => self.apply_with_stack(&block.record(), stack),
@@ -174,6 +177,7 @@ impl Builder {
     fn attach(&mut self) -> (&mut Attach, Rooms<'_>) {
         let Self { attach, world, allocations, activity, .. } = self;
         let ActivityTable { samples, faults, .. } = activity;
+        attach.know(world.heaps());
         (attach, Rooms { world, allocations, samples, faults })
     }
 
@@ -235,8 +239,7 @@ impl Builder {
                 attach.stack_came(&mut rooms, from, record, stack.frames());
             }
             Event::StackDefinition { part, key, .. } => {
-                let (attach, mut rooms) = self.attach();
-                attach.define(&mut rooms, *part, *key, stack.frames(), from.raw);
+                self.attach.define(*part, *key, stack.frames(), from.raw);
             }
             Event::Process(change, info) => {
                 if *change != ProcessChange::Rundown {
@@ -295,8 +298,9 @@ impl Builder {
     #[inline(always)]
     fn push(&mut self, row: &Row) -> Option<RowId> {
         let id = self.allocations.push(row);
-        if id.is_none() {
-            self.cut_now(CutReason::Numbers);
+        match id {
+            Some(_) => self.attach.row_sites.push(row.site),
+            None => self.cut_now(CutReason::Numbers),
         }
         id
     }

@@ -42,7 +42,7 @@ fn blocks(rows: usize) -> impl Iterator<Item = Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::rows::RowWriter;
+    use crate::model::rows::{RowSites, RowWriter};
     use crate::model::{Row, RowList, SiteId};
     use crate::units::Tid;
 
@@ -61,7 +61,9 @@ mod tests {
             }
         }
         for horizon in [Ticks::NEVER, Ticks(count / 3)] {
-            let rows = writer.publish(horizon, RowList::default());
+            let mut sites = RowSites::default();
+            sites.extend_to(writer.len());
+            let rows = writer.publish(&sites, horizon, RowList::default());
             let deaths = LastDeaths::of(&rows);
             for t in [-1, 0, 1, 255, 256, 30_000, 40_001, CHUNK as i64, count, 2 * count].map(Ticks) {
                 for chunk in rows.chunks() {

@@ -38,6 +38,7 @@ mod stack;
 mod stored;
 mod thread_stacks;
 mod trace;
+mod work_queue;
 mod world;
 
 pub use activity::{

@@ -9,6 +9,7 @@ mod append;
 mod chunk_size;
 mod deaths;
 mod freed;
+mod sites;
 mod stored;
 mod writer;
 
@@ -23,6 +24,7 @@ pub use chunk_size::CHUNK;
 use chunk_size::{CHUNK_BITS, split};
 pub(super) use deaths::DeathColumn;
 use freed::FreedColumn;
+pub(super) use sites::RowSites;
 pub(super) use stored::Sites;
 pub(super) use writer::RowWriter;
 

@@ -54,8 +54,8 @@ pub struct Slice<G> {
     /// Copies that were left out, and stacks that will come once more.
     copied: Copied,
     owed: Vec<OwedStack>,
-    /// Data gathered from its entries.
-    made: G,
+    /// Data gathered from its entries; slices are moved, and it is large.
+    made: Box<G>,
 }
 
 impl<G> Slice<G> {
@@ -127,9 +127,10 @@ impl<G: Gather> Slice<G> {
         let (copied, owed) = sort(&runs, &mut order);
         let time = |place: Option<&Place>| place.map_or(0, |place| place.time);
         made.begin((time(order.first()), time(order.last())));
+        let gather = &mut *made;
         for place in &order {
             let batch = &*runs[place.run as usize].batch;
-            made.visit(&batch.entries[place.at as usize], batch);
+            gather.visit(&batch.entries[place.at as usize], batch);
         }
         made.finish();
         Self { runs, order, copied, owed, made }
@@ -145,7 +146,7 @@ impl<G: Gather> Slice<G> {
 #[derive(Debug)]
 pub(super) struct Memory<G> {
     pub(super) order: Vec<Place>,
-    pub(super) made: G,
+    pub(super) made: Box<G>,
 }
 
 /// Puts the entries of several runs into order of time, those of one time as [`ties`] does, without

@@ -9,7 +9,7 @@ use crate::model::{HeapId, RowId};
 use crate::tables::KeyedMap;
 use crate::units::Tid;
 
-const RECENT_BITS: u32 = 6;
+const RECENT_BITS: u32 = 8;
 const RECENT: usize = 1 << RECENT_BITS;
 
 /// Bytes of an entry, approximately.

@@ -11,11 +11,12 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 use super::deaths::{DeathLog, DeathSlot, SlotsView};
-use super::shard::{BlockAct, BlockStep, Mismatches, ShardCell, Shared, StretchSteps, Work};
+use super::shard::{BlockAct, BlockStep, Mismatches, Shard, Shared, StretchSteps, Work};
 use super::shard_hash::{SHARDS, ShardHash};
 use super::steps::{Numbering, SliceSteps};
 use crate::model::rows::DeathColumn;
 use crate::model::stack::StackRef;
+use crate::model::work_queue::WorkQueue;
 use crate::model::{HeapId, RowId, RowList};
 use crate::units::{Ticks, Tid};
 
@@ -31,7 +32,7 @@ const MAX_QUEUED: usize = 8 * SEND;
 pub(in crate::model) struct Matcher {
     shard_hash: ShardHash,
     shared: Arc<Shared>,
-    cells: Vec<Arc<ShardCell>>,
+    cells: Vec<Arc<WorkQueue<Shard>>>,
     /// Steps that were not sent yet, by shard.
     steps: Vec<Vec<BlockStep>>,
     /// Steps of batches that were not sent yet; only for shards without other unsent steps.
@@ -50,7 +51,7 @@ pub(in crate::model) struct Matcher {
 impl Matcher {
     pub(super) fn new() -> Self {
         let (shard_hash, shared) = (ShardHash::default(), Arc::new(Shared::default()));
-        let cell = |number| Arc::new(ShardCell::new(number, shard_hash, Arc::clone(&shared)));
+        let cell = |number| Arc::new(WorkQueue::new(Shard::new(number, shard_hash, Arc::clone(&shared))));
         Self {
             shard_hash,
             cells: (0..SHARDS).map(cell).collect(),
@@ -199,7 +200,7 @@ impl Matcher {
             let mut shard = cell.lock();
             shard.heaps.iter_mut().for_each(|blocks| blocks.renumber(&number));
             (shard.deaths, shard.slots) = Default::default();
-            shard.refresh(&self.shared);
+            shard.refresh();
         }
     }
 
@@ -312,12 +313,12 @@ impl Matcher {
     fn hand_on(&mut self, shard: usize) -> Option<usize> {
         let cell = &self.cells[shard];
         if let Some(block_batch) = self.block_batches[shard].take() {
-            return Some(cell.queue(Work::BlockBatch(block_batch)));
+            return Some(cell.add(Work::BlockBatch(block_batch)));
         }
         if self.steps[shard].is_empty() {
             return None;
         }
-        let spare = cell.spare().unwrap_or_default();
-        Some(cell.queue(Work::Steps(std::mem::replace(&mut self.steps[shard], spare))))
+        let spare = self.shared.spare();
+        Some(cell.add(Work::Steps(std::mem::replace(&mut self.steps[shard], spare))))
     }
 }

@@ -25,7 +25,7 @@ use crate::units::{Layer, Ticks, Tid};
 
 use super::origin::Origin;
 use super::renumbering::Renumbering;
-use super::rows::{NewRows, PlacedThread, Row, RowWriter, Rows};
+use super::rows::{NewRows, PlacedThread, Row, RowSites, RowWriter, Rows};
 use super::stack::{Interner, StackRef};
 use super::trace::UnmatchedFree;
 use super::world::World;
@@ -92,7 +92,7 @@ impl AllocationTable {
         Self { rows, matcher, pages, latest, shared, owners, unmatched }
     }
 
-    /// Appends a row; `None` when no more can be numbered.
+    /// Appends a row without its sites; `None` when no more can be numbered.
     #[inline(always)]
     pub(super) fn push(&mut self, row: &Row) -> Option<RowId> {
         let matcher = &mut self.matcher;
@@ -253,16 +253,16 @@ impl AllocationTable {
         numbers
     }
 
-    /// The rows as they are: with all deaths if the trace is `complete`, else with those before `now`.
+    /// The rows as they are, with these sites: with all deaths if the trace is `complete`, else with those before `now`.
     /// To be called after [`Matcher::settle`].
-    pub(super) fn publish(&mut self, now: Ticks, complete: bool) -> Rows {
+    pub(super) fn publish(&mut self, sites: &RowSites, now: Ticks, complete: bool) -> Rows {
         let Self { rows, matcher, .. } = self;
         let death = |row| rows.death(row);
         let (horizon, by_death) = match complete {
             false => (now, matcher.deaths_before(now, death)),
             true => (Ticks::NEVER, matcher.finish(death)),
         };
-        rows.publish(horizon, by_death)
+        rows.publish(sites, horizon, by_death)
     }
 
     /// Bytes of the tables of the owners of blocks, of the latest blocks of threads, and of frees in unknown heaps.

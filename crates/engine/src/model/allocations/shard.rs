@@ -1,9 +1,7 @@
-//! One shard of the matching: the live blocks of some addresses, and its queue of steps.
+//! One shard of the matching: the live blocks of some addresses, and their steps.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::deaths::{DeathSlot, DeathSlots, Extra, SlotsView};
 use super::live_blocks::LiveBlocks;
@@ -11,6 +9,7 @@ use super::shard_hash::ShardHash;
 use super::steps::{BatchStep, BlockChange, Numbering, SliceSteps};
 use crate::model::rows::{CHUNK, DeathColumn};
 use crate::model::stack::StackRef;
+use crate::model::work_queue::Worker;
 use crate::model::{HeapId, RowId};
 use crate::units::{Ticks, Tid};
 
@@ -62,22 +61,6 @@ impl StretchSteps {
     }
 }
 
-/// The work that a shard has still to do, and its number of steps.
-#[derive(Debug, Default)]
-struct Queue {
-    work: Vec<Work>,
-    steps: usize,
-}
-
-impl Work {
-    fn len(&self) -> usize {
-        match self {
-            Self::Steps(steps) => steps.len(),
-            Self::BlockBatch(block_batch) => block_batch.range.len(),
-        }
-    }
-}
-
 /// A free of a block that was not alive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unmatched {
@@ -104,11 +87,26 @@ pub(super) struct Mismatches {
 pub(super) struct Shared {
     pub(super) deaths: RwLock<Vec<DeathColumn>>,
     pub(super) slots: DeathSlots,
+    /// Memory for steps to come.
+    spare: Mutex<Vec<Vec<BlockStep>>>,
+}
+
+impl Shared {
+    /// Memory for steps to come.
+    pub(super) fn spare(&self) -> Vec<BlockStep> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    fn give_back(&self, steps: Vec<BlockStep>) {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(steps);
+    }
 }
 
 /// The blocks of some addresses.
 #[derive(Debug)]
 pub(super) struct Shard {
+    number: usize,
+    shared: Arc<Shared>,
     shard_hash: ShardHash,
     pub(super) heaps: Vec<LiveBlocks>,
     pub(super) deaths: Vec<DeathColumn>,
@@ -118,107 +116,46 @@ pub(super) struct Shard {
     pub(super) mismatches: Mismatches,
 }
 
-/// A shard and the work that it has still to do.
-#[derive(Debug)]
-pub(super) struct ShardCell {
-    number: usize,
-    shared: Arc<Shared>,
-    shard: Mutex<Shard>,
-    queue: Mutex<Queue>,
-    /// Memory for steps to come.
-    spare: Mutex<Vec<Vec<BlockStep>>>,
-    /// Whether a worker was called and has not begun yet.
-    called: AtomicBool,
-}
+impl Worker for Shard {
+    type Work = Work;
 
-impl ShardCell {
-    pub(super) fn new(number: usize, shard_hash: ShardHash, shared: Arc<Shared>) -> Self {
-        let shard = Shard {
-            shard_hash,
-            heaps: Vec::new(),
-            deaths: Vec::new(),
-            slots: SlotsView::default(),
-            extra: Vec::new(),
-            mismatches: Mismatches::default(),
-        };
-        Self {
-            number,
-            shared,
-            shard: Mutex::new(shard),
-            queue: Mutex::default(),
-            spare: Mutex::default(),
-            called: AtomicBool::new(false),
+    fn steps(work: &Work) -> usize {
+        match work {
+            Work::Steps(steps) => steps.len(),
+            Work::BlockBatch(block_batch) => block_batch.range.len(),
         }
     }
 
-    /// Memory for steps to come.
-    pub(super) fn spare(&self) -> Option<Vec<BlockStep>> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    fn begin(&mut self) {
+        self.refresh();
     }
 
-    /// Puts work at the end of the queue; returns how many steps there are to do then.
-    pub(super) fn queue(&self, work: Work) -> usize {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.steps += work.len();
-        queue.work.push(work);
-        queue.steps
-    }
-
-    /// Calls a worker, unless one was called already.
-    pub(super) fn call(self: &Arc<Self>) {
-        if self.called.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let cell = Arc::clone(self);
-        rayon::spawn(move || {
-            cell.called.store(false, Ordering::Release);
-            // A panic poisons the lock, and the thread that waits for the shard finds it.
-            let work = || match cell.shard.try_lock() {
-                Ok(mut shard) => cell.work_off(&mut shard),
-                Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => {}
-            };
-            let _ = catch_unwind(AssertUnwindSafe(work));
-        });
-    }
-
-    /// The shard, once no other thread has it. Panics if a worker has panicked.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Shard> {
-        match self.shard.lock() {
-            Ok(shard) => shard,
-            Err(_) => panic!("a worker that matches frees to allocations failed"),
-        }
-    }
-
-    /// Does all work that was sent. The thread that holds the shard takes the steps, so their order
-    /// stays.
-    pub(super) fn work_off(&self, shard: &mut Shard) {
-        loop {
-            let queue = std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner));
-            if queue.work.is_empty() {
-                return;
+    fn work(&mut self, work: Work) {
+        match work {
+            Work::Steps(mut steps) => {
+                self.follow(&steps, |step| (step.address, step.heap), |step, _| *step);
+                steps.clear();
+                self.shared.give_back(steps);
             }
-            shard.refresh(&self.shared);
-            for work in queue.work {
-                match work {
-                    Work::Steps(mut steps) => {
-                        shard.follow(&steps, |step| (step.address, step.heap), |step, _| *step);
-                        steps.clear();
-                        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(steps);
-                    }
-                    Work::BlockBatch(StretchSteps { steps, range, numbering }) => {
-                        shard.follow_batch(steps.of(self.number, range), &numbering);
-                    }
-                }
+            Work::BlockBatch(StretchSteps { steps, range, numbering }) => {
+                self.follow_batch(steps.of(self.number, range), &numbering);
             }
         }
     }
 }
 
 impl Shard {
-    pub(super) fn refresh(&mut self, shared: &Shared) {
-        let deaths = shared.deaths.read().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn new(number: usize, shard_hash: ShardHash, shared: Arc<Shared>) -> Self {
+        let (heaps, deaths, extra) = Default::default();
+        let (slots, mismatches) = Default::default();
+        Self { number, shard_hash, shared, heaps, deaths, slots, extra, mismatches }
+    }
+
+    /// Sees the columns that were added.
+    pub(super) fn refresh(&mut self) {
+        let deaths = self.shared.deaths.read().unwrap_or_else(PoisonError::into_inner);
         self.deaths.extend(deaths[self.deaths.len()..].iter().cloned());
-        self.slots.refresh(&shared.slots);
+        self.slots.refresh(&self.shared.slots);
     }
 
     /// Does the steps of a batch.

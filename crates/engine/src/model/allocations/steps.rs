@@ -59,6 +59,11 @@ impl SliceSteps {
         self.0[shard_hash.shard(step.address)].push(step);
     }
 
+    /// No steps, and memory for as many.
+    pub(in crate::model) fn room_for_as_many(&self) -> Self {
+        Self(self.0.each_ref().map(|steps| Vec::with_capacity(steps.len())))
+    }
+
     /// Number of steps, by shard.
     pub(in crate::model) fn lens(&self) -> [u32; SHARDS] {
         self.0.each_ref().map(|steps| steps.len() as u32)

@@ -4,9 +4,10 @@
 //!
 //! [`KernelFragments`]: super::fragments::KernelFragments
 
-use super::{Attach, Origin, Rooms, SiteKey, Waiting};
+use super::{Attach, Ended, Origin, Rooms, SiteKey, Waiting};
 use crate::events::{CallStack, Event, Frames, Record, StackPart};
 use crate::model::RowId;
+use crate::model::allocations::EndedRow;
 use crate::model::pairing::{completes_samples, may_be_early, of_user_mode, owner_and_part};
 use crate::model::rows::Row;
 use crate::model::stack::StackRef;
@@ -51,10 +52,7 @@ impl Attach {
     /// Takes a stack, or a part of one, for an event that was replayed before.
     pub(in crate::model) fn stack_came(&mut self, rooms: &mut Rooms<'_>, from: Origin, record: &Record, frames: Frames<'_>) {
         let Some((owner, part)) = owner_and_part(&record.event) else { return };
-        let stack = match record.event {
-            Event::StackRef { key, .. } => CallStack::Key { key, time: from.raw },
-            _ => CallStack::Frames(frames),
-        };
+        let stack = stack_in(record, frames);
         if !self.owed.is_empty() && self.owed.has_come(record, stack) {
             return;
         }
@@ -71,7 +69,7 @@ impl Attach {
             }
             self.tell_rows(rooms, from, waiting, at);
         } else if part == StackPart::User
-            && let Some(ended) = self.frees.owner_of(owner, from.tid)
+            && let Some(ended) = self.frees.take_owner(owner, from.tid)
         {
             let stack = intern();
             self.tell_freed(rooms, ended, stack, from.pid, at);
@@ -86,6 +84,34 @@ impl Attach {
                 self.complete_samples(rooms, from, stack);
             }
         }
+    }
+
+    /// Takes the stack of a block that stands before it, if all else is known of the block; returns
+    /// whether it did. Then that is all that the stack tells.
+    pub(super) fn stack_of_block_came(&mut self, record: &Record, frames: Frames<'_>) -> bool {
+        let (tid, stack) = (record.tid, stack_in(record, frames));
+        let Some((owner, StackPart::User)) = owner_and_part(&record.event) else { return false };
+        let is_told = || matches!(self.frees.owner(owner, tid), Some(Ended { row: EndedRow::In(_), .. }));
+        let is_of_block = self.pending.is_of_plain_block(owner, tid).unwrap_or_else(is_told);
+        if !is_of_block || !self.owed.is_empty() || !self.fragments.is_empty() {
+            return false;
+        }
+        let at = Ticks::from_raw(owner, self.trace_start);
+        let (stacks, reads) = (&mut self.stacks, self.reads);
+        let mut intern = || if reads { stacks.reference(StackPart::User, stack) } else { StackRef::NONE };
+        if let Some((_, waiting)) = self.pending.give(owner, tid, StackPart::User, &mut intern) {
+            let (whole, birth) = (self.whole(&waiting), waiting.born.unwrap_or(at));
+            waiting.freed.iter().flatten().for_each(|&ended| self.tell_freed_block(ended, whole, at));
+            for row in waiting.rows.map(RowId) {
+                let SiteKey { heap, caller, .. } = self.sites.key(self.row_sites.of(row));
+                let site = self.site(heap, whole, caller, birth);
+                self.row_sites.set(row, site);
+            }
+        } else if let Some(ended) = self.frees.take_owner(owner, tid) {
+            let stack = intern();
+            self.tell_freed_block(ended, stack, at);
+        }
+        true
     }
 
     /// Completes the events of a thread of which only the kernel part is known, with the thread's
@@ -135,13 +161,21 @@ impl Attach {
     }
 
     fn give_stack(&mut self, rooms: &mut Rooms<'_>, row: RowId, stack: StackRef, from: Origin) {
-        let Row { site, birth, thread, .. } = rooms.allocations.rows.get(row);
-        let SiteKey { heap, mut caller, .. } = self.sites.key(site);
+        let Row { birth, thread, .. } = rooms.allocations.rows.get(row);
+        let SiteKey { heap, mut caller, .. } = self.sites.key(self.row_sites.of(row));
         if !thread.is_known() {
             rooms.allocations.rows.set_thread(row, from.tid);
             caller = rooms.world.processes.find_or_add(from.pid, from.time);
         }
         let site = self.site(heap, stack, caller, birth);
-        rooms.allocations.rows.set_site(row, site);
+        self.row_sites.set(row, site);
+    }
+}
+
+/// The stack that a record is; `frames` are those that came with it.
+pub(super) fn stack_in<'a>(record: &Record, frames: Frames<'a>) -> CallStack<'a> {
+    match record.event {
+        Event::StackRef { key, .. } => CallStack::Key { key, time: record.time },
+        _ => CallStack::Frames(frames),
     }
 }

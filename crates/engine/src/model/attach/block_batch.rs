@@ -4,12 +4,15 @@
 //!
 //! While a batch is followed no other event comes, so nothing waits for stacks that come with it,
 //! except for keys that are given after the next batch event.
+//!
+//! Nearly all batches can be followed by any thread, because they concern nothing but stacks and sites: see
+//! [`LentAttach`](super::LentAttach).
 
-use std::ops::Range;
+use std::sync::Arc;
 
 use super::frees::RecentFree;
 use super::keyed::KeyOwner;
-use super::{Attach, Ended, Origin, Rooms, StackRef, Waiting};
+use super::{Attach, Ended, LentAttach, Origin, Rooms, StackRef, Waiting};
 use crate::events::{Event, Frames, Item, Place, Record, Slice};
 use crate::model::allocations::{BlockChange, EndedRow, Numbering, RankedBlock};
 use crate::model::block_batches::{BareBlock, BlockBatch, FramedBlock, KeyedBlock, ListEnds, ListedBlock, SliceBlocks};
@@ -20,36 +23,42 @@ use crate::units::{Pid, Ticks, Tid};
 /// Number of look-ups that are started together.
 const TOGETHER: usize = 64;
 
-/// Places of the keys or stacks that are needed next, by number in their list.
-struct Places<P> {
-    list: [P; TOGETHER],
-    first: u32,
-    end: u32,
-    /// Length of the list.
-    all: u32,
+/// A batch whose rows have numbers, to be followed, and how far it was.
+#[derive(Debug)]
+pub(in crate::model) struct NumberedBatch {
+    slice: Arc<Slice<SliceBlocks>>,
+    /// Its number in the slice.
+    number: usize,
+    numbering: Numbering,
+    /// The batch events that were handled, and the parts of the lists.
+    events: usize,
+    done: ListEnds,
 }
 
-impl<P: Copy + Default> Places<P> {
-    fn of(all: u32) -> Self {
-        Self { list: [P::default(); TOGETHER], first: 0, end: 0, all }
+impl NumberedBatch {
+    pub(in crate::model) fn new(slice: &Arc<Slice<SliceBlocks>>, number: usize, numbering: Numbering) -> Self {
+        let done = slice.made().block_batches()[number].from.lists;
+        Self { slice: Arc::clone(slice), number, numbering, events: 0, done }
     }
 
-    /// The place of the entry with a number, which grows from call to call. If it was not looked up
-    /// yet, it is, together with those behind it.
-    #[inline(always)]
-    fn get(&mut self, number: u32, look: impl FnMut(u32) -> P) -> P {
-        if number >= self.end {
-            (self.first, self.end) = (number, self.all.min(number.saturating_add(TOGETHER as u32)));
-            self.list.iter_mut().zip((self.first..self.end).map(look)).for_each(|(place, found)| *place = found);
-        }
-        self.list[(number - self.first) as usize % TOGETHER]
+    fn block_batch(&self) -> &BlockBatch {
+        &self.slice.made().block_batches()[self.number]
     }
-}
 
-/// The places of the keys and of the stacks of a batch.
-struct Found {
-    keys: Places<KeyPlace>,
-    whole: Places<WholePlace>,
+    /// Whether CPU samples or page faults are among its events.
+    pub(in crate::model) fn has_samples(&self) -> bool {
+        self.block_batch().has_samples
+    }
+
+    /// Number of frames of its stacks.
+    pub(in crate::model) fn frames(&self) -> u32 {
+        self.block_batch().frames()
+    }
+
+    /// Number of its records.
+    pub(in crate::model) fn len(&self) -> u32 {
+        self.block_batch().len()
+    }
 }
 
 /// A batch that is followed, and the meaning of its numbers.
@@ -95,9 +104,17 @@ fn begins(block: RankedBlock) -> bool {
     block.change == BlockChange::Begins
 }
 
-impl Attach {
+impl LentAttach {
     /// Whether nothing waits for what an event of a batch can bring.
     pub(in crate::model) fn waits_for_none(&self, block_batch: &BlockBatch) -> bool {
+        // They were lent when nothing waited, and a batch that is followed makes nothing wait.
+        self.is_away() || (**self).waits_for_none(block_batch)
+    }
+}
+
+impl Attach {
+    /// Whether nothing waits for what an event of a batch can bring.
+    fn waits_for_none(&self, block_batch: &BlockBatch) -> bool {
         // The kernel parts in it are those of samples and page faults, and no other event at the ticks of those has
         // one.
         let is_of_row = block_batch.has_kernel_parts
@@ -105,122 +122,152 @@ impl Attach {
         self.held.is_empty() && self.early.is_empty() && self.fragments.is_empty() && !is_of_row
     }
 
-    /// Gives the blocks of a batch the stacks that came with them; the others wait for theirs.
-    pub(in crate::model) fn follow_batch(
-        &mut self,
-        rooms: &mut Rooms<'_>,
-        slice: &Slice<SliceBlocks>,
-        block_batch: &BlockBatch,
-        numbering: &Numbering,
-    ) {
-        let followed = Followed { slice, numbering, trace_start: self.trace_start };
-        let (mut done, ends) = (block_batch.from.lists, block_batch.to.lists);
-        if ends.framed > done.framed {
-            self.settle_framed(rooms); // sites are numbered as they come
-        }
-        let mut found = Found { keys: Places::of(ends.keyed), whole: Places::of(ends.framed) };
-        for batch_event in slice.made().batch_events(block_batch) {
+    /// Gives the blocks of a batch the stacks that came with them; the others wait for theirs. Without the
+    /// other rooms it stops before a batch event that concerns them; returns whether all was done.
+    #[inline(never)] // scripts/bench.py counts it
+    pub(in crate::model) fn follow(&mut self, batch: &mut NumberedBatch, mut rooms: Option<&mut Rooms<'_>>) -> bool {
+        let slice = &*batch.slice;
+        let block_batch = &slice.made().block_batches()[batch.number];
+        let followed = Followed { slice, numbering: &batch.numbering, trace_start: self.trace_start };
+        self.row_sites.extend_to(batch.numbering.row_of(block_batch.begun().end as u32).0 as usize);
+        self.settle_framed(); // sites are numbered as they come
+        for batch_event in &slice.made().batch_events(block_batch)[batch.events..] {
             let place = slice.order()[batch_event.order as usize];
-            self.give_stacks(rooms, done, batch_event.before, place.time(), &mut found, followed);
-            done = batch_event.before;
-            if let (Item::Record(record), stack) = slice.item(place) {
-                self.batch_event(rooms, record, stack.frames());
+            self.give_stacks(batch.done, batch_event.before, place.time(), followed);
+            batch.done = batch_event.before;
+            if let (Item::Record(record), stack) = slice.item(place)
+                && !self.batch_event(rooms.as_deref_mut(), record, stack.frames())
+            {
+                return false;
             }
+            batch.events += 1;
         }
-        self.give_stacks(rooms, done, ends, block_batch.last, &mut found, followed);
+        self.give_stacks(batch.done, block_batch.to.lists, block_batch.last, followed);
+        self.note_last(slice, block_batch);
+        true
     }
 
+    /// Notes that the threads of events at the last tick of a batch have written at it, stacks and
+    /// definitions apart.
+    fn note_last(&mut self, slice: &Slice<SliceBlocks>, block_batch: &BlockBatch) {
+        let places = &slice.order()[block_batch.order()];
+        let writer = |place: &Place| match slice.item(*place).0 {
+            Item::Block(block) => Some((block.time, block.tid)),
+            Item::Record(record) => record.event.may_have_stack().then_some((record.time, record.tid)),
+        };
+        let Some((last, _)) = places.iter().rev().find_map(writer) else { return };
+        let earlier = places.partition_point(|place| place.time() < last);
+        for (time, tid) in places[earlier..].iter().filter_map(writer) {
+            if time == last {
+                self.note(time, tid);
+            }
+        }
+    }
+
+    /// Handles a batch event; `false` if it concerns other rooms, and these are not there.
     #[inline(never)]
-    fn batch_event(&mut self, rooms: &mut Rooms<'_>, record: &Record, frames: Frames<'_>) {
+    fn batch_event(&mut self, rooms: Option<&mut Rooms<'_>>, record: &Record, frames: Frames<'_>) -> bool {
         let &Record { time: raw, pid, tid, ref event } = record;
+        if let Event::StackDefinition { part, key, .. } = *event {
+            self.define(part, key, frames, raw);
+            return true;
+        }
+        if self.stack_of_block_came(record, frames) {
+            return true;
+        }
+        let Some(rooms) = rooms else { return false };
         let from = Origin { raw, time: Ticks::from_raw(raw, self.trace_start), pid, tid };
         match *event {
-            Event::StackDefinition { part, key, .. } => self.define(rooms, part, key, frames, raw),
             Event::Sample { address, count } => self.sample(rooms, from, address, count),
             Event::Fault(fault) => self.fault(rooms, from, fault),
             _ => self.stack_came(rooms, from, record, frames),
         }
+        true
     }
 
     /// Handles a part of the lists: blocks get the stacks that came with them, with keys given up to
     /// the raw time `last`, before any key is defined anew; the others wait.
     #[inline(always)]
-    fn give_stacks(
-        &mut self,
-        rooms: &mut Rooms<'_>,
-        from: ListEnds,
-        to: ListEnds,
-        last: i64,
-        found: &mut Found,
-        followed: Followed<'_>,
-    ) {
+    fn give_stacks(&mut self, from: ListEnds, to: ListEnds, last: i64, followed: Followed<'_>) {
         let blocks = followed.slice.made();
         if to.keyed > from.keyed {
-            self.give_keyed(rooms, from.keyed..to.keyed, last, found, followed);
+            self.give_keyed(blocks.keyed(from.keyed..to.keyed), last, followed);
         }
         if to.framed > from.framed {
-            self.give_framed(rooms, from.framed..to.framed, found, followed);
+            self.give_framed(blocks.framed(from.framed..to.framed), followed);
         }
         if to.bare > from.bare {
-            self.await_bare(rooms, blocks.bare(from.bare..to.bare), followed);
+            self.await_bare(blocks.bare(from.bare..to.bare), followed);
         }
         if to.freed_bare > from.freed_bare {
             self.frees.await_stacks(blocks.freed_bare(from.freed_bare..to.freed_bare), |bare| followed.recent(bare));
         }
     }
 
-    fn give_keyed(&mut self, rooms: &mut Rooms<'_>, range: Range<u32>, last: i64, found: &mut Found, followed: Followed<'_>) {
-        let blocks = followed.slice.made();
-        for (number, &KeyedBlock { key, given, block }) in range.clone().zip(blocks.keyed(range)) {
-            let place = found.keys.get(number, |number| self.stacks.place_of_key(blocks.one_keyed(number).key));
-            let owner = match begins(block.ranked) {
-                true => KeyOwner::Began(followed.row(block.ranked)),
-                false => KeyOwner::Freed(followed.ended(block.ranked).row),
-            };
-            let whose = (followed.heap(block.ranked), owner);
-            if given > last {
-                let from = Origin { raw: last, time: followed.time(block), pid: Pid::NONE, tid: Tid::NONE };
-                self.await_meaning(rooms, from, whose, key, given);
-            } else {
-                self.give_key(rooms, whose, (key, place), given, || followed.time(block));
+    fn give_keyed(&mut self, blocks: &[KeyedBlock], last: i64, followed: Followed<'_>) {
+        for blocks in blocks.chunks(TOGETHER) {
+            let mut places = [KeyPlace::default(); TOGETHER];
+            for (place, keyed) in places.iter_mut().zip(blocks) {
+                *place = self.stacks.place_of_key(keyed.key);
             }
-        }
-    }
-    fn give_framed(&mut self, rooms: &mut Rooms<'_>, range: Range<u32>, found: &mut Found, followed: Followed<'_>) {
-        let blocks = followed.slice.made();
-        for (number, framed) in range.clone().zip(blocks.framed(range)) {
-            let place = found.whole.get(number, |number| self.stacks.place_of_whole(blocks.one_framed(number).stack_hash));
-            let FramedBlock { stack_hash, block, .. } = *framed;
-            let (heap, is_new) = (followed.heap(block.ranked), begins(block.ranked));
-            if !is_new && framed.frames.is_empty() {
-                continue; // an empty stack tells nothing
-            }
-            let user = if is_new { SiteUser::allocating(heap) } else { SiteUser::freeing(heap) };
-            let site = self.stacks.site_of_whole(place, stack_hash, user).unwrap_or_else(|| {
-                self.framed_site(user, followed.frames(framed), rooms.world.heap(heap).process, followed.time(block))
-            });
-            match is_new {
-                true => rooms.allocations.rows.set_site(followed.row(block.ranked), site),
-                false => self.tell_freeing_site(rooms, followed.ended(block.ranked).row, site),
+            for (&place, &KeyedBlock { key, given, block }) in places.iter().zip(blocks) {
+                let owner = match begins(block.ranked) {
+                    true => KeyOwner::Began(followed.row(block.ranked)),
+                    false => KeyOwner::Freed(followed.ended(block.ranked).row),
+                };
+                let whose = (followed.heap(block.ranked), owner);
+                if given > last {
+                    let from = Origin { raw: last, time: followed.time(block), pid: Pid::NONE, tid: Tid::NONE };
+                    self.await_meaning(from, whose, key, given);
+                } else {
+                    self.give_key(whose, (key, place), given, || followed.time(block));
+                }
             }
         }
     }
 
+    fn give_framed(&mut self, blocks: &[FramedBlock], followed: Followed<'_>) {
+        for blocks in blocks.chunks(TOGETHER) {
+            let mut places = [WholePlace::default(); TOGETHER];
+            for (place, framed) in places.iter_mut().zip(blocks) {
+                *place = self.stacks.place_of_whole(framed.stack_hash);
+            }
+            for (&place, framed) in places.iter().zip(blocks) {
+                self.give_frames(framed, place, followed);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn give_frames(&mut self, framed: &FramedBlock, place: WholePlace, followed: Followed<'_>) {
+        let FramedBlock { stack_hash, block, .. } = *framed;
+        let (heap, is_new) = (followed.heap(block.ranked), begins(block.ranked));
+        if !is_new && framed.frames.is_empty() {
+            return; // an empty stack tells nothing
+        }
+        let user = if is_new { SiteUser::allocating(heap) } else { SiteUser::freeing(heap) };
+        let known = self.stacks.site_of_whole(place, stack_hash, user);
+        let site = known.unwrap_or_else(|| self.framed_site(user, followed.frames(framed), followed.time(block)));
+        match is_new {
+            true => self.row_sites.set(followed.row(block.ranked), site),
+            false => self.tell_freeing_site(followed.ended(block.ranked).row, site),
+        }
+    }
+
     /// Makes blocks that began without a stack wait for one.
-    fn await_bare(&mut self, rooms: &mut Rooms<'_>, blocks: &[BareBlock], followed: Followed<'_>) {
+    fn await_bare(&mut self, blocks: &[BareBlock], followed: Followed<'_>) {
         let mut latest: Option<(HeapId, SiteId)> = None;
         for &BareBlock { ranked, time, tid, freed } in blocks {
-            let heap = followed.heap(ranked);
+            let (heap, at) = (followed.heap(ranked), Ticks::from_raw(time, self.trace_start));
             let site = match latest {
                 Some((known, site)) if known == heap => site,
-                _ => self.site(heap, StackRef::NONE, rooms.world.heap(heap).process, Ticks::from_raw(time, self.trace_start)),
+                _ => self.site(heap, StackRef::NONE, self.owner(heap), at),
             };
             latest = Some((heap, site));
             let row = followed.row(ranked);
-            rooms.allocations.rows.set_site(row, site);
+            self.row_sites.set(row, site);
             let freed = freed.map(|rank| vec![Ended { heap, row: EndedRow::In(followed.numbering.slot_of(rank)) }]);
-            let waiting = Waiting::new(row.0..row.0 + 1, false).freeing(freed.unwrap_or_default());
-            self.pending.add(time, tid, waiting);
+            self.pending.add(time, tid, Waiting::of_block(row, at, tid).freeing(freed.unwrap_or_default()));
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Looks up the sites of rows whose stack came with their event.
 
+use super::Attach;
 use super::framed::{Framed, FramedRow};
 use super::sites::SiteKey;
-use super::{Attach, Rooms};
 use crate::events::Frames;
 use crate::model::origin::Origin;
 use crate::model::stack::{SiteUser, WholePlace};
-use crate::model::{HeapId, ProcessId, RowId, SiteId};
+use crate::model::{HeapId, RowId, SiteId};
 use crate::units::Ticks;
 
 /// Most rows that wait.
@@ -14,16 +14,19 @@ const TOGETHER: usize = 128;
 
 impl Attach {
     /// Makes a row wait for its site; the heap's own process allocates it.
-    pub(super) fn await_site(&mut self, rooms: &mut Rooms<'_>, from: Origin, row: RowId, heap: HeapId, frames: Frames<'_>) {
+    pub(super) fn await_site(&mut self, from: Origin, row: RowId, heap: HeapId, frames: Frames<'_>) {
         let frames = self.framed.frames.push_known(frames);
         self.framed.rows.push(FramedRow { row, heap, birth: from.time, frames });
         if self.framed.rows.len() >= TOGETHER {
-            self.settle_framed(rooms);
+            self.settle_framed();
         }
     }
 
     /// Sets the sites of all rows that wait.
-    pub(in crate::model) fn settle_framed(&mut self, rooms: &mut Rooms<'_>) {
+    pub(in crate::model) fn settle_framed(&mut self) {
+        if self.framed.rows.is_empty() {
+            return;
+        }
         let mut framed = std::mem::take(&mut self.framed);
         let Framed { rows, frames } = &mut framed;
         // All look-ups are begun before the first is needed.
@@ -32,15 +35,17 @@ impl Attach {
         for (FramedRow { row, heap, birth, frames: range }, place) in rows.drain(..).zip(places) {
             let (user, frames) = (SiteUser::allocating(heap), frames.get(range));
             let known = self.stacks.site_of_whole(place, frames.stack_hash(), user);
-            let site = known.unwrap_or_else(|| self.framed_site(user, frames, rooms.world.heap(heap).process, birth));
-            rooms.allocations.rows.set_site(row, site);
+            let site = known.unwrap_or_else(|| self.framed_site(user, frames, birth));
+            self.row_sites.set(row, site);
         }
         framed.frames.clear();
         self.framed = framed;
     }
 
-    /// The site of frames that allocate, or free, in a heap; `caller` is the heap's own process.
-    pub(super) fn framed_site(&mut self, user: SiteUser, frames: Frames<'_>, caller: ProcessId, first: Ticks) -> SiteId {
+    /// The site of frames that allocate, or free, in a heap, first at this moment.
+    #[inline(never)]
+    pub(super) fn framed_site(&mut self, user: SiteUser, frames: Frames<'_>, first: Ticks) -> SiteId {
+        let caller = self.owner(user.heap());
         let Self { stacks, sites, frees, .. } = self;
         let sites = if user.frees() { &mut frees.sites } else { sites };
         let whole = stacks.whole(frames);

@@ -1,12 +1,11 @@
 //! Looks up the sites of rows, and of frees, whose stack is given by a key.
 
+use super::Attach;
 use super::keyed::{AwaitedKeys, KeyOwner, KeyedRow};
 use super::sites::SiteKey;
-use super::{Attach, Rooms};
 use crate::model::allocations::{Ended, EndedRow};
 use crate::model::origin::Origin;
 use crate::model::stack::{KeyPlace, SiteUser, StackRef};
-use crate::model::world::World;
 use crate::model::{HeapId, RowId, SiteId};
 use crate::units::Ticks;
 
@@ -16,44 +15,37 @@ const TOGETHER: usize = 256;
 impl Attach {
     /// Makes a row wait for the meaning of its key, which was given at a raw time.
     #[inline(always)]
-    pub(super) fn await_key(&mut self, rooms: &mut Rooms<'_>, from: Origin, (heap, row): (HeapId, RowId), key: u64, time: i64) {
-        self.await_meaning(rooms, from, (heap, KeyOwner::Began(row)), key, time);
+    pub(super) fn await_key(&mut self, from: Origin, (heap, row): (HeapId, RowId), key: u64, time: i64) {
+        self.await_meaning(from, (heap, KeyOwner::Began(row)), key, time);
     }
 
     /// Makes a free wait for the meaning of its key, which was given at a raw time.
-    pub(super) fn await_freeing_key(&mut self, rooms: &mut Rooms<'_>, from: Origin, ended: Ended, key: u64, time: i64) {
-        self.await_meaning(rooms, from, (ended.heap, KeyOwner::Freed(ended.row)), key, time);
+    pub(super) fn await_freeing_key(&mut self, from: Origin, ended: Ended, key: u64, time: i64) {
+        self.await_meaning(from, (ended.heap, KeyOwner::Freed(ended.row)), key, time);
     }
 
     #[inline(always)]
-    pub(super) fn await_meaning(
-        &mut self,
-        rooms: &mut Rooms<'_>,
-        from: Origin,
-        (heap, owner): (HeapId, KeyOwner),
-        key: u64,
-        time: i64,
-    ) {
+    pub(super) fn await_meaning(&mut self, from: Origin, (heap, owner): (HeapId, KeyOwner), key: u64, time: i64) {
         self.keyed.rows.push(KeyedRow { owner, heap, at: from.time, key, time });
         self.keyed.keys.add(key);
         self.keyed.may_be_fresh |= self.stacks.is_fresh(time);
         if self.keyed.rows.len() > self.keyed.limit {
-            self.settle_keyed(rooms, from.raw);
+            self.settle_keyed(from.raw);
             self.keyed.limit = TOGETHER.max(self.keyed.rows.len() * 2);
         }
     }
 
     /// A key is about to be defined: sets the sites of rows that mean the stack for which it stood
     /// until now.
-    pub(super) fn settle_key(&mut self, rooms: &mut Rooms<'_>, key: u64, time: i64) {
+    pub(super) fn settle_key(&mut self, key: u64, time: i64) {
         if self.keyed.may_be_fresh || self.keyed.keys.may_have(key) {
-            self.settle_keyed(rooms, time);
+            self.settle_keyed(time);
         }
     }
 
     /// Sets the sites of rows whose key was given up to a raw time.
     #[inline(never)]
-    pub(in crate::model) fn settle_keyed(&mut self, rooms: &mut Rooms<'_>, time: i64) {
+    pub(in crate::model) fn settle_keyed(&mut self, time: i64) {
         let mut rows = std::mem::take(&mut self.keyed.rows);
         // All look-ups are begun before the first is needed.
         let places: Vec<KeyPlace> = rows.iter().map(|keyed| self.stacks.place_of_key(keyed.key)).collect();
@@ -63,7 +55,7 @@ impl Attach {
             if keyed.time > time {
                 return true;
             }
-            self.give_key(rooms, (keyed.heap, keyed.owner), (keyed.key, place), keyed.time, || keyed.at);
+            self.give_key((keyed.heap, keyed.owner), (keyed.key, place), keyed.time, || keyed.at);
             false
         });
         self.keyed.keys = AwaitedKeys::default();
@@ -77,7 +69,6 @@ impl Attach {
     #[inline(always)]
     pub(super) fn give_key(
         &mut self,
-        rooms: &mut Rooms<'_>,
         (heap, owner): (HeapId, KeyOwner),
         (key, place): (u64, KeyPlace),
         time: i64,
@@ -85,32 +76,29 @@ impl Attach {
     ) {
         if let KeyOwner::Freed(EndedRow::Unmatched(number)) = owner {
             let (stack, _) = self.stacks.key_and_sites(key, time);
-            return rooms.allocations.set_unmatched_stack(number, stack);
+            return self.frees.unmatched.push((number, stack));
         }
         let user = match owner {
             KeyOwner::Began(_) => SiteUser::allocating(heap),
             KeyOwner::Freed(_) => SiteUser::freeing(heap),
         };
         let known = self.stacks.site_of_key(place, key, user, time);
-        let at = || match owner {
-            KeyOwner::Freed(EndedRow::Known(row)) => rooms.allocations.rows.death(row),
-            _ => at(),
-        };
-        let site = known.unwrap_or_else(|| self.keyed_site(rooms.world, user, (key, time), at()));
+        let site = known.unwrap_or_else(|| self.keyed_site(user, (key, time), at()));
         match owner {
-            KeyOwner::Began(row) => rooms.allocations.rows.set_site(row, site),
-            KeyOwner::Freed(row) => self.tell_freeing_site(rooms, row, site),
+            KeyOwner::Began(row) => self.row_sites.set(row, site),
+            KeyOwner::Freed(row) => self.tell_freeing_site(row, site),
         }
     }
 
     /// The site of a block in a heap that began or was freed at the moment `at`; its key was given at a
     /// raw time.
     #[inline(never)]
-    fn keyed_site(&mut self, world: &World, user: SiteUser, (key, time): (u64, i64), at: Ticks) -> SiteId {
+    fn keyed_site(&mut self, user: SiteUser, (key, time): (u64, i64), at: Ticks) -> SiteId {
+        let caller = self.owner(user.heap());
         let Self { stacks, sites, frees, .. } = self;
         let sites = if user.frees() { &mut frees.sites } else { sites };
         let (stack, known) = stacks.key_and_sites(key, time);
-        let key = SiteKey { heap: user.heap(), stack, caller: world.heap(user.heap()).process };
+        let key = SiteKey { heap: user.heap(), stack, caller };
         match known {
             Some(known) => known.of(user).unwrap_or_else(|| {
                 if known.is_full() {
@@ -126,13 +114,12 @@ impl Attach {
     }
 
     /// Gives rows that still wait at a raw time a site without a stack, for a publication.
-    pub(in crate::model) fn name_keyed(&mut self, rooms: &mut Rooms<'_>, now: i64) {
-        self.settle_keyed(rooms, now);
+    pub(in crate::model) fn name_keyed(&mut self, now: i64) {
+        self.settle_keyed(now);
         for i in 0..self.keyed.rows.len() {
             let KeyedRow { owner: KeyOwner::Began(row), heap, at, .. } = self.keyed.rows[i] else { continue };
-            let caller = rooms.world.heap(heap).process;
-            let site = self.site(heap, StackRef::NONE, caller, at);
-            rooms.allocations.rows.set_site(row, site);
+            let site = self.site(heap, StackRef::NONE, self.owner(heap), at);
+            self.row_sites.set(row, site);
         }
     }
 }

@@ -9,9 +9,6 @@ use crate::model::origin::Origin;
 use crate::model::stack::StackRef;
 use crate::units::{Layer, Pid, Ticks};
 
-/// Most entries of the log before the matching is waited for.
-const LOG: usize = 1 << 16;
-
 impl Attach {
     #[inline(always)]
     pub(super) fn await_freeing_stack(&mut self, rooms: &mut Rooms<'_>, from: Origin, ended: Ended) {
@@ -29,7 +26,7 @@ impl Attach {
         }
         let Ended { heap, row } = ended;
         if let EndedRow::Unmatched(number) = row {
-            return rooms.allocations.set_unmatched_stack(number, stack);
+            return self.frees.unmatched.push((number, stack));
         }
         let owner = rooms.world.heap(heap);
         // Another process can free pages.
@@ -37,33 +34,37 @@ impl Attach {
         let key = SiteKey { heap, stack, caller: caller.unwrap_or(owner.process) };
         let at = if let EndedRow::Known(row) = row { rooms.allocations.rows.death(row) } else { at };
         let site = self.frees.sites.intern(key, at);
-        self.tell_freeing_site(rooms, row, site);
+        self.tell_freeing_site(row, site);
+    }
+
+    /// Notes that a block, whose row is not known yet, was freed with this stack by its own process.
+    pub(super) fn tell_freed_block(&mut self, Ended { heap, row }: Ended, stack: StackRef, at: Ticks) {
+        if stack != StackRef::NONE {
+            let site = self.frees.sites.intern(SiteKey { heap, stack, caller: self.owner(heap) }, at);
+            self.tell_freeing_site(row, site);
+        }
     }
 
     /// Notes the site of a free.
-    pub(super) fn tell_freeing_site(&mut self, rooms: &mut Rooms<'_>, row: EndedRow, site: SiteId) {
+    #[inline(always)]
+    pub(super) fn tell_freeing_site(&mut self, row: EndedRow, site: SiteId) {
         self.frees.any = true;
         match row {
-            EndedRow::Known(row) => rooms.allocations.rows.set_freed_at(row, site),
+            EndedRow::Known(row) => self.row_sites.set_freed_at(row, site),
             EndedRow::Unmatched(_) => {} // it has a stack, and no site
-            EndedRow::In(slot) => {
-                self.frees.log.push((slot, site));
-                if self.frees.log.len() >= LOG {
-                    rooms.allocations.matcher.settle();
-                    self.settle_freed(rooms.allocations);
-                }
-            }
+            EndedRow::In(slot) => self.frees.log.push((slot, site)),
         }
     }
 
     /// Sets the known sites of frees in their rows, and the stacks of frees that ended none. To be
     /// called after `allocations::Matcher::settle`.
     pub(in crate::model) fn settle_freed(&mut self, allocations: &mut AllocationTable) {
-        let Frees { log, sites, .. } = &mut self.frees;
+        let Self { frees: Frees { log, unmatched: unknown, sites, .. }, row_sites, .. } = self;
+        unknown.drain(..).for_each(|(number, stack)| allocations.set_unmatched_stack(number, stack));
         let mut unmatched = Vec::new();
         for (slot, site) in log.drain(..) {
             match allocations.matcher.ended_at(slot) {
-                Some(row) => allocations.rows.set_freed_at(row, site),
+                Some(row) => row_sites.set_freed_at(row, site),
                 None => unmatched.push((slot, sites.key(site).stack)),
             }
         }

@@ -11,15 +11,21 @@
 //! Cost: a place in the list for a free without a stack; for one with a stack a hash operation and some
 //! bytes in the log. Nothing is kept by row until the first freeing stack of its chunk.
 
+use std::collections::VecDeque;
+
 use super::sites::SiteTable;
 use crate::model::allocations::{DeathSlot, Ended, EndedRow};
 use crate::model::origin::Origin;
 use crate::model::pairing::threads_of_owner;
+use crate::model::stack::StackRef;
 use crate::model::{RowId, SiteId};
 use crate::units::Tid;
 
 /// Most frees that a stack may still find; when there are more, the older half is dropped.
 const RECENT: usize = 1 << 12;
+
+/// Most entries of the log before the matching is waited for.
+const MOST_LOGGED: usize = 1 << 16;
 
 /// Raw time, thread, and the row that was ended.
 pub(super) type RecentFree = (i64, Tid, Ended);
@@ -31,8 +37,10 @@ pub(in crate::model) struct Frees {
     pub(in crate::model) sites: SiteTable,
     /// Sites by slot, until the rows are known.
     pub(super) log: Vec<(DeathSlot, SiteId)>,
+    /// Stacks of frees of something unknown, by their numbers, until these are told.
+    pub(super) unmatched: Vec<(u32, StackRef)>,
     /// The latest frees of blocks without a stack.
-    recent: Vec<RecentFree>,
+    recent: VecDeque<RecentFree>,
     /// Whether the trace has any freeing stack.
     pub(in crate::model) any: bool,
 }
@@ -40,18 +48,18 @@ pub(in crate::model) struct Frees {
 impl Frees {
     #[inline(always)]
     pub(super) fn await_stack(&mut self, from: Origin, freed: Ended) {
-        if self.recent.last().is_some_and(|(raw, ..)| *raw > from.raw) {
+        if self.recent.back().is_some_and(|(raw, ..)| *raw > from.raw) {
             return; // out of order: could not be found again
         }
         if self.recent.len() >= RECENT {
             self.recent.drain(..RECENT / 2);
         }
-        self.recent.push((from.raw, from.tid, freed));
+        self.recent.push_back((from.raw, from.tid, freed));
     }
 
     /// Like `await_stack` for many frees in order of time; `free` converts one.
     pub(super) fn await_stacks<F>(&mut self, frees: &[F], free: impl Fn(&F) -> RecentFree) {
-        let passed = self.recent.last().map_or(i64::MIN, |(raw, ..)| *raw);
+        let passed = self.recent.back().map_or(i64::MIN, |(raw, ..)| *raw);
         let frees = &frees[frees.partition_point(|one| free(one).0 < passed)..];
         let (before, all) = (self.recent.len(), self.recent.len() + frees.len());
         let stay = match all.checked_sub(RECENT + 1) {
@@ -63,14 +71,33 @@ impl Frees {
         self.recent.extend(frees[gone.saturating_sub(before)..].iter().map(free));
     }
 
+    /// Whether the log is so long that it is time to wait for the matching.
+    pub(super) fn is_long(log: usize) -> bool {
+        log >= MOST_LOGGED
+    }
+
+    /// Number of sites and stacks that are kept until it is known what they belong to.
+    pub(in crate::model) fn logged(&self) -> usize {
+        self.log.len() + self.unmatched.len()
+    }
+
+    /// The place of the free that a user-mode stack belongs to, if there is one.
+    fn find(&self, owner: i64, tid: Tid) -> Option<usize> {
+        let first = self.recent.partition_point(|(raw, ..)| *raw < owner);
+        let at_once = || self.recent.range(first..).take_while(|(raw, ..)| *raw == owner);
+        let by = |tid: Tid| at_once().position(|(_, thread, _)| *thread == tid);
+        Some(first + threads_of_owner(tid).into_iter().find_map(by)?)
+    }
+
+    /// The free that a user-mode stack belongs to, if any.
+    pub(super) fn owner(&self, owner: i64, tid: Tid) -> Option<Ended> {
+        Some(self.recent[self.find(owner, tid)?].2)
+    }
+
     /// The free that a user-mode stack belongs to, if any. The free waits for no other stack
     /// afterwards.
-    pub(super) fn owner_of(&mut self, owner: i64, tid: Tid) -> Option<Ended> {
-        let first = self.recent.partition_point(|(raw, ..)| *raw < owner);
-        let at_once = || self.recent[first..].iter().take_while(|(raw, ..)| *raw == owner);
-        let by = |tid: Tid| at_once().position(|(_, thread, _)| *thread == tid);
-        let at = threads_of_owner(tid).into_iter().find_map(by)?;
-        Some(self.recent.remove(first + at).2)
+    pub(super) fn take_owner(&mut self, owner: i64, tid: Tid) -> Option<Ended> {
+        self.recent.remove(self.find(owner, tid)?).map(|(.., ended)| ended)
     }
 
     /// The rows or slots of frees that wait for a stack.
@@ -99,7 +126,7 @@ mod tests {
         };
         free(1, Tid::NONE);
         free(2, Tid(70));
-        let mut owner = |time| frees.owner_of(time, Tid(70)).map(|ended| ended.row);
+        let mut owner = |time| frees.take_owner(time, Tid(70)).map(|ended| ended.row);
         let row = |row| Some(EndedRow::Known(RowId(row)));
         assert_eq!([owner(4), owner(5), owner(5), owner(5)], [None, row(2), row(1), None]);
     }

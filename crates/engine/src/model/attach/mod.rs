@@ -14,6 +14,8 @@
 //! | in two parts, the user part under another event | its thread's return to user mode | [`fragments`] | its next user part |
 //! | behind an event whose process is not known | raw time | [`held`] | a second, or so many events |
 //!
+//! While a batch of blocks is followed, another thread can do this ([`lent`]).
+//!
 //! Frees get theirs in the same ways; which row a free ended may be known later than its stack
 //! ([`frees`]). A row of pages that was split hands its stack to its [`pieces`].
 //!
@@ -31,6 +33,7 @@ mod freeing;
 mod frees;
 mod held;
 mod keyed;
+mod lent;
 mod pending;
 mod pieces;
 mod sampled;
@@ -41,11 +44,13 @@ use super::activity::{FaultTable, SampleTable};
 use super::allocations::{AllocationTable, Ended};
 use super::origin::Origin;
 use super::renumbering::Renumbering;
+use super::rows::RowSites;
 use super::stack::{Interner, StackRef};
-use super::world::World;
+use super::world::{Heap, World};
 use super::{HeapId, ProcessId, RowId, SiteId};
 use crate::events::{CallStack, Frames, OwedStacks, StackPart};
 use crate::units::{Pid, Ticks, Tid};
+pub(super) use block_batch::NumberedBatch;
 use early::{EarlyStacks, LatestTick};
 use fragments::KernelFragments;
 use framed::Framed;
@@ -53,6 +58,7 @@ pub(super) use frees::Frees;
 use held::HeldEvents;
 pub(super) use held::is_homeless;
 use keyed::Keyed;
+pub(super) use lent::{LentAttach, MOST_A_RECORD};
 use pending::Pending;
 pub(super) use pending::Waiting;
 use pieces::Pieces;
@@ -66,6 +72,10 @@ pub(super) struct Attach {
     /// Whether stacks are of interest.
     pub(super) reads: bool,
     pub(super) stacks: Interner,
+    /// Sites of all rows.
+    pub(super) row_sites: RowSites,
+    /// Process of each heap.
+    owners: Vec<ProcessId>,
     /// Sites of allocations.
     pub(super) sites: SiteTable,
     /// Sites of frees.
@@ -84,7 +94,7 @@ pub(super) struct Attach {
     pub(super) samples: SampleStacks,
 }
 
-/// The rooms in which stacks and sites are noted.
+/// The rooms in which stacks and sites are noted, besides those of rows.
 pub(super) struct Rooms<'a> {
     pub(super) world: &'a mut World,
     pub(super) allocations: &'a mut AllocationTable,
@@ -103,6 +113,19 @@ pub(super) struct Begun {
 impl Attach {
     pub(super) fn new(trace_start: i64) -> Self {
         Self { trace_start, reads: true, ..Self::default() }
+    }
+
+    /// Gets to know the heaps that there are by now.
+    #[inline(always)]
+    pub(super) fn know(&mut self, heaps: &[Heap]) {
+        if self.owners.len() < heaps.len() {
+            self.owners.extend(heaps[self.owners.len()..].iter().map(|heap| heap.process));
+        }
+    }
+
+    /// The process of a heap.
+    fn owner(&self, heap: HeapId) -> ProcessId {
+        self.owners[heap.0 as usize]
     }
 
     /// Notes that an event which can have a stack is replayed: its thread has written at this time.
@@ -128,11 +151,11 @@ impl Attach {
         let Begun { heap, row, freed } = begun;
         match stack {
             CallStack::Nothing => {
-                let waiting = Waiting::new(row.0..row.0 + 1, false);
+                let waiting = Waiting::of_block(row, from.time, from.tid);
                 self.await_stack(rooms, from, if let Some(freed) = freed { waiting.freeing(vec![freed]) } else { waiting });
             }
-            CallStack::Frames(frames) => self.await_site(rooms, from, row, heap, frames),
-            CallStack::Key { key, time } => self.await_key(rooms, from, (heap, row), key, time),
+            CallStack::Frames(frames) => self.await_site(from, row, heap, frames),
+            CallStack::Key { key, time } => self.await_key(from, (heap, row), key, time),
         }
     }
 
@@ -145,13 +168,13 @@ impl Attach {
                 let stack = self.stacks.frames(frames);
                 self.tell_freed(rooms, ended, stack, from.pid, from.time);
             }
-            CallStack::Key { key, time } => self.await_freeing_key(rooms, from, ended, key, time),
+            CallStack::Key { key, time } => self.await_freeing_key(from, ended, key, time),
         }
     }
 
     /// Defines a key: it means these frames from now on.
-    pub(super) fn define(&mut self, rooms: &mut Rooms<'_>, part: StackPart, key: u64, frames: Frames<'_>, raw: i64) {
-        self.settle_key(rooms, key, raw);
+    pub(super) fn define(&mut self, part: StackPart, key: u64, frames: Frames<'_>, raw: i64) {
+        self.settle_key(key, raw);
         self.stacks.define(part, key, frames, raw);
     }
 
@@ -178,6 +201,7 @@ impl Attach {
 
     /// Gives rows their new numbers; what waits for a row without one is dropped.
     pub(super) fn renumber(&mut self, numbers: &Renumbering) {
+        self.row_sites.renumber(numbers);
         self.pending.renumber(numbers);
         self.frees.renumber(|row| numbers.of(row));
         self.pieces.renumber(|row| numbers.of(row));

@@ -9,11 +9,12 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::events::StackPart;
+use crate::model::RowId;
 use crate::model::allocations::{Ended, EndedRow};
 use crate::model::pairing::{MOST_WAITING, threads_of_owner};
 use crate::model::renumbering::Renumbering;
 use crate::model::stack::StackRef;
-use crate::units::Tid;
+use crate::units::{Ticks, Tid};
 
 /// Most events of one tick that are searched for the owner of a stack.
 const MOST_AT_ONCE: usize = 1 << 12;
@@ -36,12 +37,25 @@ pub(in crate::model) struct Waiting {
     is_shared: bool,
     /// Whether the kernel wrote the event, so that the stack can have two parts.
     pub(super) two_parts: bool,
+    /// When its row began, if that is a block whose thread is known.
+    pub(super) born: Option<Ticks>,
 }
 
 impl Waiting {
     /// For rows of which nothing is known yet.
     pub(in crate::model) fn new(rows: Range<u32>, two_parts: bool) -> Self {
-        Self { rows, freed: None, kernel: None, user: None, is_shared: false, two_parts }
+        Self { rows, freed: None, kernel: None, user: None, is_shared: false, two_parts, born: None }
+    }
+
+    /// For the row of a block that a thread begins at a moment.
+    pub(super) fn of_block(row: RowId, at: Ticks, tid: Tid) -> Self {
+        Self { born: tid.is_known().then_some(at), ..Self::new(row.0..row.0 + 1, false) }
+    }
+
+    /// Whether it is a block, of which all is known but its stack and the rows that it ended.
+    fn is_plain(&self) -> bool {
+        let mut freed = self.freed.iter().flatten();
+        self.born.is_some() && freed.all(|ended| matches!(ended.row, EndedRow::In(_)))
     }
 
     /// Adds the rows or slots that the event ended.
@@ -136,6 +150,21 @@ impl Pending {
         self.events.iter_mut().flat_map(|(_, _, waiting)| waiting.kernel.iter_mut().chain(&mut waiting.user))
     }
 
+    /// The place of the first event at `time` by `tid`, or by an unknown thread, that lacks a part of its
+    /// stack.
+    fn find(&self, time: i64, tid: Tid, part: StackPart) -> Option<usize> {
+        let first = first_from(&self.events, |(t, ..)| *t < time);
+        let at_once = || self.events.range(first..).take(MOST_AT_ONCE).take_while(|(t, ..)| *t == time);
+        let by = |tid: Tid| at_once().position(|(_, owner, waiting)| *owner == tid && waiting.wants(part));
+        Some(first + threads_of_owner(tid).into_iter().find_map(by)?)
+    }
+
+    /// Whether the event to which [`Pending::give`] would give the user part of a stack is a block, of
+    /// which all else is known; `None` if there is no such event.
+    pub(super) fn is_of_plain_block(&self, time: i64, tid: Tid) -> Option<bool> {
+        Some(self.events[self.find(time, tid, StackPart::User)?].2.is_plain())
+    }
+
     /// Gives a part of a stack to the first event at `time` by `tid`, or by an unknown thread, that
     /// lacks it. Returns the event as it is then, and its number. `None` if the stack belongs to
     /// another event.
@@ -146,10 +175,7 @@ impl Pending {
         part: StackPart,
         stack: impl FnOnce() -> StackRef,
     ) -> Option<(EventNumber, Waiting)> {
-        let first = first_from(&self.events, |(t, ..)| *t < time);
-        let at_once = || self.events.range(first..).take(MOST_AT_ONCE).take_while(|(t, ..)| *t == time);
-        let by = |tid: Tid| at_once().position(|(_, owner, waiting)| *owner == tid && waiting.wants(part));
-        let at = first + threads_of_owner(tid).into_iter().find_map(by)?;
+        let at = self.find(time, tid, part)?;
         let (_, _, waiting) = self.events.get_mut(at)?;
         match part {
             StackPart::Kernel => waiting.kernel = Some(stack()),

@@ -81,6 +81,7 @@ pub(super) struct Ends {
     pub(super) lists: ListEnds,
     batch_events: u32,
     latest: u32,
+    frames: u32,
 }
 
 /// A run of records that the replay can apply at once.
@@ -94,6 +95,8 @@ pub(super) struct BlockBatch {
     /// Numbers of actors and threads that were known when it ended.
     pub(super) actors: u32,
     pub(super) threads: u32,
+    /// Whether CPU samples or page faults are among its events.
+    pub(super) has_samples: bool,
     /// Whether kernel parts of stacks are among its events.
     pub(super) has_kernel_parts: bool,
     /// A bit for each of the first actors that acts in it; the last bit stands for all other actors.
@@ -109,6 +112,11 @@ impl BlockBatch {
     /// Number of its records.
     pub(super) fn len(&self) -> u32 {
         self.to.order - self.from.order
+    }
+
+    /// Number of frames of its stacks.
+    pub(super) fn frames(&self) -> u32 {
+        self.to.frames - self.from.frames
     }
 
     /// The steps of a shard.
@@ -147,6 +155,8 @@ pub struct SliceBlocks {
     bare: Vec<BareBlock>,
     freed_bare: Vec<BareBlock>,
     batch_events: Vec<BatchEvent>,
+    /// Number of frames of all stacks.
+    frames: u32,
     latest: LatestOfSlice,
     /// Raw times and threads of samples and page faults in the open batch.
     sampled: Vec<(i64, Tid)>,
@@ -198,14 +208,6 @@ impl SliceBlocks {
         &self.keyed[range.start as usize..range.end as usize]
     }
 
-    pub(super) fn one_keyed(&self, number: u32) -> &KeyedBlock {
-        &self.keyed[number as usize]
-    }
-
-    pub(super) fn one_framed(&self, number: u32) -> &FramedBlock {
-        &self.framed[number as usize]
-    }
-
     pub(super) fn framed(&self, range: Range<u32>) -> &[FramedBlock] {
         &self.framed[range.start as usize..range.end as usize]
     }
@@ -238,6 +240,7 @@ impl SliceBlocks {
             lists: self.list_ends(),
             batch_events: self.batch_events.len() as u32,
             latest: self.latest.len(),
+            frames: self.frames,
         }
     }
 
@@ -306,6 +309,7 @@ impl SliceBlocks {
         match stack {
             Attached::Key { delay, key } => self.keyed.push(KeyedBlock { key, given: time.wrapping_add(delay.into()), block }),
             Attached::Frames(frames) => {
+                self.frames += frames.len();
                 self.framed.push(FramedBlock { frames, stack_hash: batch.frames.get(frames).stack_hash(), block });
             }
             Attached::Nothing => {
@@ -317,6 +321,9 @@ impl SliceBlocks {
 
     #[inline(never)]
     fn add_record(&mut self, record: &Record, stack: StackOf<'_>) -> bool {
+        if let Event::StackDefinition { frames, .. } | Event::Stack { frames, .. } = record.event {
+            self.frames += frames.len();
+        }
         match &record.event {
             Event::StackDefinition { .. } => self.add_batch_event(record.time),
             &(Event::Stack { owner, part, .. } | Event::StackRef { owner, part, .. }) if is_behind(owner, record.time) => {
@@ -327,6 +334,7 @@ impl SliceBlocks {
             }
             Event::Sample { .. } | Event::Fault(_) => {
                 self.add_batch_event(record.time);
+                self.open.iter_mut().for_each(|open| open.has_samples = true);
                 self.sampled.push((record.time, record.tid));
                 true
             }
@@ -367,8 +375,10 @@ impl SliceBlocks {
     fn begin_batch(&mut self, first: Ticks) {
         let ends = self.ends();
         self.sampled.clear();
+        let (last, actors, threads, acting) = Default::default();
+        let (has_samples, has_kernel_parts) = Default::default();
         self.open =
-            Some(BlockBatch { from: ends, to: ends, first, last: 0, actors: 0, threads: 0, has_kernel_parts: false, acting: 0 });
+            Some(BlockBatch { from: ends, to: ends, first, last, actors, threads, has_samples, has_kernel_parts, acting });
     }
 
     /// Ends the batch, because something else comes.
@@ -402,6 +412,7 @@ impl SliceBlocks {
         self.freed_bare.truncate(to.lists.freed_bare as usize);
         self.batch_events.truncate(to.batch_events as usize);
         self.latest.truncate(to.latest);
+        self.frames = to.frames;
     }
 }
 
@@ -411,9 +422,10 @@ impl Gather for SliceBlocks {
         self.actors.clear();
         self.threads.clear();
         self.block_batches.clear();
-        if let Some(steps) = Arc::get_mut(&mut self.shared_steps) {
-            self.steps = std::mem::take(steps);
-        }
+        self.steps = match Arc::get_mut(&mut self.shared_steps) {
+            Some(steps) => std::mem::take(steps),
+            None => self.shared_steps.room_for_as_many(), // others still have these
+        };
         self.take_back(&Ends::default());
         self.seen = 0;
         self.open = None;

@@ -15,14 +15,13 @@
 use super::limit::{Alive, BLOCKS_A_ROW, EVERY, FREED_AT, Limit, SUMS_A_ROW};
 use super::{Builder, Origin};
 use crate::events::{Event, Memory, Record};
+use crate::model::attach::MOST_A_RECORD;
 use crate::model::scope::{CutReason, Scope, WhenFull};
 use crate::model::{Cut, Reservation};
 use crate::units::Ticks;
 
 /// Bytes of a live block in the tables of the matching: 12.8 a place, 70 % full.
 const BLOCK: u64 = 19;
-/// Most bytes that a block may take, all that is kept for it included.
-const MOST_A_BLOCK: u64 = 1 << 10;
 /// Bytes of a heap with its tables, approximately.
 const HEAP: u64 = 448;
 /// Bytes of a process without its modules, approximately.
@@ -79,19 +78,43 @@ impl Builder {
     #[inline(never)]
     fn look_around(&mut self) {
         self.limit.countdown = EVERY;
+        if self.attach.is_away() {
+            if self.is_small() && !self.is_untidy() && !self.attach.may_have_long_log() {
+                return;
+            }
+            self.take_back();
+        }
+        if self.attach.may_have_long_log() {
+            self.allocations.matcher.settle();
+            self.attach.settle_freed(&mut self.allocations);
+        }
         self.tidy_now_and_then();
         self.look_at_budget();
     }
 
     /// Whether `count` blocks can be replayed at once, because no check of the memory in use would cut
     /// the trace or forget anything before the last of them.
-    pub(super) fn admits_batch(&self, count: u32) -> bool {
-        // Lists that are full grow to twice their size.
-        let most = self.used(self.limit.alive) + self.attach.bytes() + u64::from(count) * MOST_A_BLOCK;
+    pub(super) fn admits_batch(&mut self, count: u32) -> bool {
+        if self.attach.is_away() && !self.has_room_for(count) {
+            self.take_back();
+        }
         self.limit.reads_all
             && self.limit.cut.is_none()
-            && most <= self.limit.budget.min(self.limit.forget_at)
+            && self.has_room_for(count)
             && self.has_numbers_for(count, self.limit.alive)
+    }
+
+    /// Whether there is room for `count` more blocks.
+    fn has_room_for(&self, count: u32) -> bool {
+        // Lists that are full grow to twice their size.
+        let most = self.used(self.limit.alive) + self.attach.bytes() + u64::from(count) * MOST_A_RECORD;
+        most <= self.limit.budget.min(self.limit.forget_at)
+    }
+
+    /// Whether the memory in use is far from all limits.
+    fn is_small(&self) -> bool {
+        let is_small = self.used(self.limit.alive) <= self.limit.budget.min(self.limit.forget_at);
+        is_small && self.has_numbers(self.limit.alive)
     }
 
     /// Notes that `count` blocks were replayed at once.
@@ -131,8 +154,7 @@ impl Builder {
     }
 
     fn look_at_budget(&mut self) {
-        let is_small = self.used(self.limit.alive) <= self.limit.budget.min(self.limit.forget_at);
-        if is_small && self.has_numbers(self.limit.alive) {
+        if self.is_small() {
             return;
         }
         let more = (self.limit.budget / 8).max(MORE_STACKS);
@@ -194,7 +216,7 @@ impl Builder {
     fn used(&self, Alive { blocks, ranges, rows }: Alive) -> u64 {
         let begun = self.allocations.rows.len() - rows;
         // Not the size of the columns: when they are made depends on publications.
-        let freed = if self.attach.frees.any { self.allocations.rows.len() as u64 * FREED_AT } else { 0 };
+        let freed = if self.attach.may_have_freeing_stack() { self.allocations.rows.len() as u64 * FREED_AT } else { 0 };
         self.allocations.rows.bytes(self.now)
             + freed
             + self.allocations.rows.len() as u64 * (SUMS_A_ROW + BLOCKS_A_ROW) as u64

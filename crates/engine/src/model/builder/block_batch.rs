@@ -2,12 +2,17 @@
 //!
 //! That is done only if no block can touch anything that waits, or a limit, before the others; else
 //! they are replayed one by one, with the same result.
+//!
+//! Rows and steps of the matching get their numbers here; stacks are found by a worker meanwhile ([`LentAttach`]).
+//!
+//! [`LentAttach`]: crate::model::attach::LentAttach
 
 use std::sync::Arc;
 
 use super::Builder;
-use crate::events::{Item, Place, Slice};
+use crate::events::{Place, Slice};
 use crate::model::HeapId;
+use crate::model::attach::NumberedBatch;
 use crate::model::block_batches::{BlockBatch, SliceBlocks};
 use crate::model::rows::PlacedThread;
 use crate::units::Ticks;
@@ -31,20 +36,39 @@ impl Builder {
     }
 
     /// Applies the records of the next slice in time order.
-    pub fn apply_slice(&mut self, slice: &Slice<SliceBlocks>) {
-        self.attach.owed.expect(slice.owed());
+    pub fn apply_slice(&mut self, slice: &Arc<Slice<SliceBlocks>>) {
+        if !slice.owed().is_empty() {
+            self.take_back();
+            self.attach.owed.expect(slice.owed());
+        }
         let order = slice.order();
         let mut names = SliceNames { heaps: Arc::default(), generation: self.world.generation(), threads: Vec::new() };
         let mut next = 0;
-        for block_batch in slice.made().block_batches() {
+        for (number, block_batch) in slice.made().block_batches().iter().enumerate() {
             let blocks = block_batch.order();
             self.apply_each(slice, &order[next..blocks.start]);
             next = blocks.end;
-            if !self.apply_batch(slice, block_batch, &mut names) {
+            if !self.apply_batch(slice, number, &mut names) {
                 self.apply_each(slice, &order[blocks]);
             }
         }
         self.apply_each(slice, &order[next..]);
+    }
+
+    /// Takes back stacks and sites, if they are away. Slices that were applied are not needed any more
+    /// then.
+    #[inline(always)]
+    pub fn take_back(&mut self) {
+        if self.attach.is_away() {
+            self.follow_to_end();
+        }
+    }
+
+    #[inline(never)]
+    fn follow_to_end(&mut self) {
+        let left = self.attach.take_back();
+        let (attach, mut rooms) = self.attach();
+        left.into_iter().for_each(|mut batch| _ = attach.follow(&mut batch, Some(&mut rooms)));
     }
 
     fn apply_each(&mut self, slice: &Slice<SliceBlocks>, places: &[Place]) {
@@ -55,8 +79,12 @@ impl Builder {
     }
 
     /// Applies all blocks of a batch, if that can be done at once; returns whether it was done.
-    fn apply_batch(&mut self, slice: &Slice<SliceBlocks>, block_batch: &BlockBatch, names: &mut SliceNames) -> bool {
+    fn apply_batch(&mut self, slice: &Arc<Slice<SliceBlocks>>, number: usize, names: &mut SliceNames) -> bool {
         let blocks = slice.made();
+        let block_batch = &blocks.block_batches()[number];
+        if block_batch.has_samples {
+            self.take_back(); // only here can all of it be followed
+        }
         let is_usual = block_batch.first >= self.now
             && self.attach.waits_for_none(block_batch)
             && self.allocations.takes_batches(block_batch.first)
@@ -71,29 +99,23 @@ impl Builder {
             let (heap, thread) = (names.heaps[usize::from(latest.actor)], blocks.threads()[usize::from(latest.thread)]);
             self.allocations.latest.set(heap, thread, numbering.row_of(latest.rank));
         }
-        self.note_last(slice, block_batch);
-        let (attach, mut rooms) = self.attach();
-        attach.follow_batch(&mut rooms, slice, block_batch, &numbering);
+        self.follow(NumberedBatch::new(slice, number, numbering));
         self.now = Ticks::from_raw(block_batch.last, self.trace_start);
         self.admitted(block_batch.len());
         true
     }
 
-    /// Notes that the threads of events at the last tick of a batch have written at it, stacks and
-    /// definitions apart.
-    fn note_last(&mut self, slice: &Slice<SliceBlocks>, block_batch: &BlockBatch) {
-        let places = &slice.order()[block_batch.order()];
-        let writer = |place: &Place| match slice.item(*place).0 {
-            Item::Block(block) => Some((block.time, block.tid)),
-            Item::Record(record) => record.event.may_have_stack().then_some((record.time, record.tid)),
-        };
-        let Some((last, _)) = places.iter().rev().find_map(writer) else { return };
-        let earlier = places.partition_point(|place| place.time() < last);
-        for (time, tid) in places[earlier..].iter().filter_map(writer) {
-            if time == last {
-                self.attach.note(time, tid);
-            }
+    /// Has the stacks of a batch found: here if other rooms are needed, else by a worker.
+    fn follow(&mut self, mut batch: NumberedBatch) {
+        if batch.has_samples() {
+            let (attach, mut rooms) = self.attach();
+            attach.follow(&mut batch, Some(&mut rooms));
+            return;
         }
+        if !self.attach.is_away() {
+            self.attach.know(self.world.heaps());
+        }
+        self.attach.send(batch);
     }
 
     /// Finds the meaning of a batch's numbers that did not occur before in its slice; `false` if one

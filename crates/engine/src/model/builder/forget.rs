@@ -21,7 +21,7 @@ impl Builder {
     pub(super) fn forget(&mut self, used: u64, budget: u64) -> bool {
         let row = ROW + if self.attach.frees.any { FREED_AT } else { 0 };
         let (wanted, least) = (used.saturating_sub(budget / 2) / row, used.saturating_sub(budget / 8 * 7) / row);
-        self.settle_framed();
+        self.attach.settle_framed();
         let mut deaths = self.allocations.rows.deaths_before(self.now);
         if (deaths.len() as u64) < least.max(1) {
             return false;

@@ -119,7 +119,7 @@ impl Builder {
     /// Ends a part of a committed range. The rest stays alive as rows of its own, with the birth and
     /// site of the whole range.
     fn cut_range(&mut self, owner: ProcessId, TouchedRange { row, whole, part }: TouchedRange, at: Ticks) {
-        let original = self.allocations.rows.get(row);
+        let original = Row { site: self.attach.row_sites.of(row), ..self.allocations.rows.get(row) };
         self.allocations.rows.pass(at);
         for rest in [(whole.0, part.0), (part.1, whole.1)] {
             if rest.0 < rest.1

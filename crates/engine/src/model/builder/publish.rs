@@ -15,7 +15,7 @@ impl Builder {
         if complete {
             self.tidy_at_end();
         }
-        self.allocations.publish(self.now, complete)
+        self.allocations.publish(&self.attach.row_sites, self.now, complete)
     }
 
     /// Name and id of the latest life of a process.
@@ -37,24 +37,25 @@ impl Builder {
     /// Publishes everything up to now. Rows are shared with later publications;
     /// sites, stacks and heaps are copied. A complete one is the last.
     pub fn publish(&mut self, input: InputState) -> Trace {
+        self.take_back();
         if input.complete {
             self.release_held(0);
             self.settle_samples();
         }
         self.world.name_trackers(&input.tracker_names);
         let reached = self.reached();
-        let (attach, mut rooms) = self.attach();
+        let (attach, _) = self.attach();
         if input.complete {
-            attach.settle_keyed(&mut rooms, i64::MAX);
+            attach.settle_keyed(i64::MAX);
         }
-        attach.settle_framed(&mut rooms);
-        attach.name_keyed(&mut rooms, reached);
+        attach.settle_framed();
+        attach.name_keyed(reached);
         self.allocations.matcher.settle();
         let load_bytes = self.bytes();
         let rows = self.published_rows(input.complete);
         let sums_saturate = self.allocations.rows.sums_may_saturate() && rows.bytes_of_all() > i64::MAX as u128;
         let (unmatched_frees, superseded_allocations, inferred_frees) = self.allocations.mismatches();
-        let Attach { stacks, sites, frees, samples, .. } = &mut self.attach;
+        let Attach { stacks, sites, frees, samples, .. } = &mut *self.attach;
         let unmatched = self.allocations.unmatched(&self.world, stacks);
         let (sites, free_sites) = (sites.published(stacks), frees.sites.published(stacks));
         let counters = self.counters.publish(&self.world.processes.list);

@@ -19,19 +19,23 @@ const ROWS_A_SITE: usize = if cfg!(debug_assertions) { 256 } else { 8 };
 impl Builder {
     /// Tidies up once so many sites have come that it costs little for each of them.
     pub(super) fn tidy_now_and_then(&mut self) {
-        let tables = [&self.attach.sites, &self.attach.frees.sites, &self.attach.samples.sites].map(|sites| sites.untidy());
-        let (new, old) = tables.into_iter().fold((0, 0), |(all_new, all_old), (new, old)| (all_new + new, all_old + old));
-        let rows = self.allocations.rows.len() + self.activity.samples.len() + self.activity.faults.len();
-        let many = WORTH_WHILE.max(old).max(rows / ROWS_A_SITE);
-        if new >= many {
+        if self.is_untidy() {
             self.tidy();
         }
+    }
+
+    /// Whether so many sites have come; perhaps fewer while they are away.
+    pub(super) fn is_untidy(&self) -> bool {
+        let (new, old) = self.attach.untidy();
+        let rows = self.allocations.rows.len() + self.activity.samples.len() + self.activity.faults.len();
+        let many = WORTH_WHILE.max(old).max(rows / ROWS_A_SITE);
+        new >= many
     }
 
     /// Joins sites with the same heap, stack and caller as far as stacks are known, and forgets keys
     /// that are no longer needed; once rows were forgotten, also drops sites of no row.
     pub(super) fn tidy(&mut self) {
-        self.settle_framed();
+        self.attach.settle_framed();
         self.allocations.matcher.settle();
         self.attach.settle_freed(&mut self.allocations);
         self.attach.settle_stacks(&mut self.allocations);
@@ -43,7 +47,7 @@ impl Builder {
 
     /// Tidies up at the end, when no stack will become better known. No row may come afterwards.
     pub(super) fn tidy_at_end(&mut self) {
-        let Attach { stacks, sites, frees, samples, .. } = &mut self.attach;
+        let Attach { stacks, sites, frees, samples, .. } = &mut *self.attach;
         sites.loosen();
         frees.sites.loosen();
         samples.sites.loosen();
@@ -55,12 +59,11 @@ impl Builder {
     /// Joins sites that are equal by now, and drops those of no row if `drop_unused`. Returns the new
     /// numbers of sites, those of frees apart, if any is another.
     fn join_sites(&mut self, drop_unused: bool) -> (Option<Vec<SiteId>>, Option<Vec<SiteId>>) {
-        let Attach { sites, frees, samples, .. } = &mut self.attach;
+        let Attach { sites, frees, samples, row_sites: rows, .. } = &mut *self.attach;
         if let Some(number) = samples.sites.join(None) {
             self.activity.samples.renumber(&number);
             self.activity.faults.renumber(&number);
         }
-        let rows = &mut self.allocations.rows;
         let used = drop_unused.then(|| rows.sites_in_use(sites.len()));
         let number = sites.join(used);
         number.iter().for_each(|number| rows.renumber_sites(number));
@@ -72,11 +75,5 @@ impl Builder {
         let free_number = freeing.join(used);
         free_number.iter().for_each(|number| rows.renumber_free_sites(number));
         (number, free_number)
-    }
-
-    /// Sets the sites of rows whose frames came with them.
-    pub(super) fn settle_framed(&mut self) {
-        let (attach, mut rooms) = self.attach();
-        attach.settle_framed(&mut rooms);
     }
 }

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::{CHUNK, DeathColumn, FAR, LARGE, MORE, RowId, RowWriter};
-use crate::model::SiteId;
 use crate::units::{Ticks, Tid};
 
 /// Whether an address and a size fit into the columns.
@@ -92,7 +91,7 @@ impl RowWriter {
         birth >= self.passed
     }
 
-    /// Appends a range of `rows`, which are alive, in order and have no site yet; `threads` has their
+    /// Appends a range of `rows`, which are alive and in order, without their sites; `threads` has their
     /// threads by number. The caller knows that they can be numbered. Columns of deaths of new
     /// chunks go to `opened`. Returns the number of the first row.
     pub(in crate::model) fn append(
@@ -136,6 +135,5 @@ impl RowWriter {
         let placed = || rows.thread[part.clone()].iter().map(|&thread| threads[usize::from(thread)]);
         columns.death.begin(columns.thread.len(), placed().map(|thread| thread.tid));
         columns.thread.extend(placed().map(|thread| thread.place));
-        self.open_sites.resize(self.open_sites.len() + part.len(), SiteId::UNKNOWN);
     }
 }

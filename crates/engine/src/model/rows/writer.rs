@@ -1,13 +1,10 @@
 //! Appends rows, on a single thread. Deaths are different: any thread that has the column may write
-//! them.
+//! them. Sites are apart ([`RowSites`]).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use rayon::prelude::*;
 
 use super::deaths::{ASIDE_BYTES, FAR_BYTES};
-use super::{CHUNK, CHUNK_BITS, Columns, DeathColumn, FAR, FreedColumn, LARGE, MORE, Row, RowId, Rows, SiteColumn, split};
+use super::{CHUNK, CHUNK_BITS, Columns, DeathColumn, FAR, LARGE, MORE, Row, RowId, RowSites, Rows, split};
 use crate::model::renumbering::Renumbering;
 use crate::model::{RowList, SiteId};
 use crate::tables::KeyedMap;
@@ -17,12 +14,8 @@ use crate::units::{Ticks, Tid};
 #[derive(Debug)]
 pub(in crate::model) struct RowWriter {
     pub(super) sealed: Vec<Arc<Columns>>,
-    sites: Vec<SiteColumn>,
-    /// Sites of frees, by chunk, up to the last that has any.
-    freed: Vec<FreedColumn>,
     /// The chunk that is being filled.
     pub(super) open: Columns,
-    pub(super) open_sites: Vec<SiteId>,
     threads: Arc<Vec<Tid>>,
     /// Number of values that are kept aside, in all chunks.
     aside: u64,
@@ -50,9 +43,6 @@ impl RowWriter {
         let column = open.death.clone();
         let writer = Self {
             sealed: Vec::new(),
-            sites: Vec::new(),
-            freed: Vec::new(),
-            open_sites: Vec::with_capacity(CHUNK),
             open,
             threads: Arc::default(),
             aside: 0,
@@ -89,15 +79,11 @@ impl RowWriter {
                 && let Some(new) = self.push(&old.get(id), |column| columns.push(column))
             {
                 self.take_life(new, &old, id);
-                if let Some(site) = old.freed_at(id) {
-                    self.set_freed_at(new, site);
-                }
             }
             // Chunks that nobody else holds are freed one by one.
             let (chunk, at) = split(id);
             if let (Some(sealed), true) = (old.sealed.get_mut(chunk), at + 1 == CHUNK) {
                 *sealed = Arc::clone(&nothing);
-                old.freed.get_mut(chunk).into_iter().for_each(|freed| *freed = FreedColumn::default());
             }
         }
         numbers
@@ -139,8 +125,8 @@ impl RowWriter {
         self.passed = self.passed.max(now);
     }
 
-    /// Appends a row as alive, whatever its `death` says; `None` when no more rows can be numbered. A
-    /// new chunk's column of deaths goes to `opened`.
+    /// Appends a row as alive and without its sites, whatever it says of these; `None` when no more rows
+    /// can be numbered. A new chunk's column of deaths goes to `opened`.
     #[inline(always)]
     pub(in crate::model) fn push(&mut self, row: &Row, opened: impl FnOnce(DeathColumn)) -> Option<RowId> {
         let id = u32::try_from(self.len()).ok().filter(|&id| id != u32::MAX)?;
@@ -161,7 +147,6 @@ impl RowWriter {
         columns.death.begin(columns.size.len(), std::iter::once(row.thread));
         columns.push_birth(row.birth);
         columns.size.push(size);
-        self.open_sites.push(row.site);
         columns.address.push(low);
         columns.address_high.push(high);
         columns.thread.push(thread);
@@ -183,11 +168,10 @@ impl RowWriter {
         self.wide_births += self.open.birth_high.len() as u64;
         let next = Columns::new(base, base.max(self.passed));
         self.sealed.push(Arc::new(std::mem::replace(&mut self.open, next)));
-        self.sites.push(Arc::new(std::mem::replace(&mut self.open_sites, Vec::with_capacity(CHUNK))));
         self.open.death.clone()
     }
 
-    /// One row as it is now, without its death.
+    /// One row as it is now, without its death and its sites.
     pub(in crate::model) fn get(&self, id: RowId) -> Row {
         let (columns, at) = self.columns(id);
         Row {
@@ -195,9 +179,9 @@ impl RowWriter {
             size: columns.size(at),
             birth: columns.birth(at),
             death: Ticks::NEVER,
-            site: self.site(id),
+            site: SiteId::UNKNOWN,
             thread: columns.thread(at, &self.threads),
-            freed_at: self.freed_at(id),
+            freed_at: None,
             is_cross_thread: false,
         }
     }
@@ -220,75 +204,6 @@ impl RowWriter {
         columns.death.set(i, at);
     }
 
-    fn site(&self, id: RowId) -> SiteId {
-        let (chunk, at) = split(id);
-        self.sites.get(chunk).map_or_else(|| self.open_sites[at], |sites| sites[at])
-    }
-
-    pub(in crate::model) fn set_site(&mut self, id: RowId, site: SiteId) {
-        let (chunk, at) = split(id);
-        match self.sites.get_mut(chunk) {
-            Some(sites) => Arc::make_mut(sites)[at] = site,
-            None => self.open_sites[at] = site,
-        }
-    }
-
-    fn freed_at(&self, id: RowId) -> Option<SiteId> {
-        let (chunk, at) = split(id);
-        self.freed.get(chunk)?.get(at)
-    }
-
-    /// Sets the site of a row's free.
-    pub(in crate::model) fn set_freed_at(&mut self, id: RowId, site: SiteId) {
-        let (chunk, at) = split(id);
-        if self.freed.len() <= chunk {
-            self.freed.resize_with(chunk + 1, FreedColumn::default);
-        }
-        self.freed[chunk].set(at, site);
-    }
-
-    /// For each of the sites of frees, whether any row has it.
-    pub(in crate::model) fn free_sites_in_use(&self, sites: usize) -> Vec<bool> {
-        let mut is_used = vec![false; sites];
-        for site in self.freed.iter().flat_map(FreedColumn::sites) {
-            is_used.get_mut(site.0 as usize).into_iter().for_each(|used| *used = true);
-        }
-        is_used
-    }
-
-    /// Gives all freed rows the new numbers of their sites of frees.
-    pub(in crate::model) fn renumber_free_sites(&mut self, number: &[SiteId]) {
-        let new = |site: SiteId| number.get(site.0 as usize).copied().unwrap_or(site);
-        self.freed.par_iter_mut().for_each(|freed| freed.renumber(new));
-    }
-
-    /// For each of the sites, whether any row has it.
-    pub(in crate::model) fn sites_in_use(&self, sites: usize) -> Vec<bool> {
-        let is_used: Vec<AtomicBool> = (0..sites).map(|_| AtomicBool::new(false)).collect();
-        let note = |site: &SiteId| {
-            if let Some(used) = is_used.get(site.0 as usize)
-                && !used.load(Ordering::Relaxed)
-            {
-                used.store(true, Ordering::Relaxed);
-            }
-        };
-        self.sites.par_iter().for_each(|sites| sites.iter().for_each(note));
-        self.open_sites.iter().for_each(note);
-        is_used.into_iter().map(AtomicBool::into_inner).collect()
-    }
-
-    /// Gives all rows the new numbers of their sites; rows without one stay without.
-    pub(in crate::model) fn renumber_sites(&mut self, number: &[SiteId]) {
-        let new = |site: SiteId| number.get(site.0 as usize).copied().unwrap_or(site);
-        self.sites.par_iter_mut().for_each(|sites| {
-            // A column that others hold too is only copied if it must be.
-            if sites.iter().any(|&site| new(site) != site) {
-                Arc::make_mut(sites).iter_mut().for_each(|site| *site = new(*site));
-            }
-        });
-        self.open_sites.iter_mut().for_each(|site| *site = new(*site));
-    }
-
     pub(in crate::model) fn set_thread(&mut self, id: RowId, thread: Tid) {
         let index = self.thread_index(id.0, thread);
         let (columns, at) = self.columns_mut(id);
@@ -309,21 +224,21 @@ impl RowWriter {
         columns.size[at] = size;
     }
 
-    /// The rows as they are now, for a publication that sees deaths before `horizon`; `by_death` is the
-    /// order of these.
-    pub(in crate::model) fn publish(&mut self, horizon: Ticks, by_death: RowList) -> Rows {
+    /// The rows as they are now, with these sites, for a publication that sees deaths before `horizon`;
+    /// `by_death` is the order of these.
+    pub(in crate::model) fn publish(&mut self, sites: &RowSites, horizon: Ticks, by_death: RowList) -> Rows {
         let mut late = std::mem::take(&mut self.late);
         late.sort_by_key(|&id| self.birth(id));
         self.out_of_order = self.out_of_order.merged(&late, |id| self.birth(id));
-        let (mut chunks, mut sites) = (self.sealed.clone(), self.sites.clone());
+        let mut chunks = self.sealed.clone();
         if self.open.len() > 0 {
             chunks.push(Arc::new(self.open.clone()));
-            sites.push(Arc::new(self.open_sites.clone()));
         }
+        let (sites, freed) = sites.columns();
         Rows {
             chunks,
             sites,
-            freed: self.freed.clone(),
+            freed,
             threads: Arc::clone(&self.threads),
             len: self.len() as u32,
             horizon,
@@ -426,11 +341,18 @@ mod tests {
             size,
             birth: Ticks(5),
             death: Ticks::NEVER,
-            site: SiteId(0),
+            site: SiteId::UNKNOWN,
             thread: Tid(1),
             freed_at: None,
             is_cross_thread: false,
         }
+    }
+
+    /// Sites of so many rows.
+    fn sites(rows: usize) -> RowSites {
+        let mut sites = RowSites::default();
+        sites.extend_to(rows);
+        sites
     }
 
     #[test]
@@ -449,7 +371,7 @@ mod tests {
         expected.extend(births.map(|birth| put(Row { birth: Ticks(birth), ..row(1) })));
         let threads = [0, 1, 70_000, u32::MAX];
         expected.extend(threads.map(|thread| put(Row { birth: Ticks(i64::MAX - 2), thread: Tid(thread), ..row(1) })));
-        let published = rows.publish(Ticks::NEVER, RowList::default());
+        let published = rows.publish(&sites(rows.len()), Ticks::NEVER, RowList::default());
         assert!(expected.into_iter().all(|(id, row)| published.get(id) == row));
         assert_eq!(published.out_of_order().len(), 3);
         rows.set_range(RowId(4), 0x2000, 7);
@@ -461,7 +383,7 @@ mod tests {
     fn threads_beyond_the_index_are_kept_aside() {
         let (mut rows, _) = RowWriter::new();
         let ids: Vec<_> = (0..66_000).map(|n| rows.push(&Row { thread: Tid(n), ..row(1) }, |_| {}).unwrap()).collect();
-        let published = rows.publish(Ticks::NEVER, RowList::default());
+        let published = rows.publish(&sites(rows.len()), Ticks::NEVER, RowList::default());
         assert!(ids.into_iter().all(|id| published.get(id).thread == Tid(id.0)));
     }
 
@@ -469,9 +391,11 @@ mod tests {
     fn a_published_copy_does_not_change() {
         let (mut rows, _) = RowWriter::new();
         let id = rows.push(&row(8), |_| {}).unwrap();
-        let published = rows.publish(Ticks(6), RowList::default());
+        let mut sites = RowSites::default();
+        sites.push(SiteId(0));
+        let published = rows.publish(&sites, Ticks(6), RowList::default());
         rows.kill(id, Ticks(6));
-        rows.set_site(id, SiteId(1));
+        sites.set(id, SiteId(1));
         rows.push(&row(9), |_| {}).unwrap();
         assert_eq!(published.get(id).death, Ticks::NEVER);
         assert_eq!(published.get(id).site, SiteId(0));
