@@ -59,3 +59,4 @@ mod traces;
 mod trackers;
 mod undo;
 mod views_agree;
+mod what_if;

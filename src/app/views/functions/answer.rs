@@ -188,8 +188,11 @@ fn add_sources(table: &mut CallTable, query: &mut QueryContext<'_>) -> Result<()
     Ok(())
 }
 
+/// A number of a row, from its peak and touched bytes.
+type LateNumber = fn(Option<u64>, Option<TouchedBytes>) -> u64;
+
 /// Returns the number by which rows are sorted, from their peaks and touched bytes, if the column shows one of these.
-fn late_number(column: Column) -> Option<fn(Option<u64>, Option<TouchedBytes>) -> u64> {
+fn late_number(column: Column) -> Option<LateNumber> {
     match column {
         Column::Peak => Some(|peak, _| peak.unwrap_or(0)),
         Column::Touched => Some(|_, bytes| bytes.map_or(0, |bytes| bytes.touched)),

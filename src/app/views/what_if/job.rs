@@ -68,7 +68,7 @@ impl WhatIf {
         self.stopped = None;
         self.work.start(ctx, move || {
             let found = panics::catch(|| what_if((&index, &mask, &names), about.request, &progress, &cancel));
-            let table = found.map(|found| found.ok().map(|models| ModelTable::new(about.clone(), index.trace(), models)));
+            let table = found.map(|found| found.ok().map(|models| ModelTable::new(about.clone(), index.trace(), &models)));
             (about, table)
         });
     }

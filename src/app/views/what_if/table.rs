@@ -38,7 +38,7 @@ pub enum Special {
 }
 
 impl ModelTable {
-    pub(super) fn new(about: About, trace: &Trace, models: Vec<ModelNumbers>) -> Self {
+    pub(super) fn new(about: About, trace: &Trace, models: &[ModelNumbers]) -> Self {
         let (request, mut lines) = (about.request, Vec::with_capacity(models.len()));
         let mut sentences = Vec::new();
         for layer in models.chunk_by(|a, b| a.layer == b.layer) {
