@@ -362,6 +362,13 @@ pub(super) fn index(trace: &Arc<Trace>, rows: &RowChoice) -> Result<Index, Cance
 }
 
 impl Loaded {
+    /// Prepares an index for one question that draws graphs of many heaps, as findings do.
+    pub(super) fn index_for_graphs(&self) -> Result<Index, Failure> {
+        let never = Cancel::default();
+        let rows = self.rows.rows(&self.trace, &never).map_err(stopped)?;
+        Ok(Index::for_graphs(Arc::clone(&self.trace), &never).map_err(stopped)?.choosing(rows))
+    }
+
     /// This trace and these rows, with another interval.
     pub(super) fn over(&self, interval: Interval) -> Self {
         let Self { trace, rows, told, rules, .. } = self;

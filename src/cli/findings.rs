@@ -92,7 +92,7 @@ pub(super) fn run(args: &FindingsArgs) -> Result<(), Failure> {
 
 fn answer(args: &FindingsArgs, loaded: &Loaded) -> Result<(), Failure> {
     let (names, unnamed) = loaded.names_and_missing(&args.asked, &[])?;
-    let index = loaded.index()?;
+    let index = loaded.index_for_graphs()?;
     let decided = decides(&args.asked.filter(), &[], false).unwrap_or(Decides::Responsible);
     let doubts = loaded.doubts(&args.asked, &index, (&unnamed, Some(decided)))?;
     let trace = index.trace();

@@ -91,7 +91,8 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
         true => loaded.names_and_missing_with(&args.asked, &args.groups.by, faults)?,
         false => Default::default(),
     };
-    let index = loaded.index()?;
+    // A page has findings.
+    let index = if args.html.is_some() { loaded.index_for_graphs()? } else { loaded.index()? };
     let mut doubts = loaded.doubts(&args.asked, &index, (&unnamed, decides(&request.filter, &args.groups.by, args.fold)))?;
     let trace = index.trace();
     report_problems(&trace.problems);

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::fold::Visit;
 use super::{Bucket, Cancel, Cancelled, Index};
 use crate::model::{Heap, Trace};
 use crate::units::{Interval, Layer, Ticks};
@@ -10,9 +11,10 @@ use crate::units::{Interval, Layer, Ticks};
 /// Returns for each site the blocks alive at its moment; none for [`Ticks::BEFORE_TRACE`].
 pub(super) fn alive_at(index: &Index, moments: &[Ticks], cancel: &Cancel) -> Result<Vec<Bucket>, Cancelled> {
     let sums: Vec<(AtomicU64, AtomicU64)> = moments.iter().map(|_| Default::default()).collect();
-    let Some((first, last)) = first_and_last(moments) else { return Ok(vec![Bucket::default(); moments.len()]) };
+    let Some((first, last)) = first_and_last(moments.iter().copied()) else { return Ok(vec![Bucket::default(); moments.len()]) };
     let (rows, deaths, none) = (index.visit(), index.trace().last_deaths(), || ());
-    rows.fold_chunks(&rows.born_before(last), cancel, none, |(), visited| {
+    // Most blocks that are alive were allocated not long before.
+    rows.fold_chunks(&Visit::mixed(rows.born_before(last)), cancel, none, |(), visited| {
         let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
         visited.each_alive(deaths, first, |at| {
             let site = sites[at].0 as usize;
@@ -29,9 +31,9 @@ pub(super) fn alive_at(index: &Index, moments: &[Ticks], cancel: &Cancel) -> Res
 }
 
 /// Returns the first and the last of some moments, without [`Ticks::BEFORE_TRACE`], at which nothing is alive.
-pub(super) fn first_and_last(moments: &[Ticks]) -> Option<(Ticks, Ticks)> {
-    let asked = || moments.iter().copied().filter(|&moment| moment > Ticks::BEFORE_TRACE);
-    asked().min().zip(asked().max())
+pub(super) fn first_and_last(moments: impl Iterator<Item = Ticks> + Clone) -> Option<(Ticks, Ticks)> {
+    let asked = moments.filter(|&moment| moment > Ticks::BEFORE_TRACE);
+    asked.clone().min().zip(asked.max())
 }
 
 /// Returns for each heap the end of its process, if it is inside the interval. Commit has none: Windows reclaims it at

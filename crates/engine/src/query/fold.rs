@@ -97,6 +97,12 @@ impl<'a> Visit<'a> {
         self.fold_parts(chunks, rayon::current_num_threads(), cancel, new, each)
     }
 
+    /// Orders chunks so that each worker gets some from all parts of the trace, for scans that take longer in some parts.
+    pub(super) fn mixed(mut chunks: Vec<usize>) -> Vec<usize> {
+        chunks.sort_by_key(|chunk| chunk % rayon::current_num_threads());
+        chunks
+    }
+
     /// Folds some chunks with several states per worker, which balances unequal chunks; for states that are cheap.
     pub(super) fn fold_evenly<S: Send>(
         self,

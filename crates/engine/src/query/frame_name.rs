@@ -3,7 +3,7 @@
 use crate::stack_rules::FrameText;
 
 /// The name of a frame before it is formatted; its order is that of the formatted names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FrameName<'a> {
     /// No stack was recorded.
     NoStack,

@@ -8,9 +8,8 @@ use crate::units::Interval;
 
 /// Adds up these rows by site and lifetime class. Parallel, into one table.
 pub(super) fn scan(rows: Visit<'_>, sites: usize, interval: Interval, cancel: &Cancel) -> Result<Vec<ByClass>, Cancelled> {
-    // Chunks inside the interval take longer than those long before it, so each worker gets some of both.
-    let mut chunks = rows.born_before(interval.to);
-    chunks.sort_by_key(|chunk| chunk % rayon::current_num_threads());
+    // Chunks inside the interval take longer than those long before it.
+    let chunks = Visit::mixed(rows.born_before(interval.to));
     let all = SiteSums::<4>::new(sites);
     let parts = rows.fold_chunks(
         &chunks,

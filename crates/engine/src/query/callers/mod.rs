@@ -235,8 +235,13 @@ impl Frames for Stack<'_, '_, '_> {
     }
 
     fn is_one_module(&mut self, a: usize, b: usize) -> bool {
-        let module = |seen: Option<&Seen<'_>>| seen.and_then(|seen| Some(seen.module?.name().to_lowercase()));
-        let a = module(self.frame(a));
-        a.is_some() && a == module(self.frame(b))
+        let mut module = |frame: usize| self.frame(frame).and_then(|seen| seen.module);
+        let modules = module(a).zip(module(b));
+        modules.is_some_and(|(a, b)| std::ptr::eq(a, b) || is_one_name(a.name(), b.name()))
     }
+}
+
+/// Returns whether two names differ at most in upper and lower case.
+fn is_one_name(a: &str, b: &str) -> bool {
+    if a.is_ascii() && b.is_ascii() { a.eq_ignore_ascii_case(b) } else { a.to_lowercase() == b.to_lowercase() }
 }

@@ -1,10 +1,10 @@
 //! Groups of blocks by responsible caller: the blocks of one function in one heap or tracker, whatever way led to it.
 
+use rayon::prelude::*;
+
 use super::question::Question;
 use super::source::Sources;
-use crate::names::FrameKind;
-use crate::query::Cancelled;
-use crate::query::callers::CallerFinder;
+use crate::query::{Cancelled, FrameName};
 use crate::tables::KeyedMap;
 use crate::units::Layer;
 
@@ -24,27 +24,28 @@ pub(super) struct FunctionGroups {
 }
 
 impl FunctionGroups {
-    /// Forms the groups. Cost: the callers of a site of each place, and their names.
+    /// Forms the groups. Cost: the function of each place, on all workers, and a look at a table for each.
     pub(super) fn new(question: &Question<'_>, sources: &Sources) -> Result<Self, Cancelled> {
         let trace = question.index.trace();
-        let mut finder = CallerFinder::new(trace, question.names, FrameKind::Innermost);
         let mut list: Vec<FunctionGroup> = Vec::new();
         let mut of_site = vec![None; trace.sites.len()];
         let blocks = sources.list.iter().enumerate().filter(|(_, source)| source.layer != Layer::Commit);
         for (number, source) in blocks {
             question.cancel.check()?;
-            let mut known: KeyedMap<String, usize> = KeyedMap::default();
-            for place in 0..source.places.list.len() {
-                let own = source.places.own(place);
-                let Some(site) = own.first().map(|&site| trace.site(site)) else { continue };
-                let caller = finder.caller(site).responsible;
-                let name = caller.recorded(trace, question.names, site).name(caller.level).to_string();
+            let name = |place: usize| {
+                let (caller, site) = sources.caller(source, place)?;
+                Some(caller.recorded(trace, question.names, trace.site(site)).name(caller.level))
+            };
+            let names: Vec<Option<FrameName<'_>>> = (0..source.places.list.len()).into_par_iter().map(name).collect();
+            let mut known: KeyedMap<FrameName<'_>, usize> = KeyedMap::default();
+            for (place, name) in names.into_iter().enumerate() {
+                let Some(name) = name else { continue };
                 let group = *known.entry(name).or_insert_with(|| {
                     list.push(FunctionGroup { source: number, places: Vec::new() });
                     list.len() - 1
                 });
                 list[group].places.push(place);
-                own.iter().for_each(|site| of_site[site.0 as usize] = Some(group as u32));
+                source.places.own(place).iter().for_each(|site| of_site[site.0 as usize] = Some(group as u32));
             }
         }
         Ok(Self { list, of_site })

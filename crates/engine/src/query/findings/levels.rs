@@ -79,10 +79,10 @@ impl Levels {
         Ok(Self { moments: scale.moments, alive })
     }
 
-    /// Returns the bytes alive in a range of lines at each moment.
-    pub(super) fn sum(&self, lines: Range<usize>) -> Vec<f64> {
+    /// Returns the bytes alive in a range of lines at some of the moments.
+    pub(super) fn sum(&self, lines: Range<usize>, moments: Range<usize>) -> Vec<f64> {
         let width = self.moments.len();
-        let before = |line: usize| &self.alive[line * width..][..width];
+        let before = |line: usize| &self.alive[line * width..][moments.clone()];
         before(lines.end).iter().zip(before(lines.start)).map(|(end, start)| end.wrapping_sub(*start) as f64).collect()
     }
 }

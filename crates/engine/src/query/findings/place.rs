@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::model::{NodeId, Site, SiteId, Trace};
 use crate::names::{FrameKind, Names};
 use crate::query::callers::{CallerFinder, CallerFrame};
@@ -152,15 +154,16 @@ impl Places {
     }
 
     /// Returns the deepest places for which `measure` has a value. A place replaces those below it if they have less
-    /// than half of its value together, or if they are more than four.
-    pub(super) fn choose(&self, measure: impl Fn(usize) -> Option<f64>) -> Vec<usize> {
+    /// than half of its value together, or if they are more than four. All are measured, on all workers.
+    pub(super) fn choose(&self, measure: impl Fn(usize) -> Option<f64> + Sync) -> Vec<usize> {
         const EXPLAINED: f64 = 0.5;
         const FEW: usize = 4;
+        let measured: Vec<Option<f64>> = (0..self.list.len()).into_par_iter().map(&measure).collect();
         let mut below: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.list.len()];
         for i in (0..self.list.len()).rev() {
             let mut found = std::mem::take(&mut below[i]);
             let explained: f64 = found.iter().map(|(_, amount)| amount).sum();
-            if let Some(amount) = measure(i)
+            if let Some(amount) = measured[i]
                 && (explained < EXPLAINED * amount || found.len() > FEW)
             {
                 found = vec![(i, amount)];

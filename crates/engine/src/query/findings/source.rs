@@ -1,12 +1,14 @@
 //! The sources that findings are searched in: heaps, trackers and the commit of processes, each with its places and its
 //! line over time.
 
+use rayon::prelude::*;
+
 use super::levels::{Levels, NO_LINE};
 use super::place::Places;
 use super::question::Question;
 use crate::model::{HeapId, NodeId, ProcessId, SiteId};
 use crate::names::FrameKind;
-use crate::query::callers::CallerFinder;
+use crate::query::callers::{CallerFrame, callers};
 use crate::query::{Cancelled, Series, SeriesOf, series};
 use crate::units::{Interval, Layer, Ticks};
 
@@ -31,6 +33,8 @@ pub(super) struct Sources {
     /// The heaps of the sources, then those too small to be sources, in the same order.
     pub(super) heaps: Vec<HeapId>,
     pub(super) levels: Levels,
+    /// By site, the function at the address of its responsible caller.
+    caller_levels: Vec<u16>,
 }
 
 /// Largest number of sources: those that allocated most bytes. Programs have some dozens of heaps.
@@ -60,14 +64,15 @@ impl Sources {
         });
         let lines = series(question.index, question.totals, &of, BINS, question.cancel)?;
 
-        let mut looks = CallerFinder::new(trace, question.names, FrameKind::Innermost);
+        members.retain(|&site| source_of[trace.site(site).heap.0 as usize].is_some());
+        let sites = members.par_iter().map(|&site| trace.site(site));
+        let found = callers(trace, sites, question.names, FrameKind::Innermost, question.cancel)?;
         let mut folded: Vec<Vec<(NodeId, SiteId)>> = vec![Vec::new(); count];
-        for (n, &site) in members.iter().enumerate() {
-            if n.is_multiple_of(4096) {
-                question.cancel.check()?;
-            }
+        let mut caller_levels = vec![0; trace.sites.len()];
+        for (&site, caller) in members.iter().zip(found) {
             if let Some(source) = source_of[trace.site(site).heap.0 as usize] {
-                folded[source as usize].push((looks.caller(trace.site(site)).responsible.node, site));
+                folded[source as usize].push((caller.responsible.node, site));
+                caller_levels[site.0 as usize] = caller.responsible.level;
             }
         }
         let mut list = Vec::with_capacity(count);
@@ -83,14 +88,21 @@ impl Sources {
             first_line += folded.len();
         }
         let levels = Levels::new(question.index, question.interval, &line_of, first_line, question.cancel)?;
-        Ok(Self { list, heaps, levels })
+        Ok(Self { list, heaps, levels, caller_levels })
+    }
+
+    /// Returns the responsible caller of the own sites of a source's place, and the first of them; `None` if it has none.
+    pub(super) fn caller(&self, source: &Source, place: usize) -> Option<(CallerFrame, SiteId)> {
+        let &site = source.places.own(place).first()?;
+        let (node, level) = (source.places.list[place].node, self.caller_levels[site.0 as usize]);
+        Some((CallerFrame { node, level }, site))
     }
 
     /// Returns the bytes alive of a source's place at each moment of [`Sources::moments`].
     pub(super) fn alive(&self, source: &Source, place: usize) -> Vec<f64> {
         let sites = &source.places.list[place].sites;
-        let all = self.levels.sum(source.first_line + sites.start..source.first_line + sites.end);
-        all[self.moments(source)].to_vec()
+        let lines = source.first_line + sites.start..source.first_line + sites.end;
+        self.levels.sum(lines, self.moments(source))
     }
 
     /// Returns the moments of the table at which a source's process is alive.

@@ -49,6 +49,9 @@ use table::SumTable;
 /// Memory that sums at checkpoints may always use.
 const LEAST_TABLE: usize = 24 << 20;
 
+/// Rows of a trace from which on data for graphs pays for a single query.
+const LARGE: usize = 1 << 18;
+
 /// A trace with its prepared data, and the selection of rows that queries see. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Index {
@@ -113,6 +116,17 @@ impl Index {
         let (by_site, size) = table::whole_sites(&trace, cancel)?;
         let ordered = Ordered::new(&trace, size, Some(by_site));
         Ok(Self::new(trace, Prepared { ordered, ..Prepared::default() }))
+    }
+
+    /// Prepares what pays for a query that draws graphs: in large traces also the activity of heaps by block, since sorting all
+    /// events takes longer. Cost: a pass over the sizes, and in large traces one over the rows and one over the deaths.
+    pub fn for_graphs(trace: Arc<Trace>, cancel: &Cancel) -> Result<Self, Cancelled> {
+        let (by_site, size) = table::whole_sites(&trace, cancel)?;
+        let mut prepared = Prepared { ordered: Ordered::new(&trace, size, Some(by_site)), ..Prepared::default() };
+        if let Some(Ordered { order, .. }) = prepared.ordered.as_ref().filter(|_| trace.rows.len() >= LARGE) {
+            prepared.drawn = Some(Drawn::new(&trace, order, &IndexOptions::default(), None, cancel)?);
+        }
+        Ok(Self::new(trace, prepared))
     }
 
     /// Prepares everything. Cost: three passes over the rows and one over the deaths, parallel.

@@ -71,7 +71,7 @@ impl Scan<'_> {
     pub(in crate::query) fn run(&self, count: usize, cancel: &Cancel) -> Result<Found, Cancelled> {
         let tables = Tables::new(self);
         let (rows, deaths) = (self.index.visit(), self.index.trace().last_deaths());
-        let (earliest, latest) = first_and_last(self.moments).unwrap_or((Ticks::NEVER, Ticks::BEFORE_TRACE));
+        let (earliest, latest) = first_and_last(self.moments.iter().copied()).unwrap_or((Ticks::NEVER, Ticks::BEFORE_TRACE));
         let new = || Alive { sums: vec![[0; 3]; tables.heaps.len()], ..Alive::default() };
         let parts = rows.fold_chunks(&rows.born_before(latest), cancel, new, |alive, visited| {
             let (chunk, sites) = (&visited.chunk, visited.chunk.sites());

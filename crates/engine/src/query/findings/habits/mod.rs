@@ -1,7 +1,8 @@
 //! Habits: ways of allocating that cost time or bytes and that a small change of the code ends. Each is about one function in
 //! one heap or tracker, and says what the change would save. Small shares are not reported.
 //!
-//! Cost: one parallel pass over the rows for requests, and two more only if a function holds enough small blocks.
+//! Cost: one parallel pass over the rows for requests, if a function has enough of them, and two over the blocks alive at the
+//! peaks, if a function holds enough of those.
 
 mod requests;
 mod sizes;

@@ -4,6 +4,8 @@
 use super::super::peak::Top;
 use super::{Cost, FunctionGroups, Habit, Question, Sources, added};
 use crate::model::SiteId;
+use crate::query::alive::first_and_last;
+use crate::query::fold::Visit;
 use crate::query::what_if::Policy;
 use crate::query::{Bucket, Cancelled};
 use crate::units::{Layer, Ticks};
@@ -52,8 +54,9 @@ impl Sums {
 /// The groups that are looked at, with the moments and rules of their blocks.
 struct Chosen<'a> {
     question: &'a Question<'a>,
-    /// For each site its group and the moment of the peak.
+    /// For each site the number of its group among those that are looked at, and the moment of the peak.
     of_site: Vec<Option<(u32, Ticks)>>,
+    /// The rules of each of these groups.
     policies: Vec<Policy>,
 }
 
@@ -81,27 +84,25 @@ pub(super) fn find<'a>(
         let top = top_of(group).filter(|top| count >= LEAST_BLOCKS && taken as f64 >= 2.0 * LEAST_OF_PEAK * top.bytes as f64);
         policy_of(group).zip(top)
     };
-    let looked: Vec<Option<(Policy, &Top)>> = (0..count).map(can).collect();
-    if looked.iter().all(Option::is_none) {
-        return Ok(Vec::new());
-    }
-    let moment = |group: u32| looked[group as usize].map(|(_, top)| (group, top.moment));
-    let of_site = groups.of_site.iter().map(|group| group.and_then(moment)).collect();
-    let policies = looked.iter().map(|look| look.map_or(Policy::NtHeap, |(policy, _)| policy)).collect();
-    let chosen = Chosen { question, of_site, policies };
-    let sums = chosen.sums(count)?;
-    let equal = chosen.equal(&sums.iter().map(|sums| sums.vote.0).collect::<Vec<_>>())?;
+    let looked: Vec<(usize, Policy, &Top)> =
+        (0..count).filter_map(|group| can(group).map(|(policy, top)| (group, policy, top))).collect();
+    let mut number = vec![None; count];
+    (0..).zip(&looked).for_each(|(n, &(group, _, top))| number[group] = Some((n, top.moment)));
+    let of_site = groups.of_site.iter().map(|group| number[(*group)? as usize]).collect();
+    let chosen = Chosen { question, of_site, policies: looked.iter().map(|&(_, policy, _)| policy).collect() };
+    let Some(moments) = first_and_last(looked.iter().map(|&(_, _, top)| top.moment)) else { return Ok(Vec::new()) };
+    let sums = chosen.sums(moments)?;
+    let equal = chosen.equal(&sums.iter().map(|sums| sums.vote.0).collect::<Vec<_>>(), moments)?;
     let mut costs = Vec::new();
-    for (group, look) in looked.iter().enumerate() {
-        let Some((_, top)) = *look else { continue };
+    for ((&(group, _, top), sums), same) in looked.iter().zip(&sums).zip(equal) {
         let is_enough = |saved: u64| saved >= LEAST_SAVED && saved as f64 >= LEAST_OF_PEAK * top.bytes as f64;
-        let (rounded, same) = (sums[group].rounded, equal[group]);
+        let rounded = sums.rounded;
         if rounded.count >= LEAST_BLOCKS && is_enough(rounded.size) {
             costs.push((Cost { habit: Habit::RoundedUp, group, blocks: rounded, part: None }, top));
         }
         let is_most = same.count as f64 >= NEARLY_ALL * of_group[group].count as f64;
         if same.count >= LEAST_EQUAL && is_most && is_enough(same.size) {
-            costs.push((Cost { habit: Habit::EqualBlocks, group, blocks: same, part: Some(sums[group].vote.0) }, top));
+            costs.push((Cost { habit: Habit::EqualBlocks, group, blocks: same, part: Some(sums.vote.0) }, top));
         }
     }
     Ok(costs)
@@ -119,14 +120,22 @@ fn policy(question: &Question<'_>, source: &super::Source) -> Option<Policy> {
 
 impl Chosen<'_> {
     /// Calls `each` with the group and size of each block that is alive at its group's moment, with a state per worker that has an
-    /// entry for each group.
-    fn fold<S: Clone + Send + Sync>(&self, none: &[S], each: impl Fn(&mut S, u32, u64) + Sync) -> Result<Vec<Vec<S>>, Cancelled> {
-        self.question.index.fold(
+    /// entry for each group. `moments` are the first and the last moment.
+    fn fold<S: Clone + Send + Sync>(
+        &self,
+        none: &[S],
+        (first, last): (Ticks, Ticks),
+        each: impl Fn(&mut S, u32, u64) + Sync,
+    ) -> Result<Vec<Vec<S>>, Cancelled> {
+        let index = self.question.index;
+        let (rows, deaths) = (index.visit(), index.trace().last_deaths());
+        rows.fold_chunks(
+            &Visit::mixed(rows.born_before(last)),
             self.question.cancel,
             || none.to_vec(),
             |sums, visited| {
                 let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
-                visited.each(|at| {
+                visited.each_alive(deaths, first, |at| {
                     if let Some((group, moment)) = self.of_site[sites[at].0 as usize]
                         && chunk.birth(at) < moment
                         && chunk.death(at) >= moment
@@ -138,9 +147,9 @@ impl Chosen<'_> {
         )
     }
 
-    fn sums(&self, count: usize) -> Result<Vec<Sums>, Cancelled> {
-        let none = vec![Sums::default(); count];
-        let parts = self.fold(&none, |sums, group, size| {
+    fn sums(&self, moments: (Ticks, Ticks)) -> Result<Vec<Sums>, Cancelled> {
+        let none = vec![Sums::default(); self.policies.len()];
+        let parts = self.fold(&none, moments, |sums, group, size| {
             if let Some(saved) = saved_below(self.policies[group as usize], size) {
                 sums.rounded.add_row(saved);
             }
@@ -150,9 +159,9 @@ impl Chosen<'_> {
     }
 
     /// Returns the blocks that have the size of their group, with the bytes that they would save in an array.
-    fn equal(&self, sizes: &[u64]) -> Result<Vec<Bucket>, Cancelled> {
+    fn equal(&self, sizes: &[u64], moments: (Ticks, Ticks)) -> Result<Vec<Bucket>, Cancelled> {
         let none = vec![Bucket::default(); sizes.len()];
-        let parts = self.fold(&none, |sums, group, size| {
+        let parts = self.fold(&none, moments, |sums, group, size| {
             if size == sizes[group as usize] && (1..=SMALL).contains(&size) {
                 sums.add_row(self.policies[group as usize].taken(size).saturating_sub(size));
             }
