@@ -15,7 +15,7 @@ use super::{BUFFER_HEADER, Source};
 /// Buffers of one size in a row before anything is read ahead.
 const LEAST: usize = 64;
 
-/// Most headers that are read ahead: 1.1 MiB.
+/// Most headers that are read ahead: 1.4 MiB.
 const MOST: usize = 1 << 14;
 
 /// Places at which is read at once.

@@ -22,7 +22,7 @@ pub(super) fn encode(names: &ModuleNames, range: Range<usize>, out: &mut Vec<u8>
     let mut strings = Strings::default();
     let (mut rows, mut frames) = (Vec::new(), Vec::new());
     let mut begin = range.start.checked_sub(1).map_or(0, |before| tables.addresses[before].1);
-    for &(rva, end) in &tables.addresses[range.clone()] {
+    for &(rva, end) in &tables.addresses[range] {
         for frame in &tables.frames[begin as usize..end as usize] {
             frames.push([strings.number(tables, frame.function), strings.number(tables, frame.file), frame.line]);
         }

@@ -31,7 +31,7 @@ fn some() -> BTreeMap<u32, Known> {
     let known = |i: u32| {
         let frames = (0..i % 4)
             .map(|n| (format!("größe{}", (i + n) % 50), (n > 0).then(|| format!("{}.cpp", i % 7)), (n > 1).then_some(i)));
-        (frames.collect(), (i % 5 == 0).then(|| format!("Type{}", i % 3)))
+        (frames.collect(), i.is_multiple_of(5).then(|| format!("Type{}", i % 3)))
     };
     (0..400).map(|i| (0x10 + i * 3, known(i))).collect()
 }
