@@ -17,7 +17,7 @@ pub struct Picture {
     pub traces: fn(&TempDir) -> Vec<Input>,
     /// Whether this machine can record.
     pub records: bool,
-    /// Whether it is kept in all sizes; else only in the usual one, in both themes.
+    /// Whether it is kept in both themes and all sizes; else only dark and in the usual size.
     pub has_all_sizes: bool,
     pub steps: fn(&mut Window),
 }
@@ -25,7 +25,7 @@ pub struct Picture {
 impl Picture {
     /// Whether it is kept in the set whose names end so.
     pub fn is_kept(&self, ends: &str) -> bool {
-        self.has_all_sizes || ["", "-light"].contains(&ends)
+        self.has_all_sizes || ends.is_empty()
     }
 }
 
@@ -46,7 +46,7 @@ const fn made(name: &'static str, traces: fn(&TempDir) -> Vec<Input>, steps: fn(
     Picture { name, traces, records: false, has_all_sizes: true, steps }
 }
 
-/// A picture of a trace that is made for it, in the usual size only: what else it shows is in other pictures.
+/// A picture in the usual size only, dark: it has little that other pictures do not have in all sizes.
 const fn usual(name: &'static str, traces: fn(&TempDir) -> Vec<Input>, steps: fn(&mut Window)) -> Picture {
     Picture { has_all_sizes: false, ..made(name, traces, steps) }
 }
@@ -79,7 +79,7 @@ impl Recorder for Machine {
     }
 }
 
-/// All pictures, each in both themes, most of them in all sizes.
+/// All pictures, most of them in both themes and all sizes.
 pub const PICTURES: &[Picture] = &[
     start("start", |_| {}),
     start("glossary", |w| give(w, "glossary")),
