@@ -90,7 +90,7 @@ impl<'a> Recorded<'a> {
     }
 
     /// Returns the file name of the module that its functions belong to.
-    fn module_name(&self) -> Option<&'a str> {
+    pub fn module_name(&self) -> Option<&'a str> {
         match (self.method, self.module) {
             (Some(method), _) => Some(&method.module_name),
             (None, module) => module.map(Module::name),

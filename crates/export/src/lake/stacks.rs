@@ -129,7 +129,7 @@ impl StackList {
             let mut depth = 0;
             for node in trace.stacks.path(site.stack) {
                 let recorded = Recorded::of(trace, names, node, site.caller, site.first, node == site.stack);
-                let module = recorded.module();
+                let module = recorded.module().filter(|_| recorded.method().is_none());
                 for level in recorded.shown(false) {
                     let frame = recorded.function(level);
                     name.clear();
@@ -138,7 +138,7 @@ impl StackList {
                         Cell::Long(number),
                         Cell::Long(depth),
                         Cell::Text(&name),
-                        Cell::text(module.map(|module| module.name())),
+                        Cell::text(recorded.module_name()),
                         Cell::text(frame.map(|frame| frame.function)),
                         Cell::text(frame.and_then(|frame| frame.file)),
                         Cell::long(frame.and_then(|frame| frame.line).map(i64::from)),
