@@ -267,10 +267,6 @@ fn bounds(trace: &Trace, interval: Interval) -> String {
     )
 }
 
-fn were(events: u64) -> String {
-    format!("{} {}", format::plural(events, "event"), if events == 1 { "was" } else { "were" })
-}
-
 /// Names the allocators of which no blocks are seen.
 pub(super) fn describe_silent(trace: &Trace, names: &Names) -> String {
     silent_sentences(trace, names).iter().map(|sentence| format!("{sentence}.\n")).collect()
@@ -310,7 +306,8 @@ pub(super) fn describe_quality((trace, names): (&Trace, &Names), interval: Inter
         text += &format!(" {} without a process matched by address alone.", format::plural(inferred_frees, "free"));
     }
     if duplicate_events > 0 {
-        text += &format!(" {} recorded more than once and counted once: see highwater info.", were(duplicate_events));
+        let were = format::counted(duplicate_events, "event was", "events were");
+        text += &format!(" {were} recorded more than once and counted once: see highwater info.");
     }
     if problems > 0 {
         text += &format!(" {} with the input: see highwater info.", format::plural(problems, "problem"));

@@ -180,7 +180,7 @@ mod tests {
         let titles: Vec<&str> = guide().iter().map(|part| part.title.as_str()).collect();
         assert_eq!(titles.len(), 9, "{titles:?}");
         assert!(titles[0].starts_with("A first walk") && titles.contains(&"What the numbers mean"));
-        assert!(guide().iter().all(|part| part.blocks.len() > 1));
+        assert!(guide().iter().all(|part| part.blocks.len() > 3));
         let tables = guide().iter().flat_map(|part| &part.blocks).filter(|block| matches!(block, Block::Table(_)));
         assert_eq!(tables.count(), 4);
         let words = glossary().unwrap();

@@ -296,12 +296,12 @@ fn now() -> u64 {
 fn ago(then: u64, now: u64) -> String {
     /// Seconds from 1601 to 1970.
     const TO_1970: u64 = 11_644_473_600;
-    let counted = |n: u64, unit: &str| format!("{} ago", format::plural(n, unit));
+    let ago = |n: u64, unit: &str| format!("{} ago", format::plural(n, unit));
     match now.saturating_sub(then) {
         0..60 => "just now".to_owned(),
         s @ 60..3600 => format!("{} min ago", s / 60),
-        s @ 3600..86_400 => counted(s / 3600, "hour"),
-        s @ 86_400..2_678_400 => counted(s / 86_400, "day"),
+        s @ 3600..86_400 => ago(s / 3600, "hour"),
+        s @ 86_400..2_678_400 => ago(s / 86_400, "day"),
         _ => {
             let ticks = then.saturating_add(TO_1970).saturating_mul(10_000_000);
             let date = i64::try_from(ticks).ok().and_then(utc::rfc3339);

@@ -89,7 +89,7 @@ pub struct AddressMap {
     pub cells: Vec<MapCell>,
     /// Single blocks by address; none if cells are larger than a block would be drawn.
     pub blocks: Vec<MapBlock>,
-    /// Where the map ends, if more cells could follow; with filters those can be empty.
+    /// Where the map ends, if more cells could follow; with filters, and where a region ends inside a page, those can be empty.
     pub cut_at: Option<u64>,
 }
 
