@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use highwater::events::{Event, FrameRange, Record, StackPart};
-use highwater::model::{Builder, Clock, InputState, Row, RowId, Trace};
+use highwater::model::{Builder, Clock, HeapId, InputState, Row, RowId, Trace};
 use highwater::query::{
-    Cancel, Column, Fold, Functions, GenerationsRequest, Index, Key, LifetimeBucket, LifetimeClass, MAX_FOUND_FRAMES, Mask,
-    RowColumn, RowSort, Sort, Tree, TreeRequest, generations, histogram, rows, totals, tree,
+    Cancel, Column, Filter, Fold, Functions, GenerationsRequest, Index, IndexOptions, Key, LifetimeBucket, LifetimeClass,
+    MAX_FOUND_FRAMES, Mask, RowColumn, RowSort, Sort, Tree, TreeRequest, generations, histogram, rows, totals, tree,
 };
 use highwater::symbols::Names;
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
@@ -48,9 +48,14 @@ fn many_blocks(count: u64) -> Trace {
 
 /// The tree with everything open.
 fn open(trace: &Trace, interval: Interval, sort: Sort) -> Tree {
-    let index = Index::scan(Arc::new(trace.clone()));
-    let totals = totals(&index, interval, &Cancel::default()).unwrap();
-    let mut request = TreeRequest { sort, ..TreeRequest::default() };
+    open_filtered(&Index::scan(Arc::new(trace.clone())), interval, sort, Filter::all())
+}
+
+/// The tree of what passes a filter, with everything open.
+fn open_filtered(index: &Index, interval: Interval, sort: Sort, filter: Filter) -> Tree {
+    let trace = index.trace();
+    let totals = totals(index, interval, &Cancel::default()).unwrap();
+    let mut request = TreeRequest { sort, filter, ..TreeRequest::default() };
     let mut lines = 0;
     loop {
         let tree = tree(trace, &totals, &request, &Cancel::default()).unwrap();
@@ -103,6 +108,48 @@ fn of_too_many_allocations_the_first_in_the_order_asked_for_are_listed() {
         for class in LifetimeClass::ALL {
             let (listed, expected) = (&listed[class as usize], in_order(&trace, interval, class, sort));
             assert!(*listed == expected, "{class:?} by {sort:?}: {} and {}", listed.len(), expected.len());
+        }
+    }
+}
+
+/// Blocks of a heap everywhere, of one here and there, of one at the beginning, and of one with a single block at the end.
+fn scattered_heaps(count: u64) -> Trace {
+    let mut builder = builder();
+    for i in 0..count {
+        let heap = match i {
+            _ if i == count - 1 => 0x53,
+            _ if i % 9973 == 5 => 0x51,
+            _ if i < count / 50 && i % 3 == 0 => 0x52,
+            _ => 0x50,
+        };
+        let address = 0x1000 + i * 0x100;
+        tell(&mut builder, i as i64, Event::Alloc { layer: Layer::Heap, heap, address, size: 16 + i % 100 }, &[]);
+        if i % 9973 != 5 || i % 2 == 0 {
+            tell(&mut builder, i as i64, Event::Free { layer: Layer::Heap, heap, address }, &[]);
+        }
+    }
+    end(builder)
+}
+
+#[test]
+fn allocations_of_a_heap_are_listed_alike_whether_it_is_known_where_they_are_or_not() {
+    let trace = Arc::new(scattered_heaps(150_000));
+    let scan = Index::scan(Arc::clone(&trace));
+    let options = IndexOptions { parts: Some(true), ..IndexOptions::default() };
+    let prepared = Index::build(Arc::clone(&trace), &options, &Cancel::default()).unwrap();
+    let part = |from, to| Interval { from: Ticks(from), to: Ticks(to) };
+    for interval in [everything(), part(70_000, 140_000), part(140_000, 149_990)] {
+        for heap in (0..trace.heaps.len() as u32).map(HeapId) {
+            let listed = [&scan, &prepared].map(|index| {
+                let way = [Key::Process(trace.heap(heap).process), Key::Layer(Layer::Heap), Key::Heap(heap)];
+                let tree = open_filtered(index, interval, Sort::default(), Filter::under(&way[..]));
+                tree.rows(&trace).filter_map(|row| row.allocation).map(|(id, _)| id).collect::<Vec<_>>()
+            });
+            let rows = (0..trace.rows.len() as u32).map(|i| trace.rows.get(RowId(i)));
+            let is_listed =
+                |row: &Row| trace.site(row.site).heap == heap && LifetimeClass::of(row.birth, row.death, interval).is_some();
+            assert_eq!(listed[0].len(), rows.filter(is_listed).count().min(MOST), "{heap:?}");
+            assert!(listed[0] == listed[1], "{heap:?} in {interval:?}");
         }
     }
 }

@@ -13,7 +13,7 @@ use super::distinct::Distinct;
 use super::sample::{Sample, Tally};
 use crate::etl::{BufferInfo, BufferKind, ReadBuffer, TraceFile};
 use crate::events::{Batch, Wants, decode_buffer, process_names};
-use crate::model::{BLOCKS_A_ROW, SUMS_A_ROW, Scope, unknown_label};
+use crate::model::{PREPARED_A_ROW, Scope, unknown_label};
 use crate::units::{Layer, Pid};
 
 /// Number of sampled buffers.
@@ -24,7 +24,7 @@ const ENDS: usize = 32;
 
 // Average bytes in memory; tables that grow by doubling are three quarters full. The memory that is counted while
 // loading is in `model::builder::limit`.
-const ROW: f64 = 24.0 + (SUMS_A_ROW + BLOCKS_A_ROW) as f64;
+const ROW: f64 = 24.0 + PREPARED_A_ROW as f64;
 const DEATH: f64 = 4.0;
 const FREED_AT: f64 = 4.0;
 const BLOCK: f64 = 18.0;

@@ -4,11 +4,13 @@
 //! Cost: rows that are not selected cost a bit each. Rows are visited by chunk and index, so that only the columns in
 //! use are read.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::row_set::each_bit;
 use super::{Cancel, Cancelled, LifetimeClass, RowSet};
-use crate::model::{Chunk, LastDeaths, Rows};
+use crate::model::{CHUNK, Chunk, LastDeaths, Rows};
 use crate::units::{Interval, Ticks};
 
 /// The rows to scan.
@@ -22,6 +24,8 @@ pub(super) struct Visit<'a> {
 /// The rows to visit in one chunk.
 pub(super) struct VisitedChunk<'a> {
     pub(super) chunk: Chunk<'a>,
+    /// The range of the rows.
+    places: Range<usize>,
     words: Option<&'a [u64]>,
 }
 
@@ -29,10 +33,9 @@ impl VisitedChunk<'_> {
     /// Calls `each` with the indices of the rows, in order.
     #[inline]
     pub(super) fn each(&self, each: impl FnMut(usize)) {
-        let all = 0..self.chunk.len();
         match self.words {
-            Some(words) => each_bit(words, all, each),
-            None => all.for_each(each),
+            Some(words) => each_bit(words, self.places.clone(), each),
+            None => self.places.clone().for_each(each),
         }
     }
 
@@ -40,6 +43,7 @@ impl VisitedChunk<'_> {
     #[inline]
     pub(super) fn each_alive(&self, deaths: &LastDeaths, t: Ticks, mut each: impl FnMut(usize)) {
         for places in deaths.alive(&self.chunk, t) {
+            let places = places.start.max(self.places.start)..places.end.min(self.places.end);
             match self.words {
                 Some(words) => each_bit(words, places, &mut each),
                 None => places.for_each(&mut each),
@@ -94,7 +98,12 @@ impl<'a> Visit<'a> {
         new: impl Fn() -> S + Sync,
         each: impl Fn(&mut S, &VisitedChunk<'a>) + Sync,
     ) -> Result<Vec<S>, Cancelled> {
-        self.fold_parts(chunks, rayon::current_num_threads(), cancel, new, each)
+        self.fold_ranges(&self.whole(chunks), rayon::current_num_threads(), cancel, new, each)
+    }
+
+    /// Returns the row numbers of whole chunks.
+    pub(super) fn whole(&self, chunks: &[usize]) -> Vec<Range<usize>> {
+        chunks.iter().map(|&i| i * CHUNK..i * CHUNK + self.rows.chunk(i).len()).collect()
     }
 
     /// Orders chunks so that each worker gets some from all parts of the trace, for scans that take longer in some parts.
@@ -111,25 +120,28 @@ impl<'a> Visit<'a> {
         new: impl Fn() -> S + Sync,
         each: impl Fn(&mut S, &VisitedChunk<'a>) + Sync,
     ) -> Result<Vec<S>, Cancelled> {
-        self.fold_parts(chunks, 4 * rayon::current_num_threads(), cancel, new, each)
+        self.fold_ranges(&self.whole(chunks), 4 * rayon::current_num_threads(), cancel, new, each)
     }
 
-    fn fold_parts<S: Send>(
+    /// Folds only some ranges of row numbers, each inside one chunk, in so many parts; see [`Visit::fold`].
+    pub(super) fn fold_ranges<S: Send>(
         self,
-        chunks: &[usize],
+        ranges: &[Range<usize>],
         parts: usize,
         cancel: &Cancel,
         new: impl Fn() -> S + Sync,
         each: impl Fn(&mut S, &VisitedChunk<'a>) + Sync,
     ) -> Result<Vec<S>, Cancelled> {
-        let states: Result<Vec<S>, Cancelled> = chunks
-            .par_chunks(chunks.len().div_ceil(parts).max(1))
-            .map(|chunks| {
+        let states: Result<Vec<S>, Cancelled> = ranges
+            .par_chunks(ranges.len().div_ceil(parts).max(1))
+            .map(|ranges| {
                 let mut state = new();
-                for &i in chunks {
+                for range in ranges {
                     cancel.check()?;
+                    let i = range.start / CHUNK;
                     let words = self.chosen.map(|chosen| chosen.of_chunk(i));
-                    each(&mut state, &VisitedChunk { chunk: self.rows.chunk(i), words });
+                    let places = range.start - i * CHUNK..range.end - i * CHUNK;
+                    each(&mut state, &VisitedChunk { chunk: self.rows.chunk(i), places, words });
                 }
                 Ok(state)
             })

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::index::{SiteParts, SpareSums};
 use super::scan::scan;
 use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Numbers, RowSet, SeriesOf};
 use crate::model::SiteId;
@@ -19,9 +20,26 @@ pub struct Totals {
     by_site: Arc<Vec<ByClass>>,
     /// The rows that were added up; `None` for all.
     chosen: Option<Arc<RowSet>>,
+    /// Takes the sums when nobody needs them any more.
+    spare: Option<Arc<SpareSums>>,
+    /// The parts of the rows in which each site occurs, if they are known.
+    parts: Option<Arc<SiteParts>>,
+}
+
+impl Drop for Totals {
+    fn drop(&mut self) {
+        if let (Some(spare), Some(sums)) = (&self.spare, Arc::get_mut(&mut self.by_site)) {
+            spare.give(std::mem::take(sums));
+        }
+    }
 }
 
 impl Totals {
+    /// Returns the parts of the rows in which each site occurs, if they are known.
+    pub(super) fn parts(&self) -> Option<&SiteParts> {
+        self.parts.as_deref()
+    }
+
     /// Returns the rows that were added up; `None` for all.
     pub fn chosen(&self) -> Option<&Arc<RowSet>> {
         self.chosen.as_ref()
@@ -71,11 +89,12 @@ impl Totals {
 
 /// Computes the totals of an interval.
 pub fn totals(index: &Index, interval: Interval, cancel: &Cancel) -> Result<Totals, Cancelled> {
+    let parts = index.site_parts().cloned();
     let Some(by_site) = index.totals(interval, cancel)? else {
         let by_site = Arc::new(scan(index.visit(), index.trace().sites.len(), interval, cancel)?);
-        return Ok(Totals { interval, by_site, chosen: index.chosen().cloned() });
+        return Ok(Totals { interval, by_site, chosen: index.chosen().cloned(), spare: None, parts });
     };
-    let totals = Totals { interval, by_site, chosen: None };
+    let totals = Totals { interval, by_site, chosen: None, spare: index.spare_sums().cloned(), parts };
     debug_assert!(totals.agree_with(index), "sums from checkpoints contradict the order of events in {interval:?}");
     Ok(totals)
 }

@@ -12,7 +12,7 @@
 //! Sizes are calculated from counts and capacities, not asked of the allocator, so the same files and
 //! the same budget give the same cut. Cost: a few additions for every [`EVERY`] records.
 
-use super::limit::{Alive, BLOCKS_A_ROW, EVERY, FREED_AT, Limit, SUMS_A_ROW};
+use super::limit::{Alive, EVERY, FREED_AT, Limit, PREPARED_A_ROW};
 use super::{Builder, Origin};
 use crate::events::{Event, Memory, Record};
 use crate::model::attach::MOST_A_RECORD;
@@ -219,7 +219,7 @@ impl Builder {
         let freed = if self.attach.may_have_freeing_stack() { self.allocations.rows.len() as u64 * FREED_AT } else { 0 };
         self.allocations.rows.bytes(self.now)
             + freed
-            + self.allocations.rows.len() as u64 * (SUMS_A_ROW + BLOCKS_A_ROW) as u64
+            + self.allocations.rows.len() as u64 * PREPARED_A_ROW as u64
             + self.allocations.matcher.slots_bytes()
             + blocks * BLOCK
             + (ranges + begun as u64) * RANGE

@@ -8,12 +8,12 @@
 //! few steps for each row that comes.
 
 use super::Builder;
-use super::limit::{BLOCKS_A_ROW, FREED_AT, SUMS_A_ROW};
+use super::limit::{FREED_AT, PREPARED_A_ROW};
 use crate::units::Ticks;
 
-/// Bytes of a row that ended, including its slot in the order of deaths and the sums that are prepared
-/// for it.
-const ROW: u64 = 28 + (SUMS_A_ROW + BLOCKS_A_ROW) as u64;
+/// Bytes of a row that ended, including its slot in the order of deaths and what is prepared for
+/// queries.
+const ROW: u64 = 28 + PREPARED_A_ROW as u64;
 
 impl Builder {
     /// Drops the rows that ended first until half of the budget is free, or all that ended; `false` if

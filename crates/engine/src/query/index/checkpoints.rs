@@ -42,6 +42,16 @@ impl Checkpoints {
         self.moments[k]
     }
 
+    /// Returns the last checkpoint at or before the birth of a row, by row number.
+    pub(super) fn strip_of_birth(&self, row: u32) -> usize {
+        self.moments.partition_point(|(_, place)| place.birth <= row).saturating_sub(1)
+    }
+
+    /// Returns the last checkpoint at or before a death, by its place in the order of deaths.
+    pub(super) fn strip_of_death(&self, death: u32) -> usize {
+        self.moments.partition_point(|(_, place)| place.death <= death).saturating_sub(1)
+    }
+
     /// Returns the number of the last checkpoint.
     pub(super) fn last(&self) -> usize {
         self.moments.len() - 1

@@ -29,6 +29,9 @@
 //!             i   a
 //! ```
 //!
+//! A strip that reaches over checkpoints is cut at them: where the other coordinate is beyond the next checkpoint, only the
+//! rows that outlive the strip between checkpoints count ([`super::outliving`]).
+//!
 //! Cost: one sequential access per event to its birth or its death slot. Only events that change a sum cost more, since
 //! their sums are scattered in memory.
 
@@ -37,8 +40,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::checkpoints::Moment;
+use super::checkpoints::{Checkpoints, Moment};
 use super::order::{EventPosition, by_chunk, in_row_order};
+use super::outliving::{Outliving, is_born_before};
 use super::words::{Full, Word};
 use crate::model::{CHUNK, RowId, SiteId, Trace};
 use crate::query::{Cancel, Cancelled};
@@ -110,7 +114,9 @@ impl SumChanges {
 }
 
 /// The events that turn sums at known moments into those of an interval.
-pub(super) struct EdgeWalk {
+pub(super) struct EdgeWalk<'a> {
+    /// The checkpoints at which strips are cut, if there are any, and the rows that are alive at them.
+    strips: Option<(&'a Checkpoints, &'a Outliving)>,
     pieces: Vec<WalkPiece>,
 }
 
@@ -118,6 +124,8 @@ pub(super) struct EdgeWalk {
 #[derive(Clone, Debug)]
 struct WalkPiece {
     events: EdgeEvents,
+    /// Whether only rows that outlive the strip between checkpoints count.
+    outliving: bool,
     column: usize,
     takes: bool,
 }
@@ -139,11 +147,17 @@ const DEATHS_A_PIECE: u32 = 1 << 18;
 /// worker holds.
 const WORTH_A_WORKER: usize = 1 << 13;
 
-impl EdgeWalk {
+impl<'a> EdgeWalk<'a> {
     /// Plans the walk from sums of rows born before and alive at `edges`, and of rows alive throughout `pair`, to those
     /// of `from` and `to`.
-    pub(super) fn new([a, b]: [Moment; 2], pair: (Moment, Moment), from: Moment, to: Moment) -> Self {
-        let mut walk = Self { pieces: Vec::new() };
+    pub(super) fn new(
+        strips: Option<(&'a Checkpoints, &'a Outliving)>,
+        [a, b]: [Moment; 2],
+        pair: (Moment, Moment),
+        from: Moment,
+        to: Moment,
+    ) -> Self {
+        let mut walk = Self { strips, pieces: Vec::new() };
         walk.births(a.1, from.1, None, (BORN, true));
         walk.births(b.1, to.1, None, (BORN, false));
         walk.lasting((a, a), (from, from), ALIVE[0]);
@@ -162,11 +176,12 @@ impl EdgeWalk {
         let worth = WORTH_A_WORKER.max(trace.sites.len()) as u64;
         let workers = rayon::current_num_threads().min((self.events() / worth) as usize + 1);
         let next = AtomicUsize::new(0);
+        let outliving = self.strips.map(|(_, outliving)| outliving);
         let work = |_| {
             let mut changes = no_changes();
             while let Some(piece) = self.pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
                 cancel.check()?; // a half-finished result is dropped
-                piece.add_to(trace, &mut changes);
+                piece.add_to(trace, outliving.filter(|_| piece.outliving), &mut changes);
             }
             Ok(changes)
         };
@@ -192,10 +207,21 @@ impl EdgeWalk {
 
     fn births(&mut self, from: EventPosition, to: EventPosition, until: Option<Ticks>, (column, takes): (usize, bool)) {
         let (low, high, takes) = if to.is_before(from) { (to, from, !takes) } else { (from, to, takes) };
-        let mut add = |events| self.pieces.push(WalkPiece { events, column, takes });
-        by_chunk(low.birth, high.birth).for_each(|range| add(EdgeEvents::Births(range, until)));
+        let mut add = |events, outliving| self.pieces.push(WalkPiece { events, outliving, column, takes });
+        let mut at = low.birth;
+        while at < high.birth {
+            let (end, outlives) = match self.strips {
+                None => (high.birth, false),
+                Some((checkpoints, _)) => {
+                    let (next, place) = checkpoints.at(checkpoints.strip_of_birth(at) + 1);
+                    (place.birth.min(high.birth), until.is_some_and(|until| until >= next))
+                }
+            };
+            by_chunk(at, end).for_each(|range| add(EdgeEvents::Births(range, until), outlives));
+            at = end;
+        }
         if low.late < high.late {
-            add(EdgeEvents::Late(low.late..high.late, until));
+            add(EdgeEvents::Late(low.late..high.late, until), false);
         }
     }
 
@@ -203,30 +229,36 @@ impl EdgeWalk {
         let (low, high, takes) = if to.is_before(from) { (to, from, !takes) } else { (from, to, takes) };
         let mut at = low.death;
         while at < high.death {
-            let end = at.saturating_add(DEATHS_A_PIECE).min(high.death);
-            self.pieces.push(WalkPiece { events: EdgeEvents::Deaths(at..end, before), column, takes });
+            let mut end = at.saturating_add(DEATHS_A_PIECE).min(high.death);
+            let mut outliving = false;
+            if let Some((checkpoints, _)) = self.strips {
+                let strip = checkpoints.strip_of_death(at);
+                end = end.min(checkpoints.at(strip + 1).1.death);
+                outliving = before.0 <= checkpoints.at(strip).0;
+            }
+            self.pieces.push(WalkPiece { events: EdgeEvents::Deaths(at..end, before), outliving, column, takes });
             at = end;
         }
     }
 }
 
 impl WalkPiece {
-    /// Adds its events to the changes of their sites.
-    fn add_to(&self, trace: &Trace, changes: &mut SumChanges) {
+    /// Adds its events to the changes of their sites; if `outliving` is given, only the rows in it count.
+    fn add_to(&self, trace: &Trace, outliving: Option<&Outliving>, changes: &mut SumChanges) {
         match changes {
-            SumChanges::Wide(columns) => self.add_to_column(trace, &mut columns.0[self.column]),
-            SumChanges::Full(columns) => self.add_to_column(trace, &mut columns.0[self.column]),
+            SumChanges::Wide(columns) => self.add_to_column(trace, outliving, &mut columns.0[self.column]),
+            SumChanges::Full(columns) => self.add_to_column(trace, outliving, &mut columns.0[self.column]),
         }
     }
 
-    fn add_to_column<W: Word>(&self, trace: &Trace, column: &mut [W]) {
+    fn add_to_column<W: Word>(&self, trace: &Trace, outliving: Option<&Outliving>, column: &mut [W]) {
         if self.takes {
-            self.each(trace, |site, size| {
+            self.each(trace, outliving, |site, size| {
                 let word = &mut column[site.0 as usize];
                 *word = word.minus(W::row(size));
             });
         } else {
-            self.each(trace, |site, size| {
+            self.each(trace, outliving, |site, size| {
                 let word = &mut column[site.0 as usize];
                 *word = word.plus(W::row(size));
             });
@@ -234,28 +266,40 @@ impl WalkPiece {
     }
 
     /// Calls `put` for all rows of the piece.
-    fn each(&self, trace: &Trace, mut put: impl FnMut(SiteId, u64)) {
+    fn each(&self, trace: &Trace, outliving: Option<&Outliving>, mut put: impl FnMut(SiteId, u64)) {
         let rows = &trace.rows;
         match &self.events {
             EdgeEvents::Births(range, until) => {
                 let chunk = rows.chunk(range.start as usize / CHUNK);
                 let (first, sites) = (chunk.first().0, chunk.sites());
                 let lasts = |at: usize| until.is_none_or(|until| chunk.death(at) >= until);
-                let is_late = |at: usize| chunk.is_out_of_order(at);
+                let all_in_order = !chunk.has_out_of_order();
+                let counts = |at: usize| lasts(at) && (all_in_order || !chunk.is_out_of_order(at));
                 let places = (range.start - first) as usize..(range.end - first) as usize;
-                places.filter(|&at| lasts(at) && !is_late(at)).for_each(|at| put(sites[at], chunk.size(at)));
+                match outliving {
+                    Some(outliving) => outliving.births(&chunk, places, |at| {
+                        if counts(at) {
+                            put(sites[at], chunk.size(at));
+                        }
+                    }),
+                    None => places.filter(|&at| counts(at)).for_each(|at| put(sites[at], chunk.size(at))),
+                }
             }
             EdgeEvents::Late(range, until) => {
                 let ids = rows.out_of_order().range(range.clone());
                 let lasting = ids.filter(|&id| until.is_none_or(|until| rows.death(id) >= until));
                 lasting.for_each(|id| put(rows.site(id), rows.size(id)));
             }
-            EdgeEvents::Deaths(range, (tick, before)) => {
-                let is_before = |id: RowId| match rows.is_out_of_order(id) {
-                    true => rows.birth(id) < *tick,
-                    false => id.0 < before.birth,
+            EdgeEvents::Deaths(range, before) => {
+                let mut ids: Vec<RowId> = match outliving {
+                    Some(outliving) => outliving.deaths(range.clone(), rows.by_death()),
+                    None => rows.by_death().range(range.clone()).collect(),
                 };
-                let ids: Vec<RowId> = rows.by_death().range(range.clone()).filter(|&id| is_before(id)).collect();
+                if rows.out_of_order().is_empty() {
+                    ids.retain(|id| id.0 < before.1.birth);
+                } else {
+                    ids.retain(|&id| is_born_before(rows, id, *before));
+                }
                 let near = in_row_order(ids.iter().copied());
                 near.into_iter().for_each(|(id, _)| put(rows.site(id), rows.size(id)));
             }

@@ -188,10 +188,10 @@ impl Sums {
     }
 
     /// Returns the walk from this interval to another one.
-    fn to(&self, trace: &Trace, order: &EventOrder, interval: Interval) -> EdgeWalk {
+    fn to(&self, trace: &Trace, order: &EventOrder, interval: Interval) -> EdgeWalk<'static> {
         let moment = |t: Ticks| -> Moment { (t, order.place(&trace.rows, t)) };
         let (from, to) = (moment(self.interval.from), moment(self.interval.to));
-        EdgeWalk::new([from, to], (from, to), moment(interval.from), moment(interval.to))
+        EdgeWalk::new(None, [from, to], (from, to), moment(interval.from), moment(interval.to))
     }
 }
 

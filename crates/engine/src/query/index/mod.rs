@@ -2,6 +2,7 @@
 //! however many events there are:
 //!
 //! - [`table`]: sums of all sites at checkpoints and at pairs of them, for totals;
+//! - [`site_parts`]: where the rows of each site are, for lists of single allocations;
 //! - [`drawn`]: the activity of each heap in each block of events, for graphs and peaks, and that of the filters
 //!   queried last.
 //!
@@ -22,7 +23,10 @@ mod lines;
 mod lock;
 mod options;
 mod order;
+mod outliving;
 mod pyramid;
+mod site_parts;
+mod spare;
 mod sweep;
 mod table;
 mod words;
@@ -44,6 +48,8 @@ pub(super) use lines::Line;
 use lock::lock;
 pub use options::IndexOptions;
 use order::EventOrder;
+pub(super) use site_parts::SiteParts;
+pub(super) use spare::SpareSums;
 use table::SumTable;
 
 /// Memory that sums at checkpoints may always use.
@@ -66,12 +72,14 @@ struct Prepared {
     ordered: Option<Ordered>,
     drawn: Option<Drawn>,
     summed: Option<Summed>,
+    /// Only in large traces: others are scanned quickly.
+    parts: Option<Arc<SiteParts>>,
     /// Only for a growing trace.
     incremental: Option<IncrementalTotals>,
 }
 
 /// The prepared data for selected rows: none.
-static NOTHING: Prepared = Prepared { ordered: None, drawn: None, summed: None, incremental: None };
+static NOTHING: Prepared = Prepared { ordered: None, drawn: None, summed: None, parts: None, incremental: None };
 
 /// Data that is quickly prepared if sums cannot overflow.
 #[derive(Debug)]
@@ -99,6 +107,7 @@ struct Summed {
     table: SumTable,
     /// Buffers for the changes of workers, all 0; a new buffer costs more than many queries.
     scratch: Mutex<Vec<SumChanges>>,
+    spare: Arc<SpareSums>,
 }
 
 impl Index {
@@ -129,7 +138,7 @@ impl Index {
         Ok(Self::new(trace, prepared))
     }
 
-    /// Prepares everything. Cost: three passes over the rows and one over the deaths, parallel.
+    /// Prepares everything. Cost: five passes over the rows and two over the deaths, parallel.
     pub fn build(trace: Arc<Trace>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
         let (by_site, size) = table::whole_sites(&trace, cancel)?;
         let mut prepared = Prepared { ordered: Ordered::new(&trace, size, Some(by_site)), ..Prepared::default() };
@@ -137,7 +146,10 @@ impl Index {
             let budget = trace.rows.len().saturating_mul(options.bytes_a_row).max(LEAST_TABLE);
             let table = SumTable::build(&trace, order, by_site, budget, options.checkpoints, cancel)?;
             prepared.drawn = Some(Drawn::new(&trace, order, options, None, cancel)?);
-            prepared.summed = Some(Summed { table, scratch: Mutex::default() });
+            prepared.summed = Some(Summed { table, scratch: Mutex::default(), spare: Arc::default() });
+            if options.parts.unwrap_or(trace.rows.len() >= LARGE) {
+                prepared.parts = Some(Arc::new(SiteParts::of(&trace, by_site, cancel)?));
+            }
         }
         Ok(Self::new(trace, prepared))
     }
@@ -156,7 +168,7 @@ impl Index {
         let incremental =
             known.and_then(|(earlier, _)| Some(earlier.prepared.incremental.as_ref()?.on(&earlier.trace.rows, &trace)));
         let incremental = Some(incremental.unwrap_or_default());
-        Ok(Self::new(trace, Prepared { ordered: Some(ordered), drawn: Some(drawn), incremental, summed: None }))
+        Ok(Self::new(trace, Prepared { ordered: Some(ordered), drawn: Some(drawn), incremental, ..Prepared::default() }))
     }
 
     /// Returns an index of the same trace whose queries see only these rows: sums come from scans, graphs and peaks
@@ -231,13 +243,14 @@ impl Index {
 
     /// Returns the bytes of the sums at checkpoints, and of everything else.
     pub fn heap_bytes(&self) -> (usize, usize) {
-        let Prepared { ordered, drawn, summed, incremental } = &*self.prepared;
+        let Prepared { ordered, drawn, summed, parts, incremental } = &*self.prepared;
         let ordered = ordered.as_ref().map_or(0, Ordered::heap_bytes);
         let drawn = drawn.as_ref().map_or(0, Drawn::heap_bytes);
         let incremental = incremental.as_ref().map_or(0, IncrementalTotals::heap_bytes);
-        let Some(Summed { table, scratch }) = summed else { return (0, ordered + drawn + incremental) };
+        let parts = parts.as_ref().map_or(0, |parts| parts.heap_bytes());
+        let Some(Summed { table, scratch, spare }) = summed else { return (0, ordered + drawn + incremental) };
         let scratch = lock(scratch).iter().map(SumChanges::heap_bytes).sum::<usize>();
-        (table.heap_bytes(), ordered + drawn + scratch)
+        (table.heap_bytes(), ordered + drawn + parts + scratch + spare.heap_bytes())
     }
 }
 
@@ -250,7 +263,7 @@ impl Index {
         if let Some(incremental) = &self.prepared().incremental {
             return incremental.totals(&self.trace, order, interval, cancel).map(Some);
         }
-        let Some(Summed { table, scratch }) = &self.prepared().summed else { return Ok(None) };
+        let Some(Summed { table, scratch, spare }) = &self.prepared().summed else { return Ok(None) };
         let moment = |t| (t, order.place(&self.trace.rows, t));
         let (from, to) = (moment(interval.from), moment(interval.to));
         let base = table.nearest(from.1, to.1);
@@ -259,10 +272,20 @@ impl Index {
             kept.unwrap_or_else(|| table.no_changes())
         };
         let mut parts = table.walk(&base, from, to).run(&self.trace, no_changes, cancel)?;
-        let by_site = table.classes(&base, &parts);
+        let by_site = table.classes(&base, &parts, spare.take(self.trace.sites.len()));
         parts.par_iter_mut().for_each(SumChanges::clear);
         lock(scratch).append(&mut parts);
         Ok(Some(Arc::new(by_site)))
+    }
+
+    /// Returns the place for sums that are no longer used, if [`Index::totals`] takes them from there.
+    pub(super) fn spare_sums(&self) -> Option<&Arc<SpareSums>> {
+        self.prepared().summed.as_ref().map(|summed| &summed.spare)
+    }
+
+    /// Returns the parts of the rows in which each site occurs, if they are known.
+    pub(super) fn site_parts(&self) -> Option<&Arc<SiteParts>> {
+        self.prepared.parts.as_ref()
     }
 
     /// Returns the numbers of births and deaths inside an interval, and of rows alive at its left edge, from positions

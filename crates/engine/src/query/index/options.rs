@@ -9,6 +9,8 @@ pub struct IndexOptions {
     pub bytes_a_row: usize,
     /// A fixed number of checkpoints, whatever they cost; for tests.
     pub checkpoints: Option<usize>,
+    /// Whether the parts of the rows in which each site occurs are found; by default only in large traces.
+    pub parts: Option<bool>,
     /// Events per block; by default enough to keep the entries of all heaps small.
     pub block: Option<usize>,
     /// Events per stretch of blocks; a stretch is shared by all publications; for tests.
@@ -25,6 +27,7 @@ impl Default for IndexOptions {
         Self {
             bytes_a_row: SUMS_A_ROW,
             checkpoints: None,
+            parts: None,
             block: None,
             stretch: None,
             block_bytes_a_row: BLOCKS_A_ROW,

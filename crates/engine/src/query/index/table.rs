@@ -19,6 +19,7 @@ use super::checkpoints::{Checkpoints, Moment};
 use super::draft::Draft;
 use super::edges::{ChangeColumns, EdgeWalk, SumChanges};
 use super::order::{EventOrder, EventPosition};
+use super::outliving::Outliving;
 use super::words::{Full, SumLayers, Word, WordKind};
 use crate::model::{CHUNK, Rows, Trace};
 use crate::query::scan::SiteSums;
@@ -28,6 +29,7 @@ use crate::query::{Bucket, ByClass, Cancel, Cancelled, LifetimeClass};
 #[derive(Debug)]
 pub(super) struct SumTable {
     checkpoints: Checkpoints,
+    outliving: Outliving,
     /// The kind of word of each site.
     kinds: Vec<WordKind>,
     /// Number of words of each kind before each [`GRAIN`] sites.
@@ -70,14 +72,15 @@ impl SumTable {
         let checkpoints = Checkpoints::new(trace, order, count);
         let draft = Draft::new(trace, &checkpoints, &kinds, cancel)?;
         let (narrow, wide, full) = draft.add_up();
-        Ok(Self { checkpoints, kinds, starts, narrow, wide, full })
+        let outliving = Outliving::new(&trace.rows, &checkpoints, cancel)?;
+        Ok(Self { checkpoints, outliving, kinds, starts, narrow, wide, full })
     }
 
     /// Plans the walk from the checkpoints in `base` to an interval.
-    pub(super) fn walk(&self, base: &Base, from: Moment, to: Moment) -> EdgeWalk {
+    pub(super) fn walk(&self, base: &Base, from: Moment, to: Moment) -> EdgeWalk<'_> {
         let (i, j) = base.pair;
         let at = |k: usize| self.checkpoints.at(k);
-        EdgeWalk::new(base.edges.map(at), (at(i), at(j)), from, to)
+        EdgeWalk::new(Some((&self.checkpoints, &self.outliving)), base.edges.map(at), (at(i), at(j)), from, to)
     }
 
     /// Returns the checkpoints nearest to the edges of an interval.
@@ -98,17 +101,16 @@ impl SumTable {
         }
     }
 
-    /// Returns the sums by lifetime class at the end of a walk from `base` with `changes`.
-    pub(super) fn classes(&self, base: &Base, changes: &[SumChanges]) -> Vec<ByClass> {
+    /// Returns the sums by lifetime class at the end of a walk from `base` with `changes`, in place of the values in `sums`.
+    pub(super) fn classes(&self, base: &Base, changes: &[SumChanges], sums: Vec<ByClass>) -> Vec<ByClass> {
         if self.full.sites == 0 {
-            self.with_changes(base, &changes.iter().filter_map(SumChanges::wide).collect::<Vec<_>>())
+            self.with_changes(base, &changes.iter().filter_map(SumChanges::wide).collect::<Vec<_>>(), sums)
         } else {
-            self.with_changes(base, &changes.iter().filter_map(SumChanges::full).collect::<Vec<_>>())
+            self.with_changes(base, &changes.iter().filter_map(SumChanges::full).collect::<Vec<_>>(), sums)
         }
     }
 
-    fn with_changes<W: Word>(&self, base: &Base, changes: &[&ChangeColumns<W>]) -> Vec<ByClass> {
-        let mut by_site = vec![ByClass::default(); self.kinds.len()];
+    fn with_changes<W: Word>(&self, base: &Base, changes: &[&ChangeColumns<W>], mut by_site: Vec<ByClass>) -> Vec<ByClass> {
         by_site.par_chunks_mut(GRAIN).enumerate().for_each(|(grain, out)| self.fill(base, changes, grain, out));
         by_site
     }
@@ -124,7 +126,10 @@ impl SumTable {
         let first = grain * GRAIN;
         for (site, out) in (first..).zip(out) {
             let mut sums: [W; 5] = match self.kinds[site] {
-                WordKind::None => continue,
+                WordKind::None => {
+                    *out = ByClass::default();
+                    continue;
+                }
                 WordKind::Narrow => self.narrow.sums(born, lasting, &mut narrow),
                 WordKind::Wide => self.wide.sums(born, lasting, &mut wide),
                 WordKind::Full => self.full.sums(born, lasting, &mut full),
@@ -138,7 +143,7 @@ impl SumTable {
 
     /// Returns the bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
-        let others = self.kinds.capacity() + self.starts.capacity() * size_of::<[usize; 3]>();
+        let others = self.outliving.heap_bytes() + self.kinds.capacity() + self.starts.capacity() * size_of::<[usize; 3]>();
         others + self.narrow.heap_bytes() + self.wide.heap_bytes() + self.full.heap_bytes()
     }
 }

@@ -1,8 +1,10 @@
 //! Single allocations, the innermost lines of the tree.
 //!
 //! Cost: one parallel scan of the column of sites, from the end of the interval back to the first row that is listed, and
-//! a closer look at the rows of the listed sites. Chunks in which none of them can be born are skipped.
+//! a closer look at the rows of the listed sites. Chunks in which none of them can be born are skipped, and so are parts in
+//! which none of the sites occurs, as far as the index knows ([`Totals::parts`]).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -10,16 +12,16 @@ use rayon::prelude::*;
 use super::lines::{Leaf, Listing, Tree, allocation_peak};
 use super::question::Question;
 use super::{Column, Sort};
-use crate::model::{Chunk, RowId, Rows};
+use crate::model::{CHUNK, Chunk, RowId, Rows};
 use crate::query::fold::{Visit, VisitedChunk};
-use crate::query::{Cancelled, LifetimeClass};
+use crate::query::{Cancelled, LifetimeClass, Totals};
 use crate::units::{Interval, Ticks};
 
 /// Largest number of single allocations listed below one node.
 pub(super) const MAX_ALLOCATIONS: usize = 100_000;
 
-/// Number of chunks that each worker scans before it is known whether all rows were found.
-const WAVE: usize = 16;
+/// Number of rows that each worker scans before it is known whether all rows were found.
+const WAVE: usize = 16 * CHUNK;
 
 /// Adds the allocations of all open leaves to the tree, with one scan of the rows. Rows born last come first, and the scan
 /// ends with the last row that the sums tell of: blocks that were alive before the interval are mostly young.
@@ -31,17 +33,19 @@ pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) ->
     let order = ListingOrder { rows, sort: question.request.sort };
     let wanted = Wanted::of(question.trace.sites.len(), leaves);
     let visit = Visit { rows, chosen: question.totals.chosen().map(|chosen| &**chosen) };
-    let mut chunks = visit.born_in(births(leaves, tree.interval));
-    chunks.reverse();
+    let mut ranges = ranges(visit, question.totals, leaves, tree.interval);
+    ranges.reverse();
+    let a_wave = WAVE * rayon::current_num_threads() / ranges.iter().map(Range::len).max().unwrap_or(1).max(1);
     let mut all = Listed::new(leaves);
     let count = |leaf: &Leaf| leaf.sites.iter().map(|&site| question.totals.of(site).get(leaf.class).count).sum::<u64>();
     let expected: u64 = leaves.iter().map(count).sum();
-    for wave in chunks.chunks(WAVE * rayon::current_num_threads()) {
+    for wave in ranges.chunks(a_wave.max(1)) {
         if all.count >= expected {
             break;
         }
-        let parts = visit.fold_chunks(
+        let parts = visit.fold_ranges(
             wave,
+            rayon::current_num_threads(),
             question.cancel,
             || Listed::new(leaves),
             |found, visited| {
@@ -69,6 +73,19 @@ pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) ->
         }
     }
     Ok(())
+}
+
+/// Returns the row numbers among which rows of the leaves can be, in ascending order.
+fn ranges(visit: Visit<'_>, totals: &Totals, leaves: &[Leaf], interval: Interval) -> Vec<Range<usize>> {
+    let chunks = visit.born_in(births(leaves, interval));
+    let sites = leaves.iter().flat_map(|leaf| leaf.sites.iter().copied());
+    match totals.parts().and_then(|parts| parts.rows_of(sites)) {
+        None => visit.whole(&chunks),
+        Some(mut ranges) => {
+            ranges.retain(|range| chunks.binary_search(&(range.start / CHUNK)).is_ok());
+            ranges
+        }
+    }
 }
 
 /// Returns the interval in which rows of the leaves can be born.
