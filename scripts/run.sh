@@ -9,8 +9,8 @@ files=("$@")
 need_packages "${window_packages[@]}"
 need_cargo
 say "Building (the first time takes some minutes)"
-cargo build --release --manifest-path "$root/Cargo.toml"
-program=${CARGO_TARGET_DIR:-$root/target}/release/highwater
+cargo build --profile quick --manifest-path "$root/Cargo.toml"
+program=${CARGO_TARGET_DIR:-$root/target}/quick/highwater
 
 if has_display; then
     if [ ${#files[@]} -eq 0 ]; then exec "$program" demo; else exec "$program" "${files[@]}"; fi
