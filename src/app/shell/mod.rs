@@ -193,6 +193,11 @@ impl HighwaterApp {
         self.is_computing() || beside || names.is_some_and(|names| !names.is_settled())
     }
 
+    /// The requests of the open trace, for those who measure them.
+    pub fn queries(&self) -> &Queries {
+        &self.front.queries
+    }
+
     /// Whether anything is still being loaded or computed, apart from names.
     fn is_computing(&self) -> bool {
         !self.commands.is_empty()

@@ -1,5 +1,6 @@
 //! The open trace together with its views: whatever concerns both goes through here.
 
+mod foresight;
 pub mod open_traces;
 
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::app::services::investigation::Bookmark;
 use crate::app::state::graph::Split;
 use crate::app::state::ids::{Tab, ViewId};
 use crate::app::state::settings::Settings;
-use crate::app::views::{Pane, Views};
+use crate::app::views::{Pane, Pointed, Views};
 use crate::limits::Baseline;
 use crate::model::Trace;
 
@@ -19,12 +20,15 @@ use crate::model::Trace;
 pub struct Workspace {
     pub document: Document,
     pub views: Views,
+    /// Whether the window's next requests have been foreseen for the present state, and what was under the pointer.
+    is_foreseen: bool,
+    pointed: Option<Pointed>,
 }
 
 impl Workspace {
     /// Opens all views on a document.
     pub fn new(document: Document) -> Self {
-        Self { document, views: Views::default() }
+        Self { document, views: Views::default(), is_foreseen: false, pointed: None }
     }
 
     /// Applies the settings that are common to all traces.
@@ -119,12 +123,15 @@ impl Workspace {
 
     /// The request for the present state; `None` if it has been asked already.
     pub fn next_request(&mut self) -> Option<Request> {
-        if !self.document.needs_query() {
-            return None;
-        }
+        self.is_foreseen &= !self.document.needs_query();
+        self.document.needs_query().then(|| self.request())
+    }
+
+    /// The request for the present state.
+    fn request(&mut self) -> Request {
         self.summarize();
         let asks = self.views.ask(&self.document.views_in_sight(), &self.document);
-        Some(self.document.next_request(asks))
+        self.document.next_request(asks)
     }
 
     /// Stores a worker's answer where it belongs.
