@@ -96,7 +96,8 @@ pub(super) fn answer(
 
 /// Sends the answers of views: those before the graph, or those that take longer.
 fn views(asks: &[Arc<dyn Ask>], is_complete: bool, context: &mut QueryContext<'_>) -> Result<(), Cancelled> {
-    for ask in asks.iter().filter(|ask| context.to.is_some() || ask.is_made_ahead()) {
+    let is_asked = context.to.is_some();
+    for ask in asks.iter().filter(|ask| is_asked || ask.is_made_ahead()) {
         let key = PartKey::View(ViewKey::new(ask, is_complete, context.query()));
         context.part(key, |context, tell| {
             let tell = &mut |answer| tell(Part::View(ask.view(), answer));

@@ -12,7 +12,7 @@ use crate::app::state::filters::{Filters, Scope};
 use crate::app::state::graph::{Arrangement, Split};
 use crate::app::state::lanes::Lane;
 use crate::app::state::overlays::{FramesOf, OverlayRequest};
-use crate::model::{CounterId, HeapId, Trace};
+use crate::model::{HeapId, Trace};
 use crate::panics;
 use crate::query::{
     By, Cancel, Cancelled, CommonGroups, Fold, Forest, FrameLine, Functions, Index, IndexOptions, Mask, RangeOwners, RowSet,

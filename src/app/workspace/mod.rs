@@ -41,7 +41,7 @@ impl Workspace {
 
     /// Carries out a command of the user, on the document or on the active view.
     pub fn carry_out(&mut self, command: DocCommand) {
-        let Self { document, views } = self;
+        let Self { document, views, .. } = self;
         let filters = document.filters().clone();
         match command {
             DocCommand::Unselect => self.change_active_view(|view, _| view.unselect()),
@@ -76,7 +76,7 @@ impl Workspace {
     /// Goes back or forward. *Back* from a finding leads to the tab where it was chosen, *Forward* to the tab that shows it,
     /// unless the user has gone to another one since.
     fn travel(&mut self, command: DocCommand) {
-        let Self { document, views } = self;
+        let Self { document, views, .. } = self;
         let (filters, is_back) = (document.filters().clone(), matches!(command, DocCommand::Back));
         if let Some(left) = document.found.at(document.history.now()) {
             views.get_mut(left.view).into_iter().for_each(Pane::unselect); // its place is left with its interval
@@ -136,7 +136,7 @@ impl Workspace {
 
     /// Stores a worker's answer where it belongs.
     pub fn take_answer(&mut self, answer: Answer) {
-        let Self { document, views } = self;
+        let Self { document, views, .. } = self;
         if !document.accepts(&answer) {
             return;
         }

@@ -103,7 +103,9 @@ impl View for WhatIf {
 /// A copy without the models, on which no request depends.
 impl Clone for WhatIf {
     fn clone(&self) -> Self {
-        Self { request: self.request.clone(), ..Self::default() }
+        let mut copy = Self::default();
+        copy.request.clone_from(&self.request);
+        copy
     }
 }
 
