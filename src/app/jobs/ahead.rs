@@ -186,8 +186,8 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_what_is_past_makes_room() {
-        let mut ahead = Ahead::default();
         const LARGE: usize = MOST_BYTES / 8;
+        let mut ahead = Ahead::default();
         let kept = (0..12).filter(|&number| ahead.keep(key(number), part(LARGE))).count();
         assert!(kept == 7 && ahead.bytes() <= MOST_BYTES, "{kept} parts with their keys");
         ahead.begin();

@@ -136,7 +136,7 @@ mod tests {
         fn demo() -> Self {
             let trace = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
             let ctx = egui::Context::default();
-            let mut document = Document::new(JobId::next(), Vec::new(), Arc::new(paths::Reading::default()), trace);
+            let mut document = Document::new(JobId::next(), Vec::new(), Arc::new(paths::Reading::of([])), trace);
             let settings = SymbolSettings { environment: false, beside_image: false, ..SymbolSettings::default() };
             let given = Given { path: None, cache: None };
             let search = Search::of(document.trace.places_of_names(), &settings, &given);
