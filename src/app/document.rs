@@ -5,6 +5,7 @@ mod activity;
 mod commands;
 mod finding;
 mod growing;
+mod imagined;
 mod lines;
 mod offers;
 mod resuming;
@@ -46,7 +47,7 @@ pub use steps::lasting;
 const ALL_BINS: usize = 8000;
 
 /// The properties of the visible views on which the document depends.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ViewSummary {
     /// The kind of lines that the graph has.
     pub split: Split,
@@ -273,7 +274,7 @@ impl Document {
     }
 
     /// The request for the present state, with those of the views.
-    pub(super) fn next_request(&mut self, asks: Vec<Box<dyn Ask>>) -> Request {
+    pub(super) fn next_request(&mut self, asks: Vec<Arc<dyn Ask>>) -> Request {
         self.needs_query = false;
         let pins = match *self.pins() {
             [a, b] => Some(Interval::new(a, b)),

@@ -16,6 +16,7 @@ mod painter;
 mod seven;
 
 mod address_space;
+mod ahead;
 mod attach;
 mod commands;
 mod compare;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 /// The switches that the user has moved.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ByHand<K>(BTreeMap<K, bool>);
 
 impl<K> Default for ByHand<K> {

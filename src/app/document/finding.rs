@@ -12,6 +12,7 @@ use crate::query::{Finding, FindingKind, Habit, Key, Path};
 use crate::units::{Interval, Layer, Ticks};
 
 /// A finding that was gone to.
+#[derive(Clone)]
 pub struct FoundStop {
     /// The stop of the history at which its place is selected.
     stop: HistoryStop,
@@ -23,8 +24,8 @@ pub struct FoundStop {
 }
 
 /// Findings that were gone to.
-#[derive(Default)]
-pub struct FoundStops(VecDeque<FoundStop>);
+#[derive(Clone, Default)]
+pub struct FoundStops(Arc<VecDeque<FoundStop>>);
 
 impl FoundStops {
     /// Findings that are kept: the latest.
@@ -32,10 +33,11 @@ impl FoundStops {
 
     /// Notes that a view selects the place of a finding at a stop, to which the user went from a tab.
     pub fn note(&mut self, stop: HistoryStop, (from, view): (Tab, ViewId), finding: Finding) {
-        self.0.retain(|known| known.stop != stop);
-        self.0.push_back(FoundStop { stop, view, finding, from });
-        if self.0.len() > Self::MOST {
-            self.0.pop_front();
+        let all = Arc::make_mut(&mut self.0);
+        all.retain(|known| known.stop != stop);
+        all.push_back(FoundStop { stop, view, finding, from });
+        if all.len() > Self::MOST {
+            all.pop_front();
         }
     }
 
@@ -46,7 +48,7 @@ impl FoundStops {
 
     /// Forgets all, whose ids mean nothing in another version of the trace.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.0 = Arc::default();
     }
 }
 

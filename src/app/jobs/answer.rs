@@ -1,13 +1,17 @@
 //! Answers a query part by part, reusing results kept from earlier queries. The active view comes first.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
+use std::time::Instant;
 
 use eframe::egui;
 
-use super::ask::Request;
+use super::ahead::{BandKey, PartKey, ViewKey};
+use super::ask::{Ask, Request};
+use super::inbox::Inbox;
 use super::lines::{Grouped, Lines};
 use super::query::{Answer, Part, Query};
 use super::query_cache::{GraphKey, QueryCache};
@@ -26,45 +30,91 @@ const OVERVIEW_BINS: usize = 240;
 
 /// The receiver of answers.
 pub(super) struct AnswerTo<'a> {
-    pub(super) send: &'a Sender<Answer>,
-    pub(super) ctx: &'a egui::Context,
-    /// Set once only what takes longer is left.
-    pub(super) completing: &'a AtomicBool,
+    send: &'a Sender<Answer>,
+    ctx: &'a egui::Context,
+    inbox: &'a Inbox,
+    /// When only what takes longer was left.
+    pub(super) shown: Cell<Option<Instant>>,
 }
 
+impl<'a> AnswerTo<'a> {
+    pub(super) fn new(send: &'a Sender<Answer>, ctx: &'a egui::Context, inbox: &'a Inbox) -> Self {
+        Self { send, ctx, inbox, shown: Cell::new(None) }
+    }
+
+    pub(super) fn tell(&self, answer: Answer) {
+        let _ = self.send.send(answer); // the receiver is gone once the trace is closed
+        self.ctx.request_repaint();
+    }
+
+    /// Notes whether some parts had been made ahead.
+    pub(super) fn count(&self, is_made: bool) {
+        self.inbox.parts[usize::from(!is_made)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes that only what takes longer is left.
+    fn complete(&self) {
+        self.shown.set(Some(Instant::now()));
+        self.inbox.completing.store(true, Ordering::Release);
+        self.ctx.request_repaint();
+    }
+}
+
+/// Answers a request; without a receiver, keeps the answer for the window that will probably ask for it.
 pub(super) fn answer(
     Request { query, asks }: &Request,
     cancel: &Cancel,
     cache: &mut QueryCache,
-    to: &AnswerTo<'_>,
+    to: Option<&AnswerTo<'_>>,
 ) -> Result<(), Cancelled> {
-    panics::reach("query");
-    let trace = query.trace.as_ref();
-    let tell = |part| {
-        let _ = to.send.send(query.answer(part)); // the receiver is gone once the trace is closed
-        to.ctx.request_repaint();
-    };
-    let mut context = QueryContext::new(query, cache, cancel)?;
-    for ask in asks {
-        ask.answer(&mut context, &mut |answer| tell(Part::View(ask.view(), answer)))?;
+    panics::reach(if to.is_some() { "query" } else { "query ahead" });
+    let mut context = QueryContext::new(query, cache, cancel, to)?;
+    if to.is_none() {
+        // The next request in the same state needs them, also if all parts are there.
+        context.totals()?;
+        context.totals_of(query.view)?;
     }
-    sources(query, &mut context, &tell)?;
+    views(asks, false, &mut context)?;
+    sources(query, &mut context)?;
     context.prepare()?;
-    pictures(query, &mut context, &tell)?;
-    if let Some(interval) = query.pins {
+    pictures(query, &mut context)?;
+    if let (Some(interval), Some(to)) = (query.pins, to) {
         let sums = context.totals_of(interval)?;
-        tell(Part::Pins { interval, by_heap: by_heap(trace, &sums, &context.mask, cancel)? });
+        let by_heap = by_heap(&query.trace, &sums, &context.mask, cancel)?;
+        to.tell(query.answer(Part::Pins { interval, by_heap }));
     }
     if query.growing {
         return Ok(()); // the costly parts would be stale at once
     }
-    to.completing.store(true, Ordering::Release);
-    to.ctx.request_repaint();
-    tell(Part::LifetimeBand(query.highlight.as_ref().map(|path| lifetime_band(query, path, &context)).transpose()?));
-    for ask in asks {
-        ask.complete(&mut context, &mut |answer| tell(Part::View(ask.view(), answer)))?;
+    if let Some(to) = to {
+        to.complete();
     }
-    committed::picture(query, &mut context, &tell)
+    band(query, &mut context)?;
+    views(asks, true, &mut context)?;
+    committed::picture(query, &mut context)
+}
+
+/// Sends the answers of views: those before the graph, or those that take longer.
+fn views(asks: &[Arc<dyn Ask>], is_complete: bool, context: &mut QueryContext<'_>) -> Result<(), Cancelled> {
+    let is_asked = context.to.is_some();
+    for ask in asks.iter().filter(|ask| is_asked || ask.is_made_ahead()) {
+        let key = PartKey::View(ViewKey::new(ask, is_complete, context.query()));
+        context.part(key, |context, tell| {
+            let tell = &mut |answer| tell(Part::View(ask.view(), answer));
+            if is_complete { ask.complete(context, tell) } else { ask.answer(context, tell) }
+        })?;
+    }
+    Ok(())
+}
+
+/// Sends the times when the highlighted node was alive.
+fn band(query: &Query, context: &mut QueryContext<'_>) -> Result<(), Cancelled> {
+    let (rows, node) = (context.cache.rows_of(query), query.highlight.clone());
+    let key = BandKey { interval: query.interval, view: query.view, bins: query.bins, rows, node };
+    context.part(PartKey::LifetimeBand(key), |context, tell| {
+        tell(Part::LifetimeBand(query.highlight.as_ref().map(|path| lifetime_band(query, path, context)).transpose()?));
+        Ok(())
+    })
 }
 
 /// When a node of the tree was alive, and its own line.
@@ -84,16 +134,14 @@ fn lifetime_band(query: &Query, path: &Path, context: &QueryContext<'_>) -> Resu
 }
 
 /// Sends the filtered numbers of each source in the interval, unless they are unchanged.
-fn sources(query: &Query, context: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
-    let key = (query.interval, context.cache.rows_of(query));
-    if context.cache.sources.as_ref() == Some(&key) {
-        return Ok(());
-    }
-    let trace = &query.trace;
-    let by_heap = by_heap(trace, &*context.totals()?, &context.mask, context.cancel)?;
-    tell(Part::Sources { trace: Arc::clone(trace), by_heap });
-    context.cache.sources = Some(key);
-    Ok(())
+fn sources(query: &Query, context: &mut QueryContext<'_>) -> Result<(), Cancelled> {
+    let key = PartKey::Sources(query.interval, context.cache.rows_of(query));
+    context.picture(key, |context, tell| {
+        let trace = Arc::clone(&query.trace);
+        let by_heap = by_heap(&trace, &*context.totals()?, &context.mask, context.cancel)?;
+        tell(Part::Sources { trace, by_heap });
+        Ok(())
+    })
 }
 
 /// Small lines of all heaps and layers: of all rows, or of those that pass the filters.
@@ -126,18 +174,35 @@ fn overview(context: &mut QueryContext<'_>, of_all: bool) -> Result<Overview, Ca
 }
 
 /// Sends overview, graph and counters, as far as they have changed.
-fn pictures(query: &Query, context: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
-    let trace = query.trace.as_ref();
-    let all = match &context.cache.overview {
-        Some(all) => Arc::clone(all),
-        None => {
+fn pictures(query: &Query, context: &mut QueryContext<'_>) -> Result<(), Cancelled> {
+    let all = match (&context.cache.overview, context.to) {
+        (Some(all), _) => Arc::clone(all),
+        (None, None) => return Err(Cancelled), // the window has not asked for anything yet
+        (None, Some(to)) => {
             let all = Arc::new(overview(context, true)?);
-            tell(Part::Overview(Arc::clone(&all)));
+            to.tell(query.answer(Part::Overview(Arc::clone(&all))));
             Arc::clone(context.cache.overview.insert(all))
         }
     };
+    graph(query, context)?;
+    context.picture(PartKey::Left(context.cache.rows_of(query)), |context, tell| {
+        let left = if query.filters.is_all() { all } else { Arc::new(overview(context, false)?) };
+        tell(Part::Left(query.filters.clone(), left));
+        Ok(())
+    })?;
+    context.picture(PartKey::Counters(query.view, query.counters.clone(), query.bins), |context, tell| {
+        let lines = counter_series(&query.trace, &query.counters, query.view, query.bins, context.cancel)?;
+        tell(Part::Counters { view: query.view, ids: query.counters.clone(), lines });
+        Ok(())
+    })?;
+    overlays::picture(query, context)?;
+    laid::picture(query, context)
+}
+
+/// Sends the graph's lines, unless they are unchanged.
+fn graph(query: &Query, context: &mut QueryContext<'_>) -> Result<(), Cancelled> {
     let grouped = Grouped::for_query(query, context)?;
-    let graph = GraphKey {
+    let key = GraphKey {
         view: query.view,
         heaps: query.heaps.clone(),
         lanes: query.lanes.clone(),
@@ -147,28 +212,14 @@ fn pictures(query: &Query, context: &mut QueryContext<'_>, tell: &dyn Fn(Part)) 
         arrangement: query.arrangement,
         names: grouped.need_names().then(|| context.cache.names_turn()),
     };
-    if context.cache.graph.as_ref() != Some(&graph) {
+    context.picture(PartKey::Graph(key), |context, tell| {
         let sums = context.totals_of(query.view)?;
         let lines = Lines { index: &context.index, sums: &sums, mask: &context.mask, bins: query.bins, cancel: context.cancel };
-        let tell = |lines| tell(Part::Graph(query.split, lines));
-        if let Some(coarse) = lines.coarse(query)? {
-            tell(coarse);
+        // Nobody waits for lines that are made ahead.
+        if let Some(coarse) = context.to.and_then(|_| lines.coarse(query).transpose()).transpose()? {
+            tell(Part::Graph(query.split, coarse));
         }
-        tell(lines.of(query, &grouped)?);
-        context.cache.graph = Some(graph);
-    }
-    let rows = context.cache.rows_of(query);
-    if context.cache.left.as_ref() != Some(&rows) {
-        let left = if query.filters.is_all() { all } else { Arc::new(overview(context, false)?) };
-        tell(Part::Left(query.filters.clone(), left));
-        context.cache.left = Some(rows);
-    }
-    let counters = (query.view, query.counters.clone(), query.bins);
-    if context.cache.counters.as_ref() != Some(&counters) {
-        let lines = counter_series(trace, &query.counters, query.view, query.bins, context.cancel)?;
-        tell(Part::Counters { view: query.view, ids: query.counters.clone(), lines });
-        context.cache.counters = Some(counters);
-    }
-    overlays::picture(query, context, tell)?;
-    laid::picture(query, context, tell)
+        tell(Part::Graph(query.split, lines.of(query, &grouped)?));
+        Ok(())
+    })
 }

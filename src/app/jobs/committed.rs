@@ -3,6 +3,7 @@
 //!
 //! Cost: two passes over the rows for each view with reservations and such lanes.
 
+use super::ahead::PartKey;
 use super::lines::{LinesOfHeaps, lines_of_heaps, lines_of_layers, shows_lanes};
 use super::query_cache::CommittedKey;
 use super::{Part, Query, QueryContext};
@@ -13,16 +14,14 @@ use crate::query::{Cancelled, MOST_MOMENTS, Series, committed_over_time};
 use crate::units::{Layer, Ticks};
 
 /// Sends the lines, as far as they have changed; none if the filters leave parts of heaps, to which no reservation belongs.
-pub(super) fn picture(query: &Query, context: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
+pub(super) fn picture(query: &Query, context: &mut QueryContext<'_>) -> Result<(), Cancelled> {
     let lanes = if shows_lines(query) { query.lanes.clone() } else { Vec::new() };
+    let has_lanes = !lanes.is_empty();
     let key = CommittedKey { view: query.view, lanes, filters: query.filters.clone() };
-    if context.cache.committed.as_ref() == Some(&key) {
-        return Ok(());
-    }
-    let lines = if key.lanes.is_empty() { Vec::new() } else { lines(query, context)? };
-    tell(Part::Committed(lines));
-    context.cache.committed = Some(key);
-    Ok(())
+    context.picture(PartKey::Committed(key), |context, tell| {
+        tell(Part::Committed(if has_lanes { lines(query, context)? } else { Vec::new() }));
+        Ok(())
+    })
 }
 
 fn shows_lines(query: &Query) -> bool {

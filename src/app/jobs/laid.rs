@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::ahead::PartKey;
 use super::query_cache::LaidKey;
 use super::{Part, Query, QueryContext};
 use crate::app::state::alignment::{Alignment, Laid, counterpart};
@@ -15,26 +16,25 @@ use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks};
 
 /// Sends the lines, as far as they have changed.
-pub(super) fn picture(query: &Query, context: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
+pub(super) fn picture(query: &Query, context: &mut QueryContext<'_>) -> Result<(), Cancelled> {
     let Some((theirs, alignment)) = &query.laid else {
-        (context.cache.laid, context.cache.other) = (None, None);
+        context.cache.other = None;
+        context.cache.sent.forget_laid();
         return Ok(());
     };
     let lanes = query.lanes.iter().map(|lane| lane.of).collect();
     let key = LaidKey { of: Arc::downgrade(theirs), alignment: alignment.clone(), view: query.view, bins: query.bins, lanes };
-    if context.cache.laid.as_ref() == Some(&key) {
-        return Ok(());
-    }
-    let known = context.cache.other.take().filter(|index| Arc::ptr_eq(index.shared_trace(), theirs));
-    let index = match known {
-        Some(index) => index,
-        None => Arc::new(Index::for_one_question(Arc::clone(theirs), context.cancel)?),
-    };
-    context.cache.other = Some(Arc::clone(&index));
-    let lines = lines(query, context, &index, alignment)?;
-    tell(Part::Laid(Laid { of: Arc::downgrade(theirs), lines }));
-    context.cache.laid = Some(key);
-    Ok(())
+    context.picture(PartKey::Laid(key), |context, tell| {
+        let known = context.cache.other.take().filter(|index| Arc::ptr_eq(index.shared_trace(), theirs));
+        let index = match known {
+            Some(index) => index,
+            None => Arc::new(Index::for_one_question(Arc::clone(theirs), context.cancel)?),
+        };
+        context.cache.other = Some(Arc::clone(&index));
+        let lines = lines(query, context, &index, alignment)?;
+        tell(Part::Laid(Laid { of: Arc::downgrade(theirs), lines }));
+        Ok(())
+    })
 }
 
 fn lines(

@@ -86,11 +86,10 @@ impl LoadJob {
         providers: ProviderChoice,
         prepared: Option<PreparedTraces>,
     ) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let (send, events) = channel();
         let (choice, chosen) = channel();
         let shared = Arc::new(Progress::default());
-        let id = JobId(NEXT.fetch_add(1, Ordering::Relaxed));
+        let id = JobId::next();
         let player = match pace {
             Pace::Played(speed) => Some(Player::new(speed)),
             Pace::AtOnce | Pace::Followed => None,

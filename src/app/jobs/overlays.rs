@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::ahead::PartKey;
 use super::query_cache::{FramesKey, PictureKey};
 use super::{Part, Query, QueryContext};
 use crate::app::state::graph::{GraphLine, LineOf};
@@ -22,13 +23,18 @@ use crate::units::{Interval, Layer, Ticks};
 const SAMPLES_A_BIN: f64 = 8.0;
 
 /// Sends the picture, as far as it has changed.
-pub(super) fn picture(query: &Query, context: &mut QueryContext<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
+pub(super) fn picture(query: &Query, context: &mut QueryContext<'_>) -> Result<(), Cancelled> {
     let asked = query.overlays;
     let names = asked.commit.map(|_| context.cache.names_turn());
     let key = PictureKey { view: query.view, bins: query.bins, asked, rows: context.cache.rows_of(query), names };
-    if context.cache.happened.as_ref() == Some(&key) {
-        return Ok(());
-    }
+    context.picture(PartKey::Overlays(key), |context, tell| {
+        tell(Part::OverlayAnswer(Box::new(happened(query, context)?)));
+        Ok(())
+    })
+}
+
+fn happened(query: &Query, context: &mut QueryContext<'_>) -> Result<OverlayAnswer, Cancelled> {
+    let asked = query.overlays;
     let trace = context.trace();
     let mut happened = OverlayAnswer::default();
     if asked.marks {
@@ -53,9 +59,7 @@ pub(super) fn picture(query: &Query, context: &mut QueryContext<'_>, tell: &dyn 
     for of in asked.gpu.into_iter().flatten() {
         happened.gpu.extend(gpu(query, context, of)?);
     }
-    tell(Part::OverlayAnswer(Box::new(happened)));
-    context.cache.happened = Some(key);
-    Ok(())
+    Ok(happened)
 }
 
 fn frames(query: &Query, context: &mut QueryContext<'_>, of: FramesOf) -> Result<Option<FramesShown>, Cancelled> {
@@ -153,8 +157,8 @@ const MOMENTS: usize = 1 << 9;
 
 /// The commit of a process by what it is for, of all rows.
 fn commit(query: &Query, context: &mut QueryContext<'_>, process: ProcessId) -> Result<Option<CommitShown>, Cancelled> {
-    let (trace, cancel) = (context.trace(), context.cancel);
-    let owners = context.cache.range_owners.get((), || RangeOwners::of(trace, cancel).map(Arc::new))?;
+    let (trace, cancel, asked) = (context.trace(), context.cancel, context.asked());
+    let owners = context.cache.range_owners.get((), asked, || RangeOwners::of(trace, cancel).map(Arc::new))?;
     let moments = query.moments(query.bins.clamp(1, MOMENTS));
     let of_process: Vec<bool> = (0..trace.processes.len() as u32).map(|id| id == process.0).collect();
     let request = CommitRequest { moments: &moments, of_process: &of_process, joins_heaps: true, most: PARTS };
@@ -210,6 +214,6 @@ impl QueryContext<'_> {
         let query = self.query();
         let key = FramesKey { of, during, rows: self.cache.rows_of(query) };
         let request = FrameRequest { lane: of.chain, interval: during, layer: of.layer, mask: &self.mask };
-        self.cache.frames.get(key, || frame_sums(&self.index, &request, self.cancel).map(Arc::new))
+        self.cache.frames.get(key, self.asked(), || frame_sums(&self.index, &request, self.cancel).map(Arc::new))
     }
 }

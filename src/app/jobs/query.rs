@@ -2,11 +2,12 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::app::state::alignment::{Alignment, Laid};
 use crate::app::state::answers::{CommittedLine, LifetimeBand, Overview};
 use crate::app::state::filters::Filters;
-use crate::app::state::graph::{Arrangement, LineOf, Split};
+use crate::app::state::graph::{Arrangement, GraphLine, LineOf, Split};
 use crate::app::state::ids::ViewId;
 use crate::app::state::lanes::Lane;
 use crate::app::state::overlays::{OverlayAnswer, OverlayRequest};
@@ -22,6 +23,14 @@ pub type AnyAnswer = Box<dyn Any + Send>;
 /// Identifies a document: answers to a closed one are dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JobId(pub(super) u64);
+
+impl JobId {
+    /// An id that no other document has.
+    pub fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 /// All that the window requests for one state.
 pub struct Query {
@@ -98,6 +107,25 @@ pub struct Answer {
     pub part: Part,
 }
 
+impl Part {
+    /// Bytes that it takes, roughly: those of its points. [`Ask::bytes`](super::Ask::bytes) knows those of a view's answer.
+    pub(super) fn bytes(&self) -> usize {
+        let of_overview = |of: &Overview| of.heaps.iter().chain(of.layers.values()).map(Series::bytes).sum();
+        let of_lines = |lines: &mut dyn Iterator<Item = &GraphLine>| lines.map(GraphLine::bytes).sum::<usize>();
+        match self {
+            Self::Overview(overview) | Self::Left(_, overview) => of_overview(overview),
+            Self::Graph(_, lines) => lines.iter().map(|(_, line)| line.bytes()).sum(),
+            Self::Counters { lines, .. } => lines.iter().map(Series::bytes).sum(),
+            Self::Committed(lines) => of_lines(&mut lines.iter().flat_map(|line| &line.parts)),
+            Self::Laid(laid) => of_lines(&mut laid.lines.iter().map(|(_, line)| line)),
+            Self::OverlayAnswer(answer) => answer.bytes(),
+            Self::Sources { by_heap, .. } | Self::Pins { by_heap, .. } => size_of_val(&by_heap[..]),
+            Self::LifetimeBand(band) => band.iter().map(LifetimeBand::bytes).sum(),
+            Self::View(..) | Self::Failed(_) => 0,
+        }
+    }
+}
+
 impl Query {
     /// The moments at the edges of `count` equal parts of the view, each once.
     pub(super) fn moments(&self, count: usize) -> Vec<Ticks> {
@@ -109,5 +137,38 @@ impl Query {
 
     pub(super) fn answer(&self, part: Part) -> Answer {
         Answer { document: self.document, builder: self.trace.builder(), part }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::load::{Capture, Input, Unwatched, load};
+
+    /// A query about the demo.
+    pub(in crate::app::jobs) fn query(document: JobId) -> Query {
+        static DEMO: std::sync::LazyLock<Arc<Trace>> =
+            std::sync::LazyLock::new(|| Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap()));
+        let trace = Arc::clone(&DEMO);
+        Query {
+            document,
+            growing: false,
+            view: trace.span,
+            interval: trace.span,
+            heaps: Vec::new(),
+            lanes: Vec::new(),
+            counters: Vec::new(),
+            overlays: OverlayRequest::default(),
+            bins: 100,
+            filters: Filters::default(),
+            names: Arc::default(),
+            fold: Fold::Nothing,
+            split: Split::Sources,
+            arrangement: Arrangement::default(),
+            highlight: None,
+            pins: None,
+            laid: None,
+            trace,
+        }
     }
 }

@@ -4,14 +4,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::Query;
+use super::ahead::{Ahead, MOST_BYTES, Sent};
+use super::{Query, drop_aside};
 use crate::app::state::alignment::Alignment;
 use crate::app::state::answers::{LayerOf, Overview};
 use crate::app::state::filters::{Filters, Scope};
 use crate::app::state::graph::{Arrangement, Split};
 use crate::app::state::lanes::Lane;
 use crate::app::state::overlays::{FramesOf, OverlayRequest};
-use crate::model::{CounterId, HeapId, Trace};
+use crate::model::{HeapId, Trace};
 use crate::panics;
 use crate::query::{
     By, Cancel, Cancelled, CommonGroups, Fold, Forest, FrameLine, Functions, Index, IndexOptions, Mask, RangeOwners, RowSet,
@@ -32,22 +33,18 @@ pub struct QueryCache {
     was_prepared: bool,
     /// Totals of intervals over the rows that an index chooses; they keep those rows alive.
     pub(super) totals: Kept<(Interval, Option<*const RowSet>), Arc<Totals>, 6>,
-    /// Small lines of all rows; and the filters of the small lines that were sent last.
+    /// Small lines of all rows.
     pub(super) overview: Option<Arc<Overview>>,
-    pub(super) left: Option<Rows>,
-    pub(super) graph: Option<GraphKey>,
+    /// The inputs of the parts that the window has, and the parts that were made before anybody asked for them.
+    pub(super) sent: Sent,
+    pub(super) ahead: Ahead,
     /// The names of the latest query, and how often they have changed.
     names: (Option<Arc<Names>>, u64),
     pub(super) named: NamedResults,
     /// The rows that pass the filters.
     pub(super) rows: Kept<Scope, Option<Arc<RowSet>>, 1>,
-    pub(super) counters: Option<(Interval, Vec<CounterId>, usize)>,
-    pub(super) sources: Option<(Interval, Rows)>,
-    pub(super) happened: Option<PictureKey>,
-    pub(super) committed: Option<CommittedKey>,
-    /// The index of the trace that is laid over the graph, and the inputs of its lines.
+    /// The index of the trace that is laid over the graph.
     pub(super) other: Option<Arc<Index>>,
-    pub(super) laid: Option<LaidKey>,
     pub(super) range_owners: Kept<(), Arc<RangeOwners>, 1>,
     /// Frames of a swap chain with their sums.
     pub(super) frames: Kept<FramesKey, Arc<Vec<FrameLine>>, 1>,
@@ -68,24 +65,87 @@ pub(super) struct NamedResults {
     pub(super) groups: Kept<GroupsOf, Arc<CommonGroups>, 1>,
 }
 
-/// The latest results by their inputs, at most `MOST` of them.
-pub(super) struct Kept<Of, Made, const MOST: usize>(Vec<(Of, Made)>);
+/// Whether the window has asked, or is expected to ask.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Asked {
+    Now,
+    Ahead,
+}
+
+/// Most results that are kept beside the latest ones until the window asks for them.
+const MOST_AHEAD: usize = 6;
+
+/// The latest results by their inputs, at most `MOST` of them. Those made ahead displace none that the window has asked for.
+pub(super) struct Kept<Of, Made, const MOST: usize> {
+    latest: Vec<(Of, Made)>,
+    ahead: Vec<Foreseen<Of, Made>>,
+}
+
+/// A result that nobody has asked for yet.
+struct Foreseen<Of, Made> {
+    of: Of,
+    made: Made,
+    /// Whether the present set of requests needs it.
+    is_current: bool,
+}
 
 impl<Of, Made, const MOST: usize> Default for Kept<Of, Made, MOST> {
     fn default() -> Self {
-        Self(Vec::new())
+        Self { latest: Vec::new(), ahead: Vec::new() }
     }
 }
 
 impl<Of: PartialEq, Made: Clone, const MOST: usize> Kept<Of, Made, MOST> {
-    pub(super) fn get(&mut self, of: Of, make: impl FnOnce() -> Result<Made, Cancelled>) -> Result<Made, Cancelled> {
-        if let Some((_, made)) = self.0.iter().find(|(known, _)| *known == of) {
+    pub(super) fn get(
+        &mut self,
+        of: Of,
+        asked: Asked,
+        make: impl FnOnce() -> Result<Made, Cancelled>,
+    ) -> Result<Made, Cancelled> {
+        if let Some((_, made)) = self.latest.iter().find(|(known, _)| *known == of) {
             return Ok(made.clone());
         }
-        let made = make()?;
-        self.0.insert(0, (of, made.clone()));
-        self.0.truncate(MOST);
+        let place = self.ahead.iter().position(|foreseen| foreseen.of == of);
+        let made = match place {
+            Some(place) => self.ahead.remove(place).made,
+            None => make()?,
+        };
+        match asked {
+            Asked::Now => {
+                self.latest.insert(0, (of, made.clone()));
+                self.latest.truncate(MOST);
+            }
+            Asked::Ahead => {
+                self.ahead.insert(0, Foreseen { of, made: made.clone(), is_current: true });
+                self.ahead.truncate(MOST_AHEAD);
+            }
+        }
         Ok(made)
+    }
+
+    /// Whether a result is there.
+    fn has(&self, of: &Of) -> bool {
+        self.latest.iter().any(|(known, _)| known == of) || self.ahead.iter().any(|foreseen| foreseen.of == *of)
+    }
+
+    fn retain(&mut self, keeps: impl Fn(&Of) -> bool) {
+        self.latest.retain(|(of, _)| keeps(of));
+        self.ahead.retain(|foreseen| keeps(&foreseen.of));
+    }
+
+    /// Bytes of the results that nobody has asked for yet.
+    fn bytes_ahead(&self, of: impl Fn(&Made) -> usize) -> usize {
+        self.ahead.iter().map(|foreseen| of(&foreseen.made)).sum()
+    }
+
+    /// Begins another set of requests ahead.
+    fn begin(&mut self) {
+        self.ahead.iter_mut().for_each(|foreseen| foreseen.is_current = false);
+    }
+
+    /// Drops results that were foreseen for an earlier state.
+    fn drop_stale(&mut self) {
+        self.ahead.retain(|foreseen| foreseen.is_current);
     }
 }
 
@@ -239,7 +299,7 @@ impl QueryCache {
     /// The index that answers queries about `trace`. While the trace grows, it is extended from
     /// publication to publication.
     pub(super) fn index(&mut self, trace: &Arc<Trace>, growing: bool, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
-        self.named.groups.0.retain(|(of, _)| !of.is_closed());
+        self.named.groups.retain(|of| !of.is_closed());
         let known = self.index.take().filter(|index| Arc::ptr_eq(index.shared_trace(), trace));
         let index = match known {
             Some(index) => index,
@@ -288,7 +348,55 @@ impl QueryCache {
             *known = Some(Arc::clone(names));
             *turn += 1;
             self.named = NamedResults::default();
+            drop_aside(std::mem::take(&mut self.ahead));
         }
+    }
+
+    /// Whether a request ahead may use these results, which are about its trace and names, and displace none of them.
+    pub(super) fn is_about(&self, query: &Query) -> bool {
+        let is_trace = self.index.as_ref().is_some_and(|index| Arc::ptr_eq(index.shared_trace(), &query.trace));
+        let is_named = self.names.0.as_ref().is_some_and(|names| Arc::ptr_eq(names, &query.names));
+        is_trace && is_named && !query.growing && self.preparing.is_none()
+    }
+
+    /// Begins another set of requests ahead: the results of earlier ones make room for theirs.
+    pub(super) fn begin_ahead(&mut self) {
+        self.ahead.begin();
+        self.totals.begin();
+        self.rows.begin();
+    }
+
+    /// Drops what nobody has asked for yet.
+    pub(super) fn forget_ahead(&mut self) {
+        self.begin_ahead();
+        self.drop_stale();
+    }
+
+    fn drop_stale(&mut self) {
+        self.totals.drop_stale();
+        self.rows.drop_stale();
+        self.ahead.drop_stale();
+    }
+
+    /// Whether totals are there, or there is room for them while nobody has asked for them.
+    pub(super) fn admits_totals(&mut self, of: &(Interval, Option<*const RowSet>), trace: &Trace) -> bool {
+        self.totals.has(of) || self.has_room_ahead(Totals::bytes_of(trace.sites.len()))
+    }
+
+    /// Whether chosen rows are there, or there is room for them while nobody has asked for them.
+    pub(super) fn admits_rows(&mut self, scope: &Scope, trace: &Trace) -> bool {
+        self.rows.has(scope) || self.has_room_ahead(trace.rows.len() / 8)
+    }
+
+    fn has_room_ahead(&mut self, bytes: usize) -> bool {
+        let has_room = |cache: &Self| {
+            let rows = cache.rows.bytes_ahead(|rows| rows.as_ref().map_or(0, |rows| rows.heap_bytes()));
+            cache.ahead.bytes() + cache.totals.bytes_ahead(|totals| totals.bytes()) + rows + bytes <= MOST_BYTES
+        };
+        if !has_room(self) {
+            self.drop_stale();
+        }
+        has_room(self)
     }
 
     /// A number that changes whenever the names change.

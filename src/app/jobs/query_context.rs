@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
-use super::Query;
-use super::query_cache::{ForestKind, FunctionsOf, GroupsOf, QueryCache};
+use super::ahead::PartKey;
+use super::answer::AnswerTo;
+use super::query_cache::{Asked, ForestKind, FunctionsOf, GroupsOf, QueryCache};
+use super::{Part, Query};
 use crate::app::state::filters::{Chip, Filters, Known};
 use crate::model::Trace;
 use crate::query::{
@@ -29,15 +31,27 @@ pub struct QueryContext<'a> {
     all: Arc<Index>,
     rows: Option<Arc<RowSet>>,
     known: Known,
+    /// The window, if it has asked.
+    pub(super) to: Option<&'a AnswerTo<'a>>,
     pub(super) cache: &'a mut QueryCache,
 }
 
 impl<'a> QueryContext<'a> {
-    pub(super) fn new(query: &'a Query, cache: &'a mut QueryCache, cancel: &'a Cancel) -> Result<Self, Cancelled> {
+    pub(super) fn new(
+        query: &'a Query,
+        cache: &'a mut QueryCache,
+        cancel: &'a Cancel,
+        to: Option<&'a AnswerTo<'a>>,
+    ) -> Result<Self, Cancelled> {
+        let filters = query.filters.about_rows();
+        let scope = filters.scope(query.interval);
+        if to.is_none() && !(cache.is_about(query) && cache.admits_rows(&scope, &query.trace)) {
+            return Err(Cancelled);
+        }
         let all = cache.index(&query.trace, query.growing, cancel)?;
         cache.follow(&query.names);
-        let filters = query.filters.about_rows();
-        let rows = cache.rows.get(filters.scope(query.interval), || filters.rows(&query.trace, query.interval, cancel))?;
+        let asked = if to.is_some() { Asked::Now } else { Asked::Ahead };
+        let rows = cache.rows.get(scope, asked, || filters.rows(&query.trace, query.interval, cancel))?;
         let mut context = Self {
             index: Arc::clone(&all),
             mask: Arc::new(Mask::all(&query.trace)),
@@ -46,6 +60,7 @@ impl<'a> QueryContext<'a> {
             all,
             rows,
             known: Known::default(),
+            to,
             cache,
         };
         context.choose();
@@ -70,6 +85,48 @@ impl<'a> QueryContext<'a> {
         self.all = self.cache.prepared(Arc::clone(&self.all), self.cancel)?;
         self.choose();
         Ok(())
+    }
+
+    /// Whether the window has asked, or is expected to ask.
+    pub(super) fn asked(&self) -> Asked {
+        if self.to.is_some() { Asked::Now } else { Asked::Ahead }
+    }
+
+    /// Sends parts of the answer: those that were made ahead from the same inputs, else new ones. Before the window asks,
+    /// they are kept for it.
+    pub(super) fn part(
+        &mut self,
+        key: PartKey,
+        make: impl FnOnce(&mut Self, &mut dyn FnMut(Part)) -> Result<(), Cancelled>,
+    ) -> Result<(), Cancelled> {
+        let query = self.query;
+        let Some(to) = self.to else {
+            if self.cache.ahead.has(&key) {
+                return Ok(());
+            }
+            let mut parts = Vec::new();
+            make(self, &mut |part| parts.push(part))?;
+            return if self.cache.ahead.keep(key, parts) { Ok(()) } else { Err(Cancelled) };
+        };
+        let made = self.cache.ahead.take(&key);
+        to.count(made.is_some());
+        match made {
+            Some(parts) => parts.into_iter().for_each(|part| to.tell(query.answer(part))),
+            None => make(self, &mut |part| to.tell(query.answer(part)))?,
+        }
+        if key.stays() {
+            self.cache.sent.note(key);
+        }
+        Ok(())
+    }
+
+    /// Sends parts of the answer that the window keeps, unless it has them.
+    pub(super) fn picture(
+        &mut self,
+        key: PartKey,
+        make: impl FnOnce(&mut Self, &mut dyn FnMut(Part)) -> Result<(), Cancelled>,
+    ) -> Result<(), Cancelled> {
+        if self.cache.sent.has(&key) { Ok(()) } else { self.part(key, make) }
     }
 
     pub(super) fn query(&self) -> &'a Query {
@@ -141,7 +198,11 @@ impl<'a> QueryContext<'a> {
 
     fn totals_over(&mut self, index: &Index, interval: Interval) -> Result<Arc<Totals>, Cancelled> {
         let of = (interval, index.chosen().map(Arc::as_ptr));
-        self.cache.totals.get(of, || totals(index, interval, self.cancel).map(Arc::new))
+        let asked = self.asked();
+        if asked == Asked::Ahead && !self.cache.admits_totals(&of, &self.query.trace) {
+            return Err(Cancelled);
+        }
+        self.cache.totals.get(of, asked, || totals(index, interval, self.cancel).map(Arc::new))
     }
 
     /// The groups that two sides have in common; one side is another trace if there is one. `ours` is
@@ -155,26 +216,26 @@ impl<'a> QueryContext<'a> {
         let theirs = theirs.map(|(trace, names)| (Arc::downgrade(trace), Arc::downgrade(names)));
         let fold = self.folds();
         let of = GroupsOf { theirs, ours, mask: sides[ours].mask.clone(), by, fold };
-        self.cache.named.groups.get(of, || CommonGroups::of(sides, by, fold, self.cancel).map(Arc::new))
+        self.cache.named.groups.get(of, self.asked(), || CommonGroups::of(sides, by, fold, self.cancel).map(Arc::new))
     }
 
     /// The owners of all sites, as far as names are known.
     pub fn owners(&mut self) -> Result<Arc<SiteNames>, Cancelled> {
         let Query { trace, names, .. } = self.query;
-        self.cache.named.owners.get((), || owners(trace, names, self.cancel).map(Arc::new))
+        self.cache.named.owners.get((), self.asked(), || owners(trace, names, self.cancel).map(Arc::new))
     }
 
     /// The types of all sites, as far as names are known.
     pub fn types(&mut self) -> Result<Arc<Types>, Cancelled> {
         let Query { trace, names, .. } = self.query;
-        self.cache.named.types.get((), || Types::of(trace, names, self.cancel).map(Arc::new))
+        self.cache.named.types.get((), self.asked(), || Types::of(trace, names, self.cancel).map(Arc::new))
     }
 
     /// The sites in the order that folding gives them, if the user wants folding.
     pub fn trimmed(&mut self) -> Result<Option<Arc<Trimmed>>, Cancelled> {
         let Query { trace, names, fold, .. } = self.query;
         let make = || Trimmed::of(trace, names, *fold, self.cancel).map(Arc::new);
-        fold.is_any().then(|| self.cache.named.trimmed.get(*fold, make)).transpose()
+        fold.is_any().then(|| self.cache.named.trimmed.get(*fold, self.asked(), make)).transpose()
     }
 
     /// The functions of all sites, without folding.
@@ -194,13 +255,13 @@ impl<'a> QueryContext<'a> {
             FunctionsOf::Frees(fold) => Functions::of_frees(trace, names, fold, self.cancel),
             FunctionsOf::Samples => Functions::of_samples(trace, names, Fold::Nothing, self.cancel),
         };
-        self.cache.named.functions.get(of, || make().map(Arc::new))
+        self.cache.named.functions.get(of, self.asked(), || make().map(Arc::new))
     }
 
     /// The names that rules give to the stacks of all sites.
     pub fn tags(&mut self) -> Result<Arc<SiteNames>, Cancelled> {
         let functions = self.functions()?;
-        self.cache.named.tags.get((), || tags(&functions, self.cancel).map(Arc::new))
+        self.cache.named.tags.get((), self.asked(), || tags(&functions, self.cancel).map(Arc::new))
     }
 
     /// A tree over [`QueryContext::folded_functions`].
@@ -226,7 +287,7 @@ impl<'a> QueryContext<'a> {
             ForestKind::ByFunction => Ok(Forest::by_function(&functions)),
             ForestKind::ByModule => Ok(Forest::by_module(&functions)),
         };
-        let forest = self.cache.named.forests.get((of, kind), || make().map(Arc::new))?;
+        let forest = self.cache.named.forests.get((of, kind), self.asked(), || make().map(Arc::new))?;
         Ok((functions, forest))
     }
 }

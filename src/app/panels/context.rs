@@ -27,7 +27,7 @@ use crate::app::state::layout::Layout;
 use crate::app::state::palette::Palette;
 use crate::app::state::settings::Settings;
 use crate::app::state::walk::Walking;
-use crate::app::views::{Pane, Views};
+use crate::app::views::{Pane, Pointed, Views};
 use crate::app::workspace::open_traces::{TraceTab, Traces};
 use crate::capture::Recorder;
 
@@ -91,6 +91,8 @@ pub struct Drawn {
     pub bins: Option<usize>,
     /// Parts of views on the screen, whose names are resolved first.
     pub looked: Vec<Looked>,
+    /// The part of a view under the pointer whose click takes a query.
+    pub pointed: Option<Pointed>,
 }
 
 impl PanelContext<'_> {

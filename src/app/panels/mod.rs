@@ -101,9 +101,10 @@ fn with_views(context: &mut PanelContext<'_>, draw: impl FnOnce(&mut Views, &mut
     else {
         return;
     };
-    let mut around = ViewContext { document, commands, settings, sources: source_files, looked: None };
+    let mut around = ViewContext { document, commands, settings, sources: source_files, looked: None, pointed: None };
     draw(views, &mut around);
     drawn.looked.extend(around.looked);
+    drawn.pointed = around.pointed.or(drawn.pointed.take());
 }
 
 /// Calls `draw` with one view and its surroundings.

@@ -59,8 +59,9 @@ impl HighwaterApp {
         self.drain_comparison(ctx);
         self.drain_recording(ctx);
         self.recents.drain();
-        let OpenTrace { workspace, queries, .. } = &mut self.front;
+        let OpenTrace { workspace, queries, loading, .. } = &mut self.front;
         if let Some(workspace) = workspace {
+            let is_answered = !queries.is_busy(); // then the answers below are all
             for answer in queries.drain() {
                 if let Answer { document: of, part: Part::Failed(caught), .. } = &answer
                     && *of == workspace.document.job
@@ -77,6 +78,11 @@ impl HighwaterApp {
                 // Answers about a growing trace are stale once it is complete.
                 let urgent = workspace.document.user_acted() || !request.query.growing;
                 queries.submit(request, urgent);
+            } else if is_answered
+                && loading.is_none()
+                && let Some(requests) = workspace.foresee(|| self.layout.behind())
+            {
+                queries.foresee(requests);
             }
         }
         self.picture_recent();
@@ -84,12 +90,15 @@ impl HighwaterApp {
 
     /// Takes note of the frame that the panels have drawn.
     fn take_note(&mut self, drawn: Drawn) {
-        let Some(workspace) = &mut self.front.workspace else { return };
+        let OpenTrace { workspace: Some(workspace), queries, .. } = &mut self.front else { return };
         drawn.bins.into_iter().for_each(|bins| workspace.document.set_bins(bins));
         if let Some(names) = &mut workspace.document.names {
             drawn.looked.into_iter().for_each(|looked| names.look_at(looked));
         }
         workspace.summarize();
+        if let Some(request) = workspace.point_at(drawn.pointed, || self.layout.behind()) {
+            queries.foresee_first(request);
+        }
     }
 
     /// The window's stage, for those who measure it.

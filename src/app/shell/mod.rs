@@ -31,9 +31,9 @@ use crate::app::base::message::Message;
 use crate::app::base::{frame_times, help, theme, ui_dump};
 use crate::app::commands::Commands;
 use crate::app::document::Document;
-use crate::app::jobs::JobId;
 use crate::app::jobs::apart::Apart;
 use crate::app::jobs::player::Pace;
+use crate::app::jobs::{JobId, Queries};
 use crate::app::panels::context::{Drawn, PanelContext};
 use crate::app::services::accepted::AcceptedFindings;
 use crate::app::services::dialogs::{FileDialog, TypedPath};
@@ -193,6 +193,11 @@ impl HighwaterApp {
         self.is_computing() || beside || names.is_some_and(|names| !names.is_settled())
     }
 
+    /// The requests of the open trace, for those who measure them.
+    pub fn queries(&self) -> &Queries {
+        &self.front.queries
+    }
+
     /// Whether anything is still being loaded or computed, apart from names.
     fn is_computing(&self) -> bool {
         !self.commands.is_empty()
@@ -253,7 +258,7 @@ impl HighwaterApp {
         let comparisons = self.offered_comparisons();
         let OpenTrace { workspace, loading, scope_choice, queries } = &mut self.front;
         let (document, views) = match workspace {
-            Some(Workspace { document, views }) => (Some(&*document), Some(views)),
+            Some(Workspace { document, views, .. }) => (Some(&*document), Some(views)),
             None => (None, None),
         };
         PanelContext {

@@ -24,7 +24,7 @@ impl HighwaterApp {
 }
 
 fn shared(workspace: &Workspace) -> SharedPage {
-    let Workspace { document, views } = workspace;
+    let Workspace { document, views, .. } = workspace;
     let trace = &document.trace;
     let seconds = |interval: Interval| (trace.clock.seconds(interval.from), trace.clock.seconds(interval.to));
     let findings = views.get(ViewId::Findings).map_or(&[][..], |view| view.findings(document));
@@ -100,7 +100,7 @@ fn layer_of(document: &Document, of: &LineOf) -> Option<Layer> {
 }
 
 /// The words of the command of the view that has the keys, if it has one of its own, as a comparison has.
-fn compares(Workspace { document, views }: &Workspace) -> Option<Vec<String>> {
+fn compares(Workspace { document, views, .. }: &Workspace) -> Option<Vec<String>> {
     views.get(document.view_in_sight()?)?.command(document)
 }
 

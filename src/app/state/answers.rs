@@ -134,6 +134,13 @@ impl Overview {
     }
 }
 
+impl LifetimeBand {
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.spans[..]) + self.line.as_ref().map_or(0, |(_, line)| line.bytes())
+    }
+}
+
 /// The lifetimes of the row selected in a table.
 #[derive(Debug)]
 pub struct LifetimeBand {

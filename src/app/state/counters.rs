@@ -53,6 +53,12 @@ impl Counters {
         before != self.shown
     }
 
+    /// A copy of the user's choices, without answers; [`Counters::update`] finds the counters again.
+    pub fn choices(&self) -> Self {
+        let Self { by_hand, shown, groups: _, list_all, answer: _ } = self;
+        Self { by_hand: by_hand.clone(), shown: shown.clone(), groups: Vec::new(), list_all: *list_all, answer: None }
+    }
+
     /// Shows or hides a counter's line, whatever else is drawn.
     pub fn show(&mut self, id: CounterId, shown: bool) {
         self.by_hand.switch(id, shown);

@@ -81,6 +81,11 @@ impl GraphLine {
     pub fn new(clock: Clock, of: LineOf, line: Series) -> Self {
         Self { of, points: points(clock, &line), line }
     }
+
+    /// Bytes that its points take.
+    pub fn bytes(&self) -> usize {
+        self.line.bytes() + size_of_val(&self.points[..])
+    }
 }
 
 /// A line in seconds and bytes.

@@ -13,7 +13,7 @@ const FIRST_LINES: usize = 8;
 const MAX_LINES: usize = 32;
 
 /// The heaps that have a line.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct HeapLines {
     by_hand: ByHand<HeapId>,
     heaps: Vec<HeapId>,

@@ -137,6 +137,13 @@ impl History {
         self.go_to(place);
     }
 
+    /// A copy of the stops at which one step leads.
+    pub fn nearby(&self) -> Self {
+        let nearest = |stops: &[HistoryStop]| stops.last().cloned().into_iter().collect();
+        let (back, forward) = (nearest(&self.back), nearest(&self.forward));
+        Self { now: self.now.clone(), back, forward, last_step: self.last_step }
+    }
+
     /// The current stop.
     pub fn now(&self) -> &HistoryStop {
         &self.now

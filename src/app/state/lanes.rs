@@ -41,7 +41,7 @@ pub struct Lane {
 }
 
 /// The lanes of the graph.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Lanes {
     by_hand: ByHand<LayerOf>,
     opened: BTreeMap<LayerOf, Parts>,

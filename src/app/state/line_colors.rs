@@ -17,7 +17,7 @@ struct Slot {
 }
 
 /// The number of each line's colour.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LineColors(KeyedMap<LineOf, Slot>);
 
 impl LineColors {

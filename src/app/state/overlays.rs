@@ -172,6 +172,20 @@ pub struct OverlayAnswer {
 }
 
 impl OverlayAnswer {
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        let Self { spots, frames, processors, memory, commit, faults, gpu } = self;
+        let processors = processors.iter().flat_map(|shown| shown.own.iter().chain([&shown.all]));
+        let memory = memory.iter().flat_map(|shown| {
+            [&shown.known, &shown.commit].into_iter().chain(&shown.working_set).chain(&shown.private_working_set)
+        });
+        let commit = commit.iter().flat_map(|shown| shown.parts.iter().map(|part| &part.sum).chain(&shown.total));
+        let faults = faults.iter().flat_map(|shown| [&shown.hard, &shown.all]);
+        let gpu = gpu.iter().flat_map(|shown| shown.usage.iter().chain(&shown.budget).chain(&shown.commitment));
+        let lines = processors.chain(memory).chain(commit).chain(faults).chain(gpu).map(GraphLine::bytes).sum::<usize>();
+        size_of_val(&spots[..]) + frames.as_ref().map_or(0, |shown| size_of_val(&shown.bars[..])) + lines
+    }
+
     /// The GPU memory of a segment group.
     pub fn gpu_of(&self, group: SegmentGroup) -> Option<&GpuShown> {
         self.gpu.iter().find(|shown| shown.group == group)

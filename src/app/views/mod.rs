@@ -28,5 +28,5 @@ pub mod view_registry;
 mod what_if;
 
 pub use pane::Pane;
-pub use view::ViewContext;
+pub use view::{Pointed, ViewContext};
 pub use view_registry::Views;

@@ -145,6 +145,11 @@ pub trait Pane {
     /// Renames the stored nodes: their keys have changed, or they are gone.
     fn renumber(&mut self, _map: &KeyMap) {}
 
+    /// Opens a node of the tree that is closed and has children; returns whether there is one.
+    fn open(&mut self, _node: &Path) -> bool {
+        false
+    }
+
     /// Prepares to show the line of a function, heap or the like; returns whether this view does that.
     fn show_place(&mut self, _place: &Place, _document: &Document) -> bool {
         false

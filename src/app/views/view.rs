@@ -14,21 +14,26 @@ use crate::app::state::settings::Settings;
 use crate::app::widgets::centered::centered;
 use crate::app::widgets::rule_menu;
 use crate::model::HeapId;
-use crate::query::Cancelled;
+use crate::query::{Cancelled, Finding, Path};
 
 /// A view: its request, its answer, and how a worker gets from one to the other. The window uses it as a [`Pane`].
-pub trait View: Pane + Default + 'static {
+///
+/// A copy of a view has the same request; the window uses it to find out what it would ask after a step of the user.
+pub trait View: Pane + Default + Clone + 'static {
     /// The id of the view.
     const ID: ViewId;
 
     /// The view's own part of a request, beside what all views depend on (trace, interval, filters).
-    type Request: Send + 'static;
+    type Request: PartialEq + Send + Sync + 'static;
 
     /// The answer that a worker sends; a request may get several.
     type Answer: Send + 'static;
 
     /// Whether the view is also asked while it is not visible, after the visible ones.
     const IS_ALWAYS_ASKED: bool = false;
+
+    /// Whether answers are made before the user asks for them.
+    const IS_MADE_AHEAD: bool = true;
 
     /// The request for the current state, if there is anything to ask.
     fn request(&self, document: &Document) -> Option<Self::Request>;
@@ -42,6 +47,9 @@ pub trait View: Pane + Default + 'static {
         Ok(())
     }
 
+    /// Bytes that an answer takes, roughly, without what the query thread keeps anyway.
+    fn bytes(answer: &Self::Answer) -> usize;
+
     /// Stores an answer.
     fn take(&mut self, answer: Self::Answer);
 }
@@ -54,6 +62,17 @@ pub struct ViewContext<'a> {
     pub sources: &'a SourceFiles,
     /// The part of the view on the screen, whose names are resolved first.
     pub looked: Option<Looked>,
+    /// The part of the view under the pointer whose click takes a query.
+    pub pointed: Option<Pointed>,
+}
+
+/// A part of a view whose click takes a query.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Pointed {
+    /// A finding, to go to.
+    Finding(Box<Finding>),
+    /// A closed node of a view's tree, to open.
+    Node(ViewId, Path),
 }
 
 impl ViewContext<'_> {

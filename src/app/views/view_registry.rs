@@ -1,5 +1,6 @@
 //! All kinds of views in one list; its owner does not need to know their types.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use eframe::egui::Ui;
@@ -37,6 +38,18 @@ impl<V: View> Ask for Asked<V> {
         V::ID
     }
 
+    fn is_same(&self, other: &dyn Ask) -> bool {
+        (other as &dyn Any).downcast_ref::<Self>().is_some_and(|other| self.0 == other.0)
+    }
+
+    fn is_made_ahead(&self) -> bool {
+        V::IS_MADE_AHEAD
+    }
+
+    fn bytes(&self, answer: &AnyAnswer) -> usize {
+        answer.downcast_ref::<V::Answer>().map_or(0, V::bytes)
+    }
+
     fn answer(&self, query: &mut QueryContext<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled> {
         V::answer(&self.0, query, &mut |answer| tell(Box::new(answer)))
     }
@@ -50,7 +63,9 @@ impl<V: View> Ask for Asked<V> {
 trait AnyView: Pane {
     fn id(&self) -> ViewId;
     fn is_always_asked(&self) -> bool;
-    fn ask(&self, document: &Document) -> Option<Box<dyn Ask>>;
+    fn is_made_ahead(&self) -> bool;
+    fn copy(&self) -> Box<dyn AnyView>;
+    fn ask(&self, document: &Document) -> Option<Arc<dyn Ask>>;
     fn take_any(&mut self, answer: AnyAnswer);
 }
 
@@ -63,8 +78,16 @@ impl<V: View> AnyView for V {
         V::IS_ALWAYS_ASKED
     }
 
-    fn ask(&self, document: &Document) -> Option<Box<dyn Ask>> {
-        self.request(document).map(|request| -> Box<dyn Ask> { Box::new(Asked::<V>(request)) })
+    fn is_made_ahead(&self) -> bool {
+        V::IS_MADE_AHEAD
+    }
+
+    fn copy(&self) -> Box<dyn AnyView> {
+        Box::new(self.clone())
+    }
+
+    fn ask(&self, document: &Document) -> Option<Arc<dyn Ask>> {
+        self.request(document).map(|request| -> Arc<dyn Ask> { Arc::new(Asked::<V>(request)) })
     }
 
     fn take_any(&mut self, answer: AnyAnswer) {
@@ -113,10 +136,20 @@ impl Views {
     }
 
     /// The requests of the visible views, in this order, then those of the views that always ask.
-    pub fn ask(&self, in_sight: &[ViewId], document: &Document) -> Vec<Box<dyn Ask>> {
+    pub fn ask(&self, in_sight: &[ViewId], document: &Document) -> Vec<Arc<dyn Ask>> {
         let seen = in_sight.iter().filter_map(|id| self.0.iter().find(|view| view.id() == *id));
         let others = self.0.iter().filter(|view| view.is_always_asked() && !in_sight.contains(&view.id()));
         seen.chain(others).filter_map(|view| view.ask(document)).collect()
+    }
+
+    /// Whether answers of a view are made before the user asks for them.
+    pub fn is_made_ahead(&self, id: ViewId) -> bool {
+        self.0.iter().any(|view| view.id() == id && view.is_made_ahead())
+    }
+
+    /// Copies of all views.
+    pub fn copies(&self) -> Self {
+        Self(self.0.iter().map(|view| view.copy()).collect())
     }
 
     /// Whether a view is asked even while it is not visible.

@@ -1,5 +1,6 @@
 //! The open trace together with its views: whatever concerns both goes through here.
 
+mod foresight;
 pub mod open_traces;
 
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::app::services::investigation::Bookmark;
 use crate::app::state::graph::Split;
 use crate::app::state::ids::{Tab, ViewId};
 use crate::app::state::settings::Settings;
-use crate::app::views::{Pane, Views};
+use crate::app::views::{Pane, Pointed, Views};
 use crate::limits::Baseline;
 use crate::model::Trace;
 
@@ -19,12 +20,15 @@ use crate::model::Trace;
 pub struct Workspace {
     pub document: Document,
     pub views: Views,
+    /// Whether the window's next requests have been foreseen for the present state, and what was under the pointer.
+    is_foreseen: bool,
+    pointed: Option<Pointed>,
 }
 
 impl Workspace {
     /// Opens all views on a document.
     pub fn new(document: Document) -> Self {
-        Self { document, views: Views::default() }
+        Self { document, views: Views::default(), is_foreseen: false, pointed: None }
     }
 
     /// Applies the settings that are common to all traces.
@@ -37,7 +41,7 @@ impl Workspace {
 
     /// Carries out a command of the user, on the document or on the active view.
     pub fn carry_out(&mut self, command: DocCommand) {
-        let Self { document, views } = self;
+        let Self { document, views, .. } = self;
         let filters = document.filters().clone();
         match command {
             DocCommand::Unselect => self.change_active_view(|view, _| view.unselect()),
@@ -72,7 +76,7 @@ impl Workspace {
     /// Goes back or forward. *Back* from a finding leads to the tab where it was chosen, *Forward* to the tab that shows it,
     /// unless the user has gone to another one since.
     fn travel(&mut self, command: DocCommand) {
-        let Self { document, views } = self;
+        let Self { document, views, .. } = self;
         let (filters, is_back) = (document.filters().clone(), matches!(command, DocCommand::Back));
         if let Some(left) = document.found.at(document.history.now()) {
             views.get_mut(left.view).into_iter().for_each(Pane::unselect); // its place is left with its interval
@@ -119,17 +123,20 @@ impl Workspace {
 
     /// The request for the present state; `None` if it has been asked already.
     pub fn next_request(&mut self) -> Option<Request> {
-        if !self.document.needs_query() {
-            return None;
-        }
+        self.is_foreseen &= !self.document.needs_query();
+        self.document.needs_query().then(|| self.request())
+    }
+
+    /// The request for the present state.
+    fn request(&mut self) -> Request {
         self.summarize();
         let asks = self.views.ask(&self.document.views_in_sight(), &self.document);
-        Some(self.document.next_request(asks))
+        self.document.next_request(asks)
     }
 
     /// Stores a worker's answer where it belongs.
     pub fn take_answer(&mut self, answer: Answer) {
-        let Self { document, views } = self;
+        let Self { document, views, .. } = self;
         if !document.accepts(&answer) {
             return;
         }

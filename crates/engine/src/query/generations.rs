@@ -15,7 +15,7 @@ use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Ticks};
 
 /// A query for generations.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GenerationsRequest {
     /// Starts of the generations in order, and the end of the last.
     pub edges: Vec<Ticks>,

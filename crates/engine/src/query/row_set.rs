@@ -249,7 +249,7 @@ impl RowSet {
     }
 
     /// Returns the bytes in memory.
-    pub(super) fn heap_bytes(&self) -> usize {
+    pub fn heap_bytes(&self) -> usize {
         self.words.capacity() * 8
     }
 

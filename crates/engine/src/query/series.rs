@@ -27,6 +27,11 @@ pub struct Series {
 }
 
 impl Series {
+    /// Returns the bytes that its points take.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.points[..])
+    }
+
     /// Returns a line with these points, which are in the order of time.
     pub fn of_points(points: Vec<(Ticks, u64)>) -> Self {
         let (peak_at, peak) = points.iter().copied().max_by_key(|&(at, value)| (value, Reverse(at))).unwrap_or_default();

@@ -45,6 +45,16 @@ impl Totals {
         self.chosen.as_ref()
     }
 
+    /// Returns the bytes that totals of so many sites take.
+    pub fn bytes_of(sites: usize) -> usize {
+        sites * size_of::<ByClass>()
+    }
+
+    /// Returns the bytes that they take.
+    pub fn bytes(&self) -> usize {
+        Self::bytes_of(self.by_site.len())
+    }
+
     /// Returns the buckets of one site.
     pub fn of(&self, site: SiteId) -> &ByClass {
         &self.by_site[site.0 as usize]

@@ -132,6 +132,19 @@ impl Layout {
         seen.into_iter().map(|(.., tab)| tab).collect()
     }
 
+    /// The tabs that are not visible but have a place in a row, each with the tabs that are visible once it is shown.
+    pub fn behind(&self) -> Vec<(Tab, Vec<Tab>)> {
+        let seen = self.in_sight();
+        let hidden = Tab::all().filter(|tab| !seen.contains(tab) && self.has(Part::Tab(*tab)));
+        let look = |tab: Tab| {
+            let mut shown =
+                Self { tree: self.tree.clone(), width: None, wanted: None, is_dropped: false, reveal: None, recent: None };
+            shown.show(tab);
+            (tab, shown.in_sight())
+        };
+        hidden.map(look).collect()
+    }
+
     /// The tab to activate for a newly opened trace.
     pub fn first_in_sight(&self) -> Option<Tab> {
         self.in_sight().first().copied()

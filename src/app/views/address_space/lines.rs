@@ -27,7 +27,7 @@ pub enum Line {
 }
 
 /// All lines of a map.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Lines {
     /// Cells in a line, a power of two.
     pub columns: u64,

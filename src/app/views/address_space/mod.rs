@@ -51,6 +51,14 @@ struct Kept {
     space: AddressSpace,
 }
 
+impl PartialEq for Request {
+    fn eq(&self, other: &Self) -> bool {
+        let kept = |of: &Self| of.kept.as_ref().map(Arc::as_ptr);
+        let rest = |of: &Self| (of.process, of.at, of.range, of.color_by);
+        rest(self) == rest(other) && kept(self) == kept(other)
+    }
+}
+
 /// Sums of the whole address space.
 #[derive(Clone, Copy, Default)]
 struct Whole {
@@ -74,7 +82,7 @@ pub struct Mapped {
 }
 
 /// State of the view.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct AddressSpaceMap {
     /// The process that the user chose.
     process: Option<ProcessId>,
@@ -83,7 +91,7 @@ pub struct AddressSpaceMap {
     color_by: ColorBy,
     zoom: Zoom,
     selected: Option<RowId>,
-    mapped: Option<Mapped>,
+    mapped: Option<Arc<Mapped>>,
     /// The lines of the answer, for one number of cells in a line.
     lines: Option<Lines>,
     /// The place that the menu is about.
@@ -94,6 +102,8 @@ impl View for AddressSpaceMap {
     const ID: ViewId = ViewId::AddressSpace;
     type Request = Request;
     type Answer = Mapped;
+    /// The live memory of a process can take more than all that is made ahead.
+    const IS_MADE_AHEAD: bool = false;
 
     fn request(&self, document: &Document) -> Option<Request> {
         let kept = self.mapped.as_ref().map(|mapped| Arc::clone(&mapped.kept));
@@ -120,12 +130,16 @@ impl View for AddressSpaceMap {
         Ok(())
     }
 
+    fn bytes(mapped: &Mapped) -> usize {
+        size_of_val(&mapped.map.cells[..]) + size_of_val(&mapped.map.blocks[..])
+    }
+
     fn take(&mut self, mapped: Mapped) {
         if self.mapped.as_ref().is_some_and(|before| !mapped.kept.trace.keeps_rows(&before.kept.trace)) {
             self.selected = None; // its number may have changed
         }
         self.lines = None;
-        drop_aside(self.mapped.replace(mapped));
+        drop_aside(self.mapped.replace(Arc::new(mapped)));
     }
 }
 

@@ -18,7 +18,7 @@ const FEWEST: usize = 64;
 const NOTCH: f32 = 1.25;
 
 /// The part in view, and the larger parts around it.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Zoom {
     way: Vec<Range>,
     /// Movement of the wheel since the last step, as a logarithm.

@@ -101,7 +101,14 @@ struct Other {
     names: Arc<Names>,
 }
 
+impl PartialEq for Other {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.ready, &other.ready) && Arc::ptr_eq(&self.names, &other.names)
+    }
+}
+
 /// The view's request.
+#[derive(PartialEq)]
 pub struct Request {
     /// Intervals of the open trace; the first one is not used if there is another trace.
     sides: [Interval; 2],
@@ -114,6 +121,7 @@ pub struct Request {
 }
 
 /// The view's request for a flame graph of the difference.
+#[derive(PartialEq)]
 pub struct FlameRequest {
     layer: Layer,
     focus: Way,
@@ -151,10 +159,21 @@ pub struct Compare {
     flame: Option<Way>,
 }
 
+/// A copy without the differences, on which no request depends.
+impl Clone for Compare {
+    fn clone(&self) -> Self {
+        let Self { sides, is_swapped, grouping, order, layer, changed_most, .. } = *self;
+        let (search, flame) = (self.search.clone(), self.flame.clone());
+        Self { sides, is_swapped, grouping, order, search, difference: None, layer, changed_most, flame }
+    }
+}
+
 impl View for Compare {
     const ID: ViewId = ViewId::Compare;
     type Request = Request;
     type Answer = Difference;
+    /// An answer that was made ahead would keep another trace alive after the user has closed it.
+    const IS_MADE_AHEAD: bool = false;
 
     fn request(&self, document: &Document) -> Option<Request> {
         let opened = document.comparison.opened();
@@ -212,6 +231,10 @@ impl View for Compare {
         };
         found(groups, true);
         Ok(())
+    }
+
+    fn bytes(difference: &Difference) -> usize {
+        difference.listed.groups.len() * size_of::<Group<Compared>>() + difference.flame.as_ref().map_or(0, Icicle::bytes)
     }
 
     fn take(&mut self, mut difference: Difference) {

@@ -33,13 +33,16 @@ impl Request {
     fn of(document: &Document) -> Self {
         Self { trace: Arc::clone(&document.trace), names: document.known_names(), scope: document.scope() }
     }
+}
 
-    fn is_same(&self, other: &Self) -> bool {
+impl PartialEq for Request {
+    fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.trace, &other.trace) && Arc::ptr_eq(&self.names, &other.names) && self.scope == other.scope
     }
 }
 
 /// The answer: the findings for a request.
+#[derive(Clone)]
 pub struct Found {
     of: Request,
     /// Reported findings, best first, and the rank of each among all findings.
@@ -80,7 +83,7 @@ impl Found {
 }
 
 /// State of the view.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Findings {
     /// The findings in all rows.
     found: Option<Found>,
@@ -102,7 +105,7 @@ impl View for Findings {
 
     fn request(&self, document: &Document) -> Option<Request> {
         let request = Request::of(document);
-        let is_known = self.place(&request.scope).is_some_and(|found| found.of.is_same(&request));
+        let is_known = self.place(&request.scope).is_some_and(|found| found.of == request);
         (document.is_settled() && !is_known).then_some(request)
     }
 
@@ -115,6 +118,10 @@ impl View for Findings {
         let list = findings(&query.index, trace.span, &query.mask, &request.names, query.cancel)?;
         tell(Found::new(request.clone(), list));
         Ok(())
+    }
+
+    fn bytes(found: &Found) -> usize {
+        found.list.iter().map(|finding| size_of_val(finding) + size_of_val(&finding.sites[..])).sum()
     }
 
     fn take(&mut self, mut found: Found) {

@@ -12,7 +12,7 @@ use crate::app::document::Document;
 use crate::app::services::accepted::AcceptChange;
 use crate::app::state::filters::Filters;
 use crate::app::state::ids::{Tab, ViewId};
-use crate::app::views::{Pane, ViewContext};
+use crate::app::views::{Pane, Pointed, ViewContext};
 use crate::app::widgets::centered::centered;
 use crate::app::widgets::source_lines;
 use crate::limits::{Accepted, Baseline};
@@ -103,6 +103,7 @@ impl Pane for Findings {
             let width = (room - 6.0 * count as f32) / count as f32;
             for finding in best {
                 let card = card(ui, finding, vec2(width.max(80.0), CARD_HEIGHT));
+                point_at(&card, finding, context);
                 let shows = card.clicked() | menu(&card, finding, context);
                 if shows {
                     go_to(finding, context);
@@ -174,6 +175,7 @@ fn in_a_line(all: &[Finding], context: &mut ViewContext<'_>, ui: &mut Ui) {
         );
         label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Finding {}", finding.text)));
         let label = label.on_hover_ui(|ui| details(ui, finding)).on_hover_cursor(egui::CursorIcon::PointingHand);
+        point_at(&label, finding, context);
         if label.clicked() | menu(&label, finding, context) {
             go_to(finding, context);
         }
@@ -221,6 +223,13 @@ const ACCEPT_HINT: &str = "A known finding: hide it until it grows";
 /// Goes to the interval, heap and stack of a finding.
 fn go_to(finding: &Finding, context: &mut ViewContext<'_>) {
     context.commands.push(DocCommand::GoToFinding(Box::new(finding.clone())));
+}
+
+/// Notes that the pointer is where a click goes to a finding.
+fn point_at(of: &egui::Response, finding: &Finding, context: &mut ViewContext<'_>) {
+    if of.hovered() {
+        context.pointed = Some(Pointed::Finding(Box::new(finding.clone())));
+    }
 }
 
 /// Asks the user why a finding is accepted.
@@ -282,6 +291,7 @@ fn line(context: &mut ViewContext<'_>, ui: &mut Ui, finding: &Finding) {
         ui.painter().rect_filled(dot, 3.0, color(finding.kind, ui.visuals()));
         let show = ui.small_button("Show").on_hover_text(SHOW);
         show.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Show {}", finding.text)));
+        point_at(&show, finding, context);
         if show.clicked() {
             go_to(finding, context);
         }

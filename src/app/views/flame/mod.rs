@@ -30,6 +30,7 @@ pub use unit::{Measure, SampledIn, Unit};
 pub type Way = Vec<Arc<str>>;
 
 /// The view's request.
+#[derive(PartialEq)]
 pub struct Request {
     layer: Layer,
     weight: FlameWeight,
@@ -93,6 +94,11 @@ impl Icicle {
 }
 
 impl Icicle {
+    /// Bytes of its boxes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.boxes[..])
+    }
+
     /// Functions on the screen without names: module, and address relative to its base.
     pub fn nameless(&self) -> impl Iterator<Item = (&str, u64)> {
         self.boxes.iter().filter_map(|one| match one.key {
@@ -106,14 +112,14 @@ impl Icicle {
 }
 
 /// State of the view.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Flame {
     layer: LayerChoice,
     weight: FlameWeight,
     is_inverted: bool,
     focus: Way,
     search: String,
-    icicle: Option<Icicle>,
+    icicle: Option<Arc<Icicle>>,
 }
 
 impl View for Flame {
@@ -144,7 +150,11 @@ impl View for Flame {
         Ok(())
     }
 
+    fn bytes(icicle: &Icicle) -> usize {
+        icicle.bytes()
+    }
+
     fn take(&mut self, icicle: Icicle) {
-        self.icicle = Some(icicle);
+        self.icicle = Some(Arc::new(icicle));
     }
 }

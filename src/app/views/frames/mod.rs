@@ -70,6 +70,7 @@ impl SortKey for Order {
 }
 
 /// The view's request.
+#[derive(PartialEq)]
 pub struct Request {
     of: Option<FramesOf>,
     view: Interval,
@@ -88,6 +89,7 @@ pub struct Listed {
 }
 
 /// State of the view.
+#[derive(Clone)]
 pub struct Frames {
     layer: LayerChoice,
     sort: Sort<Order>,
@@ -134,6 +136,10 @@ impl View for Frames {
         let most = lines.iter().filter_map(|line| by.magnitude(line)).max().unwrap_or(0);
         tell(Some(Listed { trace: Arc::clone(query.trace()), of, lines, most, times }));
         Ok(())
+    }
+
+    fn bytes(listed: &Option<Listed>) -> usize {
+        listed.iter().map(|listed| size_of_val(&listed.lines[..])).sum()
     }
 
     fn take(&mut self, listed: Option<Listed>) {

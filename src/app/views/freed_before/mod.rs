@@ -34,6 +34,7 @@ impl SortKey for Order {
 }
 
 /// The view's request.
+#[derive(PartialEq)]
 pub struct Request {
     interval: Interval,
     under: Vec<Path>,
@@ -48,6 +49,7 @@ pub struct Listed {
 }
 
 /// State of the view.
+#[derive(Clone)]
 pub struct FreedBefore {
     search: String,
     sort: Sort<Order>,
@@ -96,6 +98,12 @@ impl View for FreedBefore {
         }
         tell(Listed { trace, groups });
         Ok(())
+    }
+
+    fn bytes(listed: &Listed) -> usize {
+        let texts =
+            |group: &UnmatchedGroup| group.stack.iter().flatten().map(|frame| size_of_val(frame) + frame.len()).sum::<usize>();
+        listed.groups.iter().map(|group| size_of_val(group) + texts(group)).sum()
     }
 
     fn take(&mut self, listed: Listed) {

@@ -27,6 +27,14 @@ pub struct Butterflied {
     pub sides: Option<Sides>,
 }
 
+impl Butterflied {
+    /// Bytes that it takes, roughly.
+    pub fn bytes(&self) -> usize {
+        let sides = |sides: &Sides| size_of_val(&sides.both.callers[..]) + size_of_val(&sides.both.callees[..]);
+        self.sides.as_ref().map_or(0, sides)
+    }
+}
+
 /// The callers and callees of a function in one process.
 pub struct Sides {
     /// Processes in which the function occurs, the one with the largest numbers first.

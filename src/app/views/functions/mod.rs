@@ -90,7 +90,7 @@ impl Choices {
 }
 
 /// The view's request.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Request {
     wish: Choices,
     layer: Layer,
@@ -213,6 +213,7 @@ pub type FunctionTrees = CallTrees<false>;
 pub type FreedBy = CallTrees<true>;
 
 /// State of a view.
+#[derive(Clone)]
 pub struct CallTrees<const FREES: bool> {
     wish: Choices,
     /// Functions that were in the middle before, the latest one last.
@@ -266,6 +267,11 @@ impl<const FREES: bool> View for CallTrees<FREES> {
             tell(answer::whole_call_table(request, query)?); // freed memory has no peak
         }
         Ok(())
+    }
+
+    fn bytes(table: &CallTable) -> usize {
+        let nodes = if let Tree::Rows(keys) = &table.tree { size_of_val(&keys[..]) } else { 0 };
+        size_of_val(&table.lines[..]) + nodes + table.butterfly.as_ref().map_or(0, Butterflied::bytes)
     }
 
     fn take(&mut self, table: CallTable) {

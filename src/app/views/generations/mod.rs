@@ -14,6 +14,7 @@ use crate::query::{Cancelled, Functions, GenerationGroup, GenerationsRequest, ge
 use crate::units::Ticks;
 
 /// The view's request.
+#[derive(PartialEq)]
 pub struct Request {
     asked: GenerationsRequest,
     search: String,
@@ -29,7 +30,7 @@ pub struct Left {
 }
 
 /// State of the view.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Generations {
     layer: LayerChoice,
     search: String,
@@ -61,6 +62,10 @@ impl View for Generations {
         let whole = groups.iter().fold(0, |sum: u64, group| sum.saturating_add(group.all.size));
         tell(Left { asked: request.asked.clone(), groups, whole, functions });
         Ok(())
+    }
+
+    fn bytes(left: &Left) -> usize {
+        left.groups.iter().map(|group| size_of_val(group) + size_of_val(&group.left[..])).sum()
     }
 
     fn take(&mut self, left: Left) {

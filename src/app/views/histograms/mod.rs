@@ -21,11 +21,13 @@ pub use chart::{Measure, Scale};
 pub use panel::chart as histogram_chart;
 
 /// The view's request.
+#[derive(PartialEq)]
 pub struct Request {
     layer: Layer,
 }
 
 /// The distributions by size and by lifetime.
+#[derive(Clone)]
 pub struct Distributed {
     layer: Layer,
     by_size: Vec<ByClass>,
@@ -33,7 +35,7 @@ pub struct Distributed {
 }
 
 /// State of the view.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Histograms {
     layer: LayerChoice,
     measure: Measure,
@@ -60,6 +62,10 @@ impl View for Histograms {
         let by_lifetime = if is_same { by_size.by_lifetime } else { of(&lifetimes)?.by_lifetime };
         tell(Distributed { layer: request.layer, by_size: by_size.by_size, by_lifetime });
         Ok(())
+    }
+
+    fn bytes(distributed: &Distributed) -> usize {
+        size_of_val(&distributed.by_size[..]) + size_of_val(&distributed.by_lifetime[..])
     }
 
     fn take(&mut self, distributed: Distributed) {

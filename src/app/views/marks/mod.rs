@@ -52,6 +52,7 @@ impl SortKey for Order {
 }
 
 /// The view's request.
+#[derive(PartialEq)]
 pub struct Request {
     view: Interval,
     search: String,
@@ -129,7 +130,7 @@ fn magnitude(by: Order, line: &Line) -> Option<u64> {
 }
 
 /// State of the view.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Marks {
     search: String,
     sort: Sort<Order>,
@@ -165,6 +166,13 @@ impl View for Marks {
             false => Answer::Each(Listed::of(request, query)?),
         });
         Ok(())
+    }
+
+    fn bytes(answer: &Answer) -> usize {
+        match answer {
+            Answer::Each(listed) => size_of_val(&listed.lines[..]),
+            Answer::ByName(names) => names.bytes(),
+        }
     }
 
     fn take(&mut self, answer: Answer) {

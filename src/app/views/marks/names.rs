@@ -55,6 +55,11 @@ pub struct Names {
 }
 
 impl Names {
+    /// Bytes of its rows.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.lines[..])
+    }
+
     pub(super) fn of(request: &Request, query: &QueryContext<'_>) -> Result<Self, Cancelled> {
         let (interval, layer) = (request.view, request.layer);
         let asked = ScopeRequest { interval, process: None, layer, mask: &query.mask };

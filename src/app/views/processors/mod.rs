@@ -31,6 +31,7 @@ pub enum ProcessChoice {
 }
 
 /// The view's request.
+#[derive(PartialEq)]
 pub struct Request {
     choice: Option<ProcessChoice>,
     in_scope: Option<ProcessId>,
@@ -49,14 +50,14 @@ pub struct Ran {
 }
 
 /// State of the view.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Processors {
     /// The user's choice, if there is one.
     choice: Option<ProcessChoice>,
     is_inverted: bool,
     focus: Way,
     search: String,
-    ran: Option<Ran>,
+    ran: Option<Arc<Ran>>,
 }
 
 impl Processors {
@@ -109,8 +110,12 @@ impl View for Processors {
         Ok(())
     }
 
+    fn bytes(ran: &Ran) -> usize {
+        ran.icicle.bytes()
+    }
+
     fn take(&mut self, ran: Ran) {
-        self.ran = Some(ran);
+        self.ran = Some(Arc::new(ran));
     }
 }
 

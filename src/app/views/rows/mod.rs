@@ -31,6 +31,7 @@ impl SortKey for RowColumn {
 }
 
 /// The view's request.
+#[derive(PartialEq)]
 pub struct Request {
     sort: RowSort,
 }
@@ -44,7 +45,7 @@ pub struct Listed {
 }
 
 /// State of the view.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Rows {
     sort: RowSort,
     selected: Option<RowId>,
@@ -65,6 +66,10 @@ impl View for Rows {
         let (trace, names, functions) = (Arc::clone(query.trace()), Arc::clone(query.names()), query.functions()?);
         tell(Listed { trace, table, names, functions });
         Ok(())
+    }
+
+    fn bytes(listed: &Listed) -> usize {
+        size_of_val(&listed.table.rows[..])
     }
 
     fn take(&mut self, listed: Listed) {

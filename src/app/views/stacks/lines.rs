@@ -10,7 +10,8 @@ use super::table::Table;
 use super::{Action, Stacks, text};
 use crate::app::commands::{Command, DocCommand, Setting};
 use crate::app::state::filters::{Chip, Predicate};
-use crate::app::views::ViewContext;
+use crate::app::state::ids::ViewId;
+use crate::app::views::{Pointed, ViewContext};
 use crate::app::widgets::columns::{self, title};
 use crate::app::widgets::list::{self, List, Name, Share, Style, Value};
 use crate::app::widgets::{frames, losses, rule_menu, source_lines};
@@ -140,6 +141,9 @@ impl Lines<'_, '_> {
     }
 
     fn name_cell(&mut self, ui: &mut Ui, row: &TreeRow, index: usize) {
+        if row.has_children && !row.is_open && ui.rect_contains_pointer(ui.max_rect()) {
+            self.context.pointed = Some(Pointed::Node(ViewId::Stacks, Arc::clone(&row.path)));
+        }
         if list::branch(ui, row.depth, row.has_children.then_some(row.is_open), &row.label) {
             self.action = Some(Action::Toggle(Arc::clone(&row.path), !row.is_open));
         }

@@ -12,9 +12,8 @@ mod selected;
 mod table;
 mod text;
 
-use std::cell::OnceCell;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::node_details::NodeDetails;
 use super::view::{View, ViewContext};
@@ -47,11 +46,19 @@ pub struct Request {
     /// The node whose details are wanted, if any.
     details: Option<Path>,
     /// The rows, once they are made: [`View::answer`] and [`View::complete`] add different parts to the same ones.
-    tree: OnceCell<Arc<Tree>>,
+    tree: OnceLock<Arc<Tree>>,
+}
+
+impl PartialEq for Request {
+    fn eq(&self, other: &Self) -> bool {
+        let rest = |of: &Self| (of.sort, of.reading);
+        let same = rest(self) == rest(other) && self.search == other.search && self.details == other.details;
+        same && self.toggled == other.toggled && self.held == other.held
+    }
 }
 
 /// State of the view.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Stacks {
     search: String,
     sort: Sort,
@@ -87,7 +94,7 @@ impl View for Stacks {
             reading: document.reading,
             held: order.unwrap_or_default(),
             details,
-            tree: OnceCell::new(),
+            tree: OnceLock::new(),
         })
     }
 
@@ -115,6 +122,10 @@ impl View for Stacks {
         table.details = request.details.as_ref().map(|path| NodeDetails::of(path, query)).transpose()?;
         tell(table);
         Ok(())
+    }
+
+    fn bytes(table: &Table) -> usize {
+        table.tree.bytes() + table.order.len() * size_of::<(Path, u32)>() + size_of_val(&table.peaks[..])
     }
 
     fn take(&mut self, mut table: Table) {
@@ -247,7 +258,7 @@ impl Stacks {
         match action {
             Action::Select(path) => _ = self.select(trace, |line, table| line.select(path, table)),
             Action::Move(by) => _ = self.select(trace, |line, table| line.step(by, table)),
-            Action::Toggle(path, open) => _ = Arc::make_mut(&mut self.toggled).insert(path, open),
+            Action::Toggle(path, open) => self.toggle(path, open),
             Action::CollapseAll => {
                 let tops = self.table.iter().flat_map(|table| table.tree.tops());
                 self.toggled = Arc::new(tops.map(|path| (path, false)).collect());
@@ -255,6 +266,10 @@ impl Stacks {
             Action::SortBy(column) => self.sort = self.sort.by(column),
         }
         context.ask();
+    }
+
+    fn toggle(&mut self, node: Path, open: bool) {
+        Arc::make_mut(&mut self.toggled).insert(node, open);
     }
 
     /// Changes the selected row; returns whether another node is selected now.

@@ -176,6 +176,15 @@ impl Pane for Stacks {
         self.selected.rename(selected, self.table.as_deref());
     }
 
+    fn open(&mut self, node: &Path) -> bool {
+        let row = self.table.as_deref().and_then(|table| table.row(table.tree.find(&table.trace, node)?));
+        let is_closed = row.is_some_and(|row| row.has_children && !row.is_open);
+        if is_closed {
+            self.toggle(Arc::clone(node), true);
+        }
+        is_closed
+    }
+
     fn show_place(&mut self, place: &Place, document: &Document) -> bool {
         let Place::Heap(heap) = *place else { return false };
         self.search.clear();

@@ -4,7 +4,7 @@ use super::table::Table;
 use crate::query::Path;
 
 /// The selected node, and its row in the latest table.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct SelectedLine {
     path: Option<Path>,
     /// Its row in the latest table, if it is there.

@@ -15,6 +15,7 @@ use crate::query::{Cancelled, Column, Mask, Sort, TypeGroup, magnitude};
 use crate::units::Interval;
 
 /// The view's request.
+#[derive(PartialEq)]
 pub struct Request {
     /// Text that the names of the types must contain, in lower case.
     search: String,
@@ -60,7 +61,7 @@ impl TypeTable {
 }
 
 /// State of the view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Types {
     search: String,
     sort: Sort,
@@ -94,6 +95,10 @@ impl View for Types {
         }
         tell(TypeTable::of(request, query, lines));
         Ok(())
+    }
+
+    fn bytes(table: &TypeTable) -> usize {
+        size_of_val(&table.lines[..])
     }
 
     fn take(&mut self, table: TypeTable) {

@@ -75,6 +75,8 @@ impl View for WhatIf {
     const ID: ViewId = ViewId::WhatIf;
     type Request = ();
     type Answer = Given;
+    /// The answer is there at once, and keeps the chosen rows.
+    const IS_MADE_AHEAD: bool = false;
 
     fn request(&self, _: &Document) -> Option<()> {
         Some(())
@@ -89,8 +91,21 @@ impl View for WhatIf {
         Ok(())
     }
 
+    fn bytes(_: &Given) -> usize {
+        0 // it is made of what the query thread keeps
+    }
+
     fn take(&mut self, given: Given) {
         drop_aside(self.given.replace(given));
+    }
+}
+
+/// A copy without the models, on which no request depends.
+impl Clone for WhatIf {
+    fn clone(&self) -> Self {
+        let mut copy = Self::default();
+        copy.request.clone_from(&self.request);
+        copy
     }
 }
 

@@ -105,6 +105,16 @@ pub(super) struct Listing {
     pub(super) rows: Arc<[RowId]>,
 }
 
+impl Tree {
+    /// Returns the bytes that it takes, roughly.
+    pub fn bytes(&self) -> usize {
+        let listed: usize = self.listings.iter().map(|listing| size_of_val(&listing.rows[..])).sum();
+        let deepest = |section: &Section| size_of_val(&section.sites[..]) + size_of_val(&section.deepest[..]);
+        let sections: usize = self.sections.iter().map(deepest).sum();
+        size_of_val(&self.lines[..]) + size_of_val(&self.by_heap[..]) + size_of_val(&self.deepest[..]) + listed + sections
+    }
+}
+
 impl Listing {
     /// Returns the index of its first allocation among all lines.
     fn start(&self) -> usize {

@@ -1,0 +1,179 @@
+//! What the user will probably ask next is computed while nothing is asked: then the answer is there at once, and it is the
+//! one that the window would have computed.
+
+use std::time::{Duration, Instant};
+
+use crate::driver::{Window, choose, click, demo, drag_on, labels, painted_texts, press, settle, window_of};
+use eframe::egui::{Key, Modifiers};
+use egui_kittest::kittest::Queryable;
+use highwater::load::Input;
+
+/// A step of the user that can be foreseen.
+type Step = (&'static str, fn(&mut Window));
+
+const LEAK: &str = "Finding MemoryTestApp.exe: steady growth of about 1.25 KB/s in InnerLoopOperation";
+const NODE: &str = "Expand TelemetryService.exe (5120)";
+
+/// Steps until nothing is computed any more, asked or not.
+fn rest(window: &mut Window) {
+    settle(window);
+    let start = Instant::now();
+    while window.state().queries().works_ahead() {
+        std::thread::sleep(Duration::from_millis(2));
+        window.step();
+        assert!(start.elapsed() < Duration::from_secs(300), "the work ahead does not end");
+    }
+}
+
+/// Puts the pointer on something, and waits until its click is foreseen.
+fn point_at(window: &mut Window, label: &str) {
+    let at = window.query_all_by_label_contains(label).next().unwrap().rect().center();
+    window.hover_at(at);
+    window.step();
+    window.step();
+    rest(window);
+}
+
+fn click_first(window: &mut Window, label: &str) {
+    window.query_all_by_label_contains(label).next().unwrap().click();
+    settle(window);
+}
+
+fn select(window: &mut Window) {
+    drag_on(window, "Outstanding size over time", 0.3, 0.6);
+}
+
+/// The steps, each from the state after those before.
+const STEPS: [Step; 13] = [
+    ("select an interval, which nobody foresees", select),
+    ("tab Functions", |window| click(window, "Functions")),
+    ("tab Flame", |window| click(window, "Flame")),
+    ("tab Types, with other lines on the graph", |window| click(window, "Types")),
+    ("tab Stacks", |window| click(window, "Stacks")),
+    ("zoom to the selection", |window| click(window, "Zoom")),
+    ("back", |window| click(window, "Back")),
+    ("forward", |window| click(window, "Forward")),
+    ("the whole trace", |window| click(window, "Whole trace")),
+    ("back again", |window| click(window, "Back")),
+    ("escape", |window| press(window, Modifiers::NONE, Key::Escape)),
+    ("a node under the pointer", |window| click_first(window, NODE)),
+    ("a finding under the pointer", |window| click_first(window, LEAK)),
+];
+
+/// What is on the screen.
+fn seen(window: &mut Window) -> (Vec<String>, Vec<String>) {
+    window.remove_cursor();
+    settle(window);
+    (labels(window), painted_texts(window).into_iter().map(|(text, _)| text).collect())
+}
+
+#[test]
+fn steps_that_are_foreseen_are_answered_without_computing() {
+    let mut window = demo();
+    for (name, step) in STEPS {
+        rest(&mut window);
+        match name {
+            "a node under the pointer" => point_at(&mut window, NODE),
+            "a finding under the pointer" => point_at(&mut window, LEAK),
+            _ => {}
+        }
+        let [ahead, made] = window.state().queries().parts();
+        step(&mut window);
+        let [ahead, made] = [window.state().queries().parts()[0] - ahead, window.state().queries().parts()[1] - made];
+        match name.contains("nobody") {
+            true => assert!(made > 0, "{name}: {ahead} parts were there, {made} were not"),
+            false => assert!(ahead > 0 && made == 0, "{name}: {ahead} parts were there, {made} were not"),
+        }
+    }
+}
+
+#[test]
+fn answers_made_ahead_are_those_that_would_have_been_computed() {
+    let more: [Step; 6] = [
+        ("a filter", |window| click(window, "Source MemoryTestApp.exe: 0x1d0000 (default)")),
+        ("other names", |window| crate::driver::give(window, "Show all frames")),
+        ("the tab Functions", |window| click(window, "Functions")),
+        ("another grouping", |window| choose(window, "Top-down", "By function")),
+        ("the tab Flame", |window| click(window, "Flame")),
+        ("back", |window| click(window, "Back")),
+    ];
+    let (mut foreseen, mut plain) = (demo(), demo());
+    for (name, step) in STEPS.into_iter().chain(more) {
+        rest(&mut foreseen);
+        step(&mut foreseen);
+        step(&mut plain);
+        assert_eq!(seen(&mut foreseen), seen(&mut plain), "{name}");
+    }
+}
+
+/// Prints how long each step takes with and without work ahead, in the trace that `HIGHWATER_AHEAD` names, and a step that
+/// nobody foresees while such work is done.
+#[test]
+#[ignore = "it measures"]
+fn cost() {
+    let file = std::env::var_os("HIGHWATER_AHEAD").expect("HIGHWATER_AHEAD names a trace");
+    let mut window = window_of(vec![Input::File(file.into())]);
+    rest(&mut window);
+    window.state().queries().last_times().unwrap();
+    let took = |window: &Window| {
+        let times = window.state().queries().last_times().unwrap();
+        let shown = times.shown.unwrap_or(times.ended) - times.asked;
+        [shown, times.ended - times.asked].map(|time| time.as_secs_f64() * 1000.0)
+    };
+    let median = |mut all: Vec<[f64; 2]>| {
+        [0, 1].map(|at| {
+            all.sort_by(|a, b| a[at].total_cmp(&b[at]));
+            all[all.len() / 2][at]
+        })
+    };
+    let undo: fn(&mut Window) = |window| {
+        click(window, "Stacks");
+        press(window, Modifiers::NONE, Key::Escape);
+        click(window, "Whole trace");
+    };
+    println!("step\tplain: shown, all (ms)\tahead: shown, all (ms)");
+    let kinds: [(&str, fn(&mut Window), fn(&mut Window)); 7] = [
+        ("tab Functions", select, |window| click(window, "Functions")),
+        ("tab Flame", select, |window| click(window, "Flame")),
+        ("tab Types", select, |window| click(window, "Types")),
+        ("zoom to selection", select, |window| click(window, "Zoom")),
+        ("back", |window| (select(window), click(window, "Zoom")).1, |window| click(window, "Back")),
+        ("escape", select, |window| press(window, Modifiers::NONE, Key::Escape)),
+        ("node", select, |window| click_first(window, "Expand ")),
+    ];
+    for (name, before, step) in kinds {
+        let mut times = [Vec::new(), Vec::new()];
+        for round in 0..10 {
+            undo(&mut window);
+            rest(&mut window);
+            before(&mut window);
+            if round % 2 == 1 {
+                rest(&mut window);
+                if name == "node" {
+                    point_at(&mut window, "Expand ");
+                }
+            }
+            step(&mut window);
+            times[round % 2].push(took(&window));
+            if name == "node" {
+                click_first(&mut window, "Collapse ");
+            }
+        }
+        let [plain, ahead] = times.map(median);
+        println!("{name}\t{:.1}, {:.1}\t{:.1}, {:.1}", plain[0], plain[1], ahead[0], ahead[1]);
+    }
+    let mut times = [Vec::new(), Vec::new()];
+    for round in 0..40 {
+        undo(&mut window);
+        if round % 2 == 1 {
+            rest(&mut window);
+        } else {
+            std::thread::sleep(Duration::from_millis(130 + 37 * round % 500)); // some work ahead has begun
+        }
+        let from = 0.1 + 0.01 * (round / 2) as f32;
+        drag_on(&mut window, "Outstanding size over time", from, from + 0.3);
+        times[round as usize % 2].push(took(&window));
+    }
+    let [busy, idle] = times.map(median);
+    println!("selection\tat rest {:.1}, {:.1}\tduring work ahead {:.1}, {:.1}", idle[0], idle[1], busy[0], busy[1]);
+}
