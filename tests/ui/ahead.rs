@@ -12,7 +12,8 @@ use highwater::load::Input;
 type Step = (&'static str, fn(&mut Window));
 
 const LEAK: &str = "Finding MemoryTestApp.exe: steady growth of about 1.25 KB/s in InnerLoopOperation";
-const NODE: &str = "Expand TelemetryService.exe (5120)";
+/// The lines of the table come after the lanes.
+const NODE: &str = "Expand ";
 
 /// Steps until nothing is computed any more, asked or not.
 fn rest(window: &mut Window) {
@@ -27,15 +28,15 @@ fn rest(window: &mut Window) {
 
 /// Puts the pointer on something, and waits until its click is foreseen.
 fn point_at(window: &mut Window, label: &str) {
-    let at = window.query_all_by_label_contains(label).next().unwrap().rect().center();
+    let at = window.query_all_by_label_contains(label).last().unwrap().rect().center();
     window.hover_at(at);
     window.step();
     window.step();
     rest(window);
 }
 
-fn click_first(window: &mut Window, label: &str) {
-    window.query_all_by_label_contains(label).next().unwrap().click();
+fn click_last(window: &mut Window, label: &str) {
+    window.query_all_by_label_contains(label).last().unwrap().click();
     settle(window);
 }
 
@@ -48,16 +49,16 @@ const STEPS: [Step; 13] = [
     ("select an interval, which nobody foresees", select),
     ("tab Functions", |window| click(window, "Functions")),
     ("tab Flame", |window| click(window, "Flame")),
-    ("tab Types, with other lines on the graph", |window| click(window, "Types")),
+    ("tab Allocations", |window| click(window, "Allocations")),
     ("tab Stacks", |window| click(window, "Stacks")),
-    ("zoom to the selection", |window| click(window, "Zoom")),
+    ("zoom to the selection", |window| press(window, Modifiers::NONE, Key::Z)),
     ("back", |window| click(window, "Back")),
     ("forward", |window| click(window, "Forward")),
     ("the whole trace", |window| click(window, "Whole trace")),
     ("back again", |window| click(window, "Back")),
     ("escape", |window| press(window, Modifiers::NONE, Key::Escape)),
-    ("a node under the pointer", |window| click_first(window, NODE)),
-    ("a finding under the pointer", |window| click_first(window, LEAK)),
+    ("a node under the pointer", |window| click_last(window, NODE)),
+    ("a finding under the pointer", |window| click_last(window, LEAK)),
 ];
 
 /// What is on the screen.
@@ -80,10 +81,13 @@ fn steps_that_are_foreseen_are_answered_without_computing() {
         let [ahead, made] = window.state().queries().parts();
         step(&mut window);
         let [ahead, made] = [window.state().queries().parts()[0] - ahead, window.state().queries().parts()[1] - made];
-        match name.contains("nobody") {
-            true => assert!(made > 0, "{name}: {ahead} parts were there, {made} were not"),
-            false => assert!(ahead > 0 && made == 0, "{name}: {ahead} parts were there, {made} were not"),
-        }
+        let is_as_expected = match name {
+            "select an interval, which nobody foresees" => made > 0,
+            // Which lanes a finding shows follows from the sizes in its interval, so their lines are a second question.
+            "a finding under the pointer" => ahead > 0 && made <= 3,
+            _ => ahead > 0 && made == 0,
+        };
+        assert!(is_as_expected, "{name}: {ahead} parts were there, {made} were not");
     }
 }
 
@@ -135,11 +139,11 @@ fn cost() {
     let kinds: [(&str, fn(&mut Window), fn(&mut Window)); 7] = [
         ("tab Functions", select, |window| click(window, "Functions")),
         ("tab Flame", select, |window| click(window, "Flame")),
-        ("tab Types", select, |window| click(window, "Types")),
-        ("zoom to selection", select, |window| click(window, "Zoom")),
-        ("back", |window| (select(window), click(window, "Zoom")).1, |window| click(window, "Back")),
+        ("tab Allocations", select, |window| click(window, "Allocations")),
+        ("zoom to selection", select, |window| press(window, Modifiers::NONE, Key::Z)),
+        ("back", |window| (select(window), press(window, Modifiers::NONE, Key::Z)).1, |window| click(window, "Back")),
         ("escape", select, |window| press(window, Modifiers::NONE, Key::Escape)),
-        ("node", select, |window| click_first(window, "Expand ")),
+        ("node", select, |window| click_last(window, "Expand ")),
     ];
     for (name, before, step) in kinds {
         let mut times = [Vec::new(), Vec::new()];
@@ -156,7 +160,7 @@ fn cost() {
             step(&mut window);
             times[round % 2].push(took(&window));
             if name == "node" {
-                click_first(&mut window, "Collapse ");
+                click_last(&mut window, "Collapse ");
             }
         }
         let [plain, ahead] = times.map(median);
@@ -165,15 +169,25 @@ fn cost() {
     let mut times = [Vec::new(), Vec::new()];
     for round in 0..40 {
         undo(&mut window);
-        if round % 2 == 1 {
+        let is_at_rest = round % 2 == 1;
+        if is_at_rest {
             rest(&mut window);
         } else {
-            std::thread::sleep(Duration::from_millis(130 + 37 * round % 500)); // some work ahead has begun
+            let start = Instant::now();
+            while !window.state().queries().works_ahead() && start.elapsed() < Duration::from_secs(10) {
+                std::thread::sleep(Duration::from_millis(1));
+                window.step();
+            }
+            std::thread::sleep(Duration::from_millis(130 + 37 * round % 200)); // some of that work is done
         }
-        let from = 0.1 + 0.01 * (round / 2) as f32;
+        let works_ahead = window.state().queries().works_ahead();
+        let from = 0.1 + 0.01 * round as f32;
         drag_on(&mut window, "Outstanding size over time", from, from + 0.3);
-        times[round as usize % 2].push(took(&window));
+        if works_ahead != is_at_rest {
+            times[usize::from(is_at_rest)].push(took(&window));
+        }
     }
+    println!("{} selections during work ahead, {} at rest", times[0].len(), times[1].len());
     let [busy, idle] = times.map(median);
     println!("selection\tat rest {:.1}, {:.1}\tduring work ahead {:.1}, {:.1}", idle[0], idle[1], busy[0], busy[1]);
 }
