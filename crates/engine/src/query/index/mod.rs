@@ -241,7 +241,7 @@ impl Index {
         self.prepared.incremental.as_ref().map_or(0, IncrementalTotals::looks)
     }
 
-    /// Returns the bytes of the sums at checkpoints, and of everything else.
+    /// Returns the bytes of what is kept for each site (sums at checkpoints, parts of the rows), and of everything else.
     pub fn heap_bytes(&self) -> (usize, usize) {
         let Prepared { ordered, drawn, summed, parts, incremental } = &*self.prepared;
         let ordered = ordered.as_ref().map_or(0, Ordered::heap_bytes);
@@ -250,7 +250,7 @@ impl Index {
         let parts = parts.as_ref().map_or(0, |parts| parts.heap_bytes());
         let Some(Summed { table, scratch, spare }) = summed else { return (0, ordered + drawn + incremental) };
         let scratch = lock(scratch).iter().map(SumChanges::heap_bytes).sum::<usize>();
-        (table.heap_bytes(), ordered + drawn + parts + scratch + spare.heap_bytes())
+        (table.heap_bytes() + parts, ordered + drawn + scratch + spare.heap_bytes())
     }
 }
 
