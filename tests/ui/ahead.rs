@@ -44,6 +44,10 @@ fn select(window: &mut Window) {
     drag_on(window, "Outstanding size over time", 0.3, 0.6);
 }
 
+fn zoom(window: &mut Window) {
+    press(window, Modifiers::NONE, Key::Z);
+}
+
 /// The steps, each from the state after those before.
 const STEPS: [Step; 13] = [
     ("select an interval, which nobody foresees", select),
@@ -51,7 +55,7 @@ const STEPS: [Step; 13] = [
     ("tab Flame", |window| click(window, "Flame")),
     ("tab Allocations", |window| click(window, "Allocations")),
     ("tab Stacks", |window| click(window, "Stacks")),
-    ("zoom to the selection", |window| press(window, Modifiers::NONE, Key::Z)),
+    ("zoom to the selection", zoom),
     ("back", |window| click(window, "Back")),
     ("forward", |window| click(window, "Forward")),
     ("the whole trace", |window| click(window, "Whole trace")),
@@ -95,7 +99,7 @@ fn steps_that_are_foreseen_are_answered_without_computing() {
 fn answers_made_ahead_are_those_that_would_have_been_computed() {
     let more: [Step; 6] = [
         ("a filter", |window| click(window, "Source MemoryTestApp.exe: 0x1d0000 (default)")),
-        ("other names", |window| crate::driver::give(window, "Show all frames")),
+        ("other names", |window| crate::driver::give(window, "All frames")),
         ("the tab Functions", |window| click(window, "Functions")),
         ("another grouping", |window| choose(window, "Top-down", "By function")),
         ("the tab Flame", |window| click(window, "Flame")),
@@ -110,42 +114,53 @@ fn answers_made_ahead_are_those_that_would_have_been_computed() {
     }
 }
 
-/// Prints how long each step takes with and without work ahead, in the trace that `HIGHWATER_AHEAD` names, and a step that
-/// nobody foresees while such work is done.
+/// A step with the one that leads to it.
+type Prepared = (&'static str, fn(&mut Window), fn(&mut Window));
+
+const PREPARED: [Prepared; 7] = [
+    ("tab Functions", select, |window| click(window, "Functions")),
+    ("tab Flame", select, |window| click(window, "Flame")),
+    ("tab Allocations", select, |window| click(window, "Allocations")),
+    ("zoom to selection", select, zoom),
+    ("back", |window| (select(window), zoom(window)).1, |window| click(window, "Back")),
+    ("escape", select, |window| press(window, Modifiers::NONE, Key::Escape)),
+    ("node", select, |window| click_last(window, NODE)),
+];
+
+/// The trace that `HIGHWATER_AHEAD` names, in a window.
+fn measured() -> Window {
+    let Some(file) = std::env::var_os("HIGHWATER_AHEAD") else { panic!("HIGHWATER_AHEAD names a trace") };
+    window_of(vec![Input::File(file.into())])
+}
+
+/// Milliseconds from the last question to what is shown first, and to everything.
+fn took(window: &Window) -> [f64; 2] {
+    let times = window.state().queries().last_times().unwrap();
+    let shown = times.shown.unwrap_or(times.ended) - times.asked;
+    [shown, times.ended - times.asked].map(|time| time.as_secs_f64() * 1000.0)
+}
+
+fn median(mut all: Vec<[f64; 2]>) -> [f64; 2] {
+    [0, 1].map(|at| {
+        all.sort_by(|a, b| a[at].total_cmp(&b[at]));
+        all[all.len() / 2][at]
+    })
+}
+
+fn undo(window: &mut Window) {
+    click(window, "Stacks");
+    press(window, Modifiers::NONE, Key::Escape);
+    click(window, "Whole trace");
+}
+
+/// Prints how long each step takes with and without work ahead.
 #[test]
 #[ignore = "it measures"]
-fn cost() {
-    let file = std::env::var_os("HIGHWATER_AHEAD").expect("HIGHWATER_AHEAD names a trace");
-    let mut window = window_of(vec![Input::File(file.into())]);
-    rest(&mut window);
-    window.state().queries().last_times().unwrap();
-    let took = |window: &Window| {
-        let times = window.state().queries().last_times().unwrap();
-        let shown = times.shown.unwrap_or(times.ended) - times.asked;
-        [shown, times.ended - times.asked].map(|time| time.as_secs_f64() * 1000.0)
-    };
-    let median = |mut all: Vec<[f64; 2]>| {
-        [0, 1].map(|at| {
-            all.sort_by(|a, b| a[at].total_cmp(&b[at]));
-            all[all.len() / 2][at]
-        })
-    };
-    let undo: fn(&mut Window) = |window| {
-        click(window, "Stacks");
-        press(window, Modifiers::NONE, Key::Escape);
-        click(window, "Whole trace");
-    };
+#[allow(clippy::print_stdout, reason = "for whoever measures")]
+fn cost_of_steps() {
+    let mut window = measured();
     println!("step\tplain: shown, all (ms)\tahead: shown, all (ms)");
-    let kinds: [(&str, fn(&mut Window), fn(&mut Window)); 7] = [
-        ("tab Functions", select, |window| click(window, "Functions")),
-        ("tab Flame", select, |window| click(window, "Flame")),
-        ("tab Allocations", select, |window| click(window, "Allocations")),
-        ("zoom to selection", select, |window| press(window, Modifiers::NONE, Key::Z)),
-        ("back", |window| (select(window), press(window, Modifiers::NONE, Key::Z)).1, |window| click(window, "Back")),
-        ("escape", select, |window| press(window, Modifiers::NONE, Key::Escape)),
-        ("node", select, |window| click_last(window, "Expand ")),
-    ];
-    for (name, before, step) in kinds {
+    for (name, before, step) in PREPARED {
         let mut times = [Vec::new(), Vec::new()];
         for round in 0..10 {
             undo(&mut window);
@@ -154,7 +169,7 @@ fn cost() {
             if round % 2 == 1 {
                 rest(&mut window);
                 if name == "node" {
-                    point_at(&mut window, "Expand ");
+                    point_at(&mut window, NODE);
                 }
             }
             step(&mut window);
@@ -166,6 +181,14 @@ fn cost() {
         let [plain, ahead] = times.map(median);
         println!("{name}\t{:.1}, {:.1}\t{:.1}, {:.1}", plain[0], plain[1], ahead[0], ahead[1]);
     }
+}
+
+/// Prints how long a step that nobody foresees takes at rest, and while something is computed ahead.
+#[test]
+#[ignore = "it measures"]
+#[allow(clippy::print_stdout, reason = "for whoever measures")]
+fn cost_during_work_ahead() {
+    let mut window = measured();
     let mut times = [Vec::new(), Vec::new()];
     for round in 0..40 {
         undo(&mut window);
@@ -187,7 +210,8 @@ fn cost() {
             times[usize::from(is_at_rest)].push(took(&window));
         }
     }
-    println!("{} selections during work ahead, {} at rest", times[0].len(), times[1].len());
+    let counts = times.each_ref().map(Vec::len);
     let [busy, idle] = times.map(median);
-    println!("selection\tat rest {:.1}, {:.1}\tduring work ahead {:.1}, {:.1}", idle[0], idle[1], busy[0], busy[1]);
+    println!("selection (ms)\tat rest, {} times: {:.1}, {:.1}", counts[1], idle[0], idle[1]);
+    println!("\tduring work ahead, {} times: {:.1}, {:.1}", counts[0], busy[0], busy[1]);
 }
