@@ -130,14 +130,14 @@ impl Ahead {
         known.map(|made| made.turn = turn).is_some()
     }
 
-    /// Keeps parts; returns whether there was room for them.
-    pub(super) fn keep(&mut self, key: PartKey, parts: Vec<Part>) -> bool {
+    /// Keeps parts; returns whether there was room for them beside so many bytes of what they are made from.
+    pub(super) fn keep(&mut self, key: PartKey, parts: Vec<Part>, beside: usize) -> bool {
         let of = |part: &Part| match (&key, part) {
             (PartKey::View(key), Part::View(_, answer)) => key.ask.bytes(answer),
             _ => part.bytes(),
         };
         let bytes = size_of::<Made>() + parts.iter().map(of).sum::<usize>();
-        let has_room = |ahead: &Self| ahead.made.len() < MOST_PARTS && ahead.bytes() + bytes <= MOST_BYTES;
+        let has_room = |ahead: &Self| ahead.made.len() < MOST_PARTS && ahead.bytes() + beside + bytes <= MOST_BYTES;
         if !has_room(self) {
             self.drop_stale();
         }
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_part_is_given_away_once() {
         let mut ahead = Ahead::default();
-        assert!(ahead.keep(key(1), part(64)) && ahead.has(&key(1)) && !ahead.has(&key(2)));
+        assert!(ahead.keep(key(1), part(64), 0) && ahead.has(&key(1)) && !ahead.has(&key(2)));
         assert_eq!(ahead.take(&key(1)).map(|parts| parts.len()), Some(1));
         assert!(ahead.take(&key(1)).is_none() && ahead.bytes() == 0);
     }
@@ -188,14 +188,15 @@ mod tests {
     fn memory_is_bounded_and_what_is_past_makes_room() {
         const LARGE: usize = MOST_BYTES / 8;
         let mut ahead = Ahead::default();
-        let kept = (0..12).filter(|&number| ahead.keep(key(number), part(LARGE))).count();
+        let kept = (0..12).filter(|&number| ahead.keep(key(number), part(LARGE), 0)).count();
         assert!(kept == 7 && ahead.bytes() <= MOST_BYTES, "{kept} parts with their keys");
         ahead.begin();
         assert!(ahead.has(&key(3)), "the next set needs it too");
-        assert!(ahead.keep(key(20), part(LARGE)) && ahead.bytes() <= 2 * (LARGE + 1024));
+        assert!(ahead.keep(key(20), part(LARGE), 0) && ahead.bytes() <= 2 * (LARGE + 1024));
         assert!(ahead.has(&key(3)) && ahead.has(&key(20)) && !ahead.has(&key(0)));
-        let small = (100..1000).filter(|&number| ahead.keep(key(number), part(16))).count();
+        let small = (100..1000).filter(|&number| ahead.keep(key(number), part(16), 0)).count();
         assert_eq!(small, MOST_PARTS - 2);
-        assert!(!ahead.keep(key(5000), part(MOST_BYTES)), "one that is too large itself");
+        assert!(!ahead.keep(key(5000), part(MOST_BYTES), 0), "one that is too large itself");
+        assert!(!Ahead::default().keep(key(1), part(LARGE), MOST_BYTES - LARGE), "the totals behind them count too");
     }
 }

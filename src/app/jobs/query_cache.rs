@@ -4,8 +4,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::ahead::{Ahead, MOST_BYTES, Sent};
-use super::{Query, drop_aside};
+use super::ahead::{Ahead, MOST_BYTES, PartKey, Sent};
+use super::answer::AnswerTo;
+use super::{Part, Query, drop_aside};
 use crate::app::state::alignment::Alignment;
 use crate::app::state::answers::{LayerOf, Overview};
 use crate::app::state::filters::{Filters, Scope};
@@ -70,6 +71,13 @@ pub(super) struct NamedResults {
 pub(super) enum Asked {
     Now,
     Ahead,
+}
+
+impl Asked {
+    /// Whether a query has a window that waits for its answer.
+    pub(super) fn by(to: Option<&AnswerTo<'_>>) -> Self {
+        if to.is_some() { Self::Now } else { Self::Ahead }
+    }
 }
 
 /// Most results that are kept beside the latest ones until the window asks for them.
@@ -388,11 +396,20 @@ impl QueryCache {
         self.rows.has(scope) || self.has_room_ahead(trace.rows.len() / 8)
     }
 
+    /// Keeps parts until the window asks for them; returns whether there was room.
+    pub(super) fn keep_ahead(&mut self, key: PartKey, parts: Vec<Part>) -> bool {
+        let beside = self.bytes_behind();
+        self.ahead.keep(key, parts, beside)
+    }
+
+    /// Bytes of the totals and rows from which parts are made, and for which nobody has asked yet.
+    fn bytes_behind(&self) -> usize {
+        let rows = self.rows.bytes_ahead(|rows| rows.as_ref().map_or(0, |rows| rows.heap_bytes()));
+        self.totals.bytes_ahead(|totals| totals.bytes()) + rows
+    }
+
     fn has_room_ahead(&mut self, bytes: usize) -> bool {
-        let has_room = |cache: &Self| {
-            let rows = cache.rows.bytes_ahead(|rows| rows.as_ref().map_or(0, |rows| rows.heap_bytes()));
-            cache.ahead.bytes() + cache.totals.bytes_ahead(|totals| totals.bytes()) + rows + bytes <= MOST_BYTES
-        };
+        let has_room = |cache: &Self| cache.ahead.bytes() + cache.bytes_behind() + bytes <= MOST_BYTES;
         if !has_room(self) {
             self.drop_stale();
         }

@@ -50,8 +50,7 @@ impl<'a> QueryContext<'a> {
         }
         let all = cache.index(&query.trace, query.growing, cancel)?;
         cache.follow(&query.names);
-        let asked = if to.is_some() { Asked::Now } else { Asked::Ahead };
-        let rows = cache.rows.get(scope, asked, || filters.rows(&query.trace, query.interval, cancel))?;
+        let rows = cache.rows.get(scope, Asked::by(to), || filters.rows(&query.trace, query.interval, cancel))?;
         let mut context = Self {
             index: Arc::clone(&all),
             mask: Arc::new(Mask::all(&query.trace)),
@@ -89,7 +88,7 @@ impl<'a> QueryContext<'a> {
 
     /// Whether the window has asked, or is expected to ask.
     pub(super) fn asked(&self) -> Asked {
-        if self.to.is_some() { Asked::Now } else { Asked::Ahead }
+        Asked::by(self.to)
     }
 
     /// Sends parts of the answer: those that were made ahead from the same inputs, else new ones. Before the window asks,
@@ -106,7 +105,7 @@ impl<'a> QueryContext<'a> {
             }
             let mut parts = Vec::new();
             make(self, &mut |part| parts.push(part))?;
-            return if self.cache.ahead.keep(key, parts) { Ok(()) } else { Err(Cancelled) };
+            return if self.cache.keep_ahead(key, parts) { Ok(()) } else { Err(Cancelled) };
         };
         let made = self.cache.ahead.take(&key);
         to.count(made.is_some());
