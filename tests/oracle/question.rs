@@ -29,10 +29,10 @@ pub fn options() -> impl Strategy<Value = IndexOptions> {
     // Fine checkpoints alone, and enough for pairs of coarse ones.
     let checkpoints = prop_oneof![0..7usize, 7..40usize];
     let blocks = (1..7usize, prop_oneof![1..20usize, Just(1 << 16)], select(vec![0usize, 40, 400, 1 << 20]));
-    let sums = (prop::option::weighted(0.9, checkpoints), any::<bool>());
-    (sums, blocks).prop_map(|((checkpoints, parts), (block, stretch, block_bytes_a_row))| {
-        let (parts, block, stretch) = (Some(parts), Some(block), Some(stretch));
-        IndexOptions { checkpoints, parts, block, stretch, block_bytes_a_row, ..IndexOptions::default() }
+    let sums = (prop::option::weighted(0.9, checkpoints), any::<bool>(), any::<bool>());
+    (sums, blocks).prop_map(|((checkpoints, parts, surveys), (block, stretch, block_bytes_a_row))| {
+        let (parts, surveys, block, stretch) = (Some(parts), Some(surveys), Some(block), Some(stretch));
+        IndexOptions { checkpoints, parts, surveys, block, stretch, block_bytes_a_row, ..IndexOptions::default() }
     })
 }
 

@@ -37,7 +37,7 @@ use crate::events::{BlockEvent, CallStack, Event, EventCounts, EventSchema, File
 use crate::problem::Problem;
 use crate::units::{Pid, Ticks, Tid};
 use limit::Limit;
-pub use limit::{BLOCKS_A_ROW, PREPARED_A_ROW, SUMS_A_ROW};
+pub use limit::{BLOCKS_A_ROW, OUTLIVING_A_ROW, PREPARED_A_ROW, SUMS_A_ROW};
 
 /// Facts about the input that are not in its records.
 #[derive(Clone, Debug, Default)]

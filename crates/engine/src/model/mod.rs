@@ -47,7 +47,7 @@ pub use activity::{
 };
 pub use allocations::{Reservation, Reservations};
 pub use block_batches::SliceBlocks;
-pub use builder::{BLOCKS_A_ROW, Builder, InputState, PREPARED_A_ROW, SUMS_A_ROW};
+pub use builder::{BLOCKS_A_ROW, Builder, InputState, OUTLIVING_A_ROW, PREPARED_A_ROW, SUMS_A_ROW};
 pub(crate) use by_address::covering_nodes;
 pub(crate) use counters::reported_number;
 pub use counters::{Counter, CounterId, CounterKind, CounterOwner};

@@ -63,6 +63,18 @@ impl RowList {
         blocks.map(|(block, from): (&Arc<[RowId]>, _)| (&**block, from)).flat_map(part).copied()
     }
 
+    /// Returns the rows at places that are asked in ascending order. It panics if there is no such place, as indexing does.
+    pub fn reader(&self) -> impl FnMut(u32) -> RowId + '_ {
+        let (mut start, mut block): (u32, &[RowId]) = (0, &[]);
+        move |at| {
+            if (at - start) as usize >= block.len() {
+                let index = self.block_at(at);
+                (start, block) = (self.starts[index], &self.blocks[index]);
+            }
+            block[(at - start) as usize]
+        }
+    }
+
     /// Number of rows at the beginning for which `before` holds; it holds for no others.
     pub fn partition_point(&self, before: impl Fn(RowId) -> bool) -> u32 {
         let Some(block) = self.blocks.partition_point(|block| before(block[0])).checked_sub(1) else { return 0 };
@@ -136,6 +148,8 @@ mod tests {
             let list = in_blocks(&rows, length);
             let [a, b] = places.map(|place| u32::from(place) % (rows.len() as u32 + 1));
             let (from, to) = (a.min(b), a.max(b));
+            let mut read = list.reader();
+            prop_assert!((from..to).filter(|at| at % 3 > 0).all(|at| read(at) == list.get(at)));
             prop_assert_eq!(list.len(), rows.len());
             prop_assert!((0..).zip(&rows).all(|(at, row)| list.get(at).0 == *row));
             prop_assert!(list.range(from..to).map(|row| row.0).eq(rows[from as usize..to as usize].iter().copied()));

@@ -14,6 +14,7 @@ mod stored;
 mod writer;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::{RowId, RowList, SiteId};
@@ -355,6 +356,13 @@ impl<'a> Chunk<'a> {
     #[inline]
     pub fn death(&self, at: usize) -> Ticks {
         self.rows.visible(self.columns.death.get(at))
+    }
+
+    /// Calls `each` with the places in a range of rows that die at `t` or later, or not at all; in order.
+    #[inline]
+    pub fn each_lasting(&self, places: Range<usize>, t: Ticks, each: impl FnMut(usize)) {
+        // A death at the horizon or later is not visible.
+        self.columns.death.each_from(places, t.min(self.rows.horizon), each);
     }
 
     /// Site of a row's free, by place; see [`Rows::freed_at`].

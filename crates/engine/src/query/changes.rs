@@ -8,7 +8,7 @@ use crate::model::Row;
 use crate::units::{Interval, Ticks};
 
 /// An allocation or free.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Change {
     pub(super) at: Ticks,
     /// The number that the caller assigned to the row: a group, a series, a site.
@@ -18,6 +18,16 @@ pub(super) struct Change {
 }
 
 impl Change {
+    /// Creates the birth of a row with this number and size.
+    pub(super) fn birth(at: Ticks, of: u32, size: u64) -> Self {
+        Self { at, of, born: true, size }
+    }
+
+    /// Creates the death of a row with this number and size.
+    pub(super) fn death(at: Ticks, of: u32, size: u64) -> Self {
+        Self { at, of, born: false, size }
+    }
+
     /// Returns the bytes allocated, or freed as a negative number.
     pub(super) fn delta(&self) -> i128 {
         let size = i128::from(self.size);
@@ -38,10 +48,10 @@ pub(super) fn changes(
             let row = visited.chunk.row(at);
             let Some(of) = group(&row, class) else { return };
             if interval.contains(row.birth) {
-                list.push(Change { at: row.birth, of, born: true, size: row.size });
+                list.push(Change::birth(row.birth, of, row.size));
             }
             if interval.contains(row.death) {
-                list.push(Change { at: row.death, of, born: false, size: row.size });
+                list.push(Change::death(row.death, of, row.size));
             }
         });
     })?;

@@ -54,6 +54,8 @@ impl LineTree {
                 *holds = if *holds == Holds::Nothing { Holds::Same(node) } else { Holds::Several };
             }
         }
+        // Nodes were numbered from the innermost line.
+        of_line.iter_mut().filter(|node| **node != NOBODY).for_each(|node| *node = nodes - 1 - *node);
         let mut above = vec![NOBODY; nodes as usize];
         for line in 0..lines as u32 {
             let Some(parent) = parent(line) else { continue };
@@ -71,7 +73,8 @@ impl LineTree {
     }
 
     /// Creates a nest of lines that share rows without being nested: changes are passed from node to node along
-    /// `above`, and each node stands for a `line`. No line may occur twice on the way up.
+    /// `above`, and each node stands for a `line`. No line may occur twice on the way up, and the node above another must have a
+    /// smaller number.
     pub(super) fn shared(lines: usize, above: Vec<u32>, line: Vec<u32>) -> Self {
         Self { of_line: (0..lines as u32).collect(), above, line, len: lines }
     }
@@ -81,9 +84,40 @@ impl LineTree {
         self.len
     }
 
+    /// Returns the number of nodes.
+    pub(super) fn nodes(&self) -> usize {
+        self.above.len()
+    }
+
+    /// Returns the mean number of nodes on the way up from a node, that node included.
+    pub(super) fn mean_depth(&self) -> usize {
+        let mut depths = vec![0; self.nodes()];
+        for (node, &above) in self.above.iter().enumerate() {
+            depths[node] = 1 + if above == NOBODY { 0 } else { depths[above as usize] };
+        }
+        depths.iter().sum::<usize>() / depths.len().max(1)
+    }
+
+    /// Returns the node above a node, whose number is smaller, or [`NOBODY`].
+    #[inline]
+    pub(super) fn above(&self, node: u32) -> u32 {
+        self.above[node as usize]
+    }
+
+    /// Returns the line of a node as [`LineTree::up`] does.
+    #[inline]
+    pub(super) fn line(&self, node: u32) -> u32 {
+        if self.line.is_empty() { node } else { self.line[node as usize] }
+    }
+
     /// Returns the node of a line, or [`NOBODY`].
     pub(super) fn of(&self, line: u32) -> u32 {
         self.of_line[line as usize]
+    }
+
+    /// Returns for each node whether it is `node`, or a line of this number, or is below it.
+    pub(super) fn below(&self, node: u32) -> Vec<bool> {
+        (0..self.above.len() as u32).map(|start| self.up(start).any(|above| above == node)).collect()
     }
 
     /// Returns a node and those above it, or their lines.
@@ -91,7 +125,7 @@ impl LineTree {
     pub(super) fn up(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         let known = |node: u32| Some(node).filter(|&node| node != NOBODY);
         let up = std::iter::successors(known(node), move |&node| known(self.above[node as usize]));
-        up.map(|node| if self.line.is_empty() { node } else { self.line[node as usize] })
+        up.map(|node| self.line(node))
     }
 }
 

@@ -2,6 +2,8 @@
 //! changes. Cost: a pass over the events of the interval, in which each event takes a step per node above it
 //! ([`LineTree`]); for growing traces a sort of the events.
 
+mod whole_heaps;
+
 use super::changes::{Change, changes};
 use super::line_tree::{LineTree, NOBODY};
 use super::{Cancel, Cancelled, Index, LifetimeClass};
@@ -37,7 +39,10 @@ pub(super) fn line_tree_peaks(
     line_tree: &LineTree,
     cancel: &Cancel,
 ) -> Result<Vec<u64>, Cancelled> {
-    let swept = index.node_rises(interval, nodes_of, line_tree, cancel)?;
+    let swept = match whole_heaps::rises(index, interval, nodes_of, line_tree, cancel)? {
+        Some(rises) => Some(rises),
+        None => index.node_rises(interval, nodes_of, line_tree, cancel)?,
+    };
     let of = |row: &Row, class: LifetimeClass| nodes_of[row.site.0 as usize][class as usize];
     finish(index, interval, swept, now, of, line_tree, cancel)
 }

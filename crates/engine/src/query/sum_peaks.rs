@@ -9,10 +9,12 @@
 use std::cmp::Reverse;
 
 use super::bins::Bins;
+use super::line_tree::NOBODY;
 use super::series::series;
 use super::series_of::SeriesOf;
 use super::summary::Summary;
 use super::{Cancel, Cancelled, Index, Totals};
+use crate::model::SiteId;
 use crate::units::{Interval, Ticks};
 
 /// The peak of a sum inside an interval.
@@ -58,7 +60,8 @@ pub(super) fn sum_peaks(
             for (sum, &base) in (0..).zip(&base) {
                 let members = of.sum.iter().zip(&lines).filter(|(of, _)| **of == sum).map(|(_, line)| line);
                 let mut search = Search::new(base, &scale, members);
-                search.finish(|parts| index.walk(parts, &merged, sum, cancel))?;
+                let pick = |_, site: SiteId, _| if merged.site[site.0 as usize] == Some(sum) { 0 } else { NOBODY };
+                search.finish(|parts| index.walk(parts, &pick, cancel))?;
                 found.push(search.sum_peak());
             }
             debug_assert!(
@@ -92,7 +95,7 @@ struct Pending {
 }
 
 /// The search for one peak.
-struct Search {
+pub(super) struct Search {
     /// The largest known value, and when it was first reached.
     best: i128,
     at: Option<Ticks>,
@@ -103,7 +106,7 @@ struct Search {
 
 impl Search {
     /// Starts a search with the lines of the sum's series.
-    fn new<'a>(base: u64, scale: &Bins, lines: impl Iterator<Item = &'a Vec<Summary<i64>>>) -> Self {
+    pub(super) fn new<'a>(base: u64, scale: &Bins, lines: impl Iterator<Item = &'a Vec<Summary<i64>>>) -> Self {
         let mut steps: Vec<&Summary<i64>> = lines.flatten().collect();
         steps.sort_by_key(|step| step.first);
         let base = i128::from(base);
@@ -138,8 +141,18 @@ impl Search {
         part.bound >= self.floor && (part.bound > self.best || (part.bound == self.best && is_first))
     }
 
+    /// Returns the number of parts that can change the result.
+    pub(super) fn open(&self) -> usize {
+        self.pending.iter().filter(|part| self.is_open(part)).count()
+    }
+
+    /// Returns the largest value found.
+    pub(super) fn best(&self) -> i128 {
+        self.best
+    }
+
     /// Walks parts until no remaining one can change the result.
-    fn finish(&mut self, walk: impl Fn(&[Interval]) -> Result<Vec<Summary<i64>>, Cancelled>) -> Result<(), Cancelled> {
+    pub(super) fn finish(&mut self, walk: impl Fn(&[Interval]) -> Result<Vec<Summary<i64>>, Cancelled>) -> Result<(), Cancelled> {
         let mut pending = std::mem::take(&mut self.pending);
         pending.sort_by_key(|part| (Reverse(part.bound), part.interval.from));
         let at_once = 2 * rayon::current_num_threads();

@@ -12,8 +12,10 @@ pub(super) const EVERY: u32 = 64;
 pub const SUMS_A_ROW: usize = 3;
 /// Bytes a row that the sums of heaps over blocks of events may take, which are prepared likewise (`query::Index`).
 pub const BLOCKS_A_ROW: usize = 4;
+/// Bytes a row that sites and sizes of rows in the order of their deaths may take, which are prepared likewise (`query::Index`).
+pub const OUTLIVING_A_ROW: usize = 2;
 /// Bytes a row of all that is prepared for queries: also 2 for the parts of the rows in which each site occurs.
-pub const PREPARED_A_ROW: usize = SUMS_A_ROW + BLOCKS_A_ROW + 2;
+pub const PREPARED_A_ROW: usize = SUMS_A_ROW + BLOCKS_A_ROW + OUTLIVING_A_ROW + 2;
 
 /// Bytes of a row that tell who freed it, if frees have stacks.
 pub(super) const FREED_AT: u64 = 4;

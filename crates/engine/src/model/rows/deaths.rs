@@ -12,6 +12,7 @@
 //! deaths; an eighth of a byte in chunks with frees by other threads.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -152,6 +153,29 @@ impl DeathColumn {
         }
     }
 
+    /// Calls `each` with the places in a range of rows that die at `t` or later, or not at all. Whether a row does can hardly be
+    /// predicted, so the places are collected without a branch for it.
+    #[inline]
+    pub(super) fn each_from(&self, places: Range<usize>, t: Ticks, mut each: impl FnMut(usize)) {
+        const BLOCK: usize = 256;
+        let Deaths { base, low, high, .. } = &*self.0;
+        // Lower halves from here on are those of such rows, if there are no upper halves.
+        let least = (i128::from(t.0) - i128::from(base.0)).clamp(0, ALIVE.into()) as u32;
+        for start in places.clone().step_by(BLOCK) {
+            let block = start..places.end.min(start + BLOCK);
+            let (mut found, mut count) = ([0; BLOCK], 0);
+            let mut look = |at: usize, is_found: bool| {
+                found[count] = at;
+                count += usize::from(is_found);
+            };
+            match high.get() {
+                None => (block.clone().zip(&low[block])).for_each(|(at, low)| look(at, low.load(Ordering::Acquire) >= least)),
+                Some(_) => block.for_each(|at| look(at, self.get(at) >= t)),
+            }
+            found[..count].iter().for_each(|&at| each(at));
+        }
+    }
+
     #[inline(never)]
     fn far(&self, low: u32, high: u16, at: usize) -> Ticks {
         if high == ASIDE {
@@ -282,6 +306,11 @@ mod tests {
                 assert_eq!(column.get(at), Ticks(death), "{death} from {base}");
             }
             assert!(all.iter().enumerate().all(|(at, &death)| column.get(at) == Ticks(death)), "none changes another");
+            for t in all.iter().copied().chain([i64::MIN, base, i64::MAX]).map(Ticks) {
+                let mut from = Vec::new();
+                column.each_from(1..all.len() + 300, t, |at| from.push(at));
+                assert!(from.into_iter().eq((1..all.len() + 300).filter(|&at| column.get(at) >= t)), "{t:?} from {base}");
+            }
             column.set(3, Ticks::NEVER);
             assert_eq!((column.get(3), column.get(all.len())), (Ticks::NEVER, Ticks::NEVER));
         }
@@ -292,6 +321,11 @@ mod tests {
         let column = DeathColumn::new(Ticks(100));
         (0..CHUNK).for_each(|at| column.set(at, Ticks(100 + at as i64)));
         assert_eq!(column.heap_bytes(), CHUNK * 4);
+        for (t, places, first) in [(0, 3..900, 3), (500, 3..900, 400), (500, 450..1_000, 450), (2_000, 3..900, 900)] {
+            let mut from = Vec::new();
+            column.each_from(places.clone(), Ticks(t), |at| from.push(at));
+            assert!(from.into_iter().eq(first..places.end), "{t}");
+        }
         assert_eq!(column.may_be_far(Ticks(100 + STEP as i64 - 1)), (false, false));
         column.set(9, Ticks(100 + STEP as i64));
         assert_eq!(column.heap_bytes(), CHUNK * 6);

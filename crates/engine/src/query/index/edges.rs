@@ -41,10 +41,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::checkpoints::{Checkpoints, Moment};
-use super::order::{EventPosition, by_chunk, in_row_order};
-use super::outliving::{Outliving, is_born_before};
+use super::order::{EventPosition, by_chunk};
+use super::outliving::{Outliving, each_in_row_order, keep_born_before};
 use super::words::{Full, Word};
-use crate::model::{CHUNK, RowId, SiteId, Trace};
+use crate::model::{CHUNK, SiteId, Trace};
 use crate::query::{Cancel, Cancelled};
 use crate::units::Ticks;
 
@@ -120,6 +120,16 @@ pub(super) struct EdgeWalk<'a> {
     pieces: Vec<WalkPiece>,
 }
 
+/// The moments whose sums are known, from which a walk starts towards the two edges of an interval.
+pub(super) struct Known {
+    /// Moments whose rows born before them are known.
+    pub(super) born: [Moment; 2],
+    /// Moments whose rows alive at them are known.
+    pub(super) alive: [Moment; 2],
+    /// Moments between which the rows alive throughout are known.
+    pub(super) through: (Moment, Moment),
+}
+
 /// A part of a walk, processed by one worker.
 #[derive(Clone, Debug)]
 struct WalkPiece {
@@ -136,8 +146,8 @@ enum EdgeEvents {
     Births(Range<u32>, Option<Ticks>),
     /// Births out of order, of rows that die at this tick or later (if given).
     Late(Range<u32>, Option<Ticks>),
-    /// Deaths of rows born before this moment.
-    Deaths(Range<u32>, Moment),
+    /// Deaths of rows born before this moment (if given).
+    Deaths(Range<u32>, Option<Moment>),
 }
 
 /// Number of deaths that are sorted into row order together.
@@ -148,21 +158,15 @@ const DEATHS_A_PIECE: u32 = 1 << 18;
 const WORTH_A_WORKER: usize = 1 << 13;
 
 impl<'a> EdgeWalk<'a> {
-    /// Plans the walk from sums of rows born before and alive at `edges`, and of rows alive throughout `pair`, to those
-    /// of `from` and `to`.
-    pub(super) fn new(
-        strips: Option<(&'a Checkpoints, &'a Outliving)>,
-        [a, b]: [Moment; 2],
-        pair: (Moment, Moment),
-        from: Moment,
-        to: Moment,
-    ) -> Self {
+    /// Plans the walk from known sums to those of `from` and `to`.
+    pub(super) fn new(strips: Option<(&'a Checkpoints, &'a Outliving)>, known: Known, from: Moment, to: Moment) -> Self {
         let mut walk = Self { strips, pieces: Vec::new() };
-        walk.births(a.1, from.1, None, (BORN, true));
-        walk.births(b.1, to.1, None, (BORN, false));
-        walk.lasting((a, a), (from, from), ALIVE[0]);
-        walk.lasting((b, b), (to, to), ALIVE[1]);
-        walk.lasting(pair, (from, to), THROUGH);
+        walk.births(known.born[0].1, from.1, None, (BORN, true));
+        walk.births(known.born[1].1, to.1, None, (BORN, false));
+        for ((known, edge), column) in known.alive.into_iter().zip([from, to]).zip(ALIVE) {
+            walk.lasting((known, known), (edge, edge), column);
+        }
+        walk.lasting(known.through, (from, to), THROUGH);
         walk
     }
 
@@ -230,11 +234,14 @@ impl<'a> EdgeWalk<'a> {
         let mut at = low.death;
         while at < high.death {
             let mut end = at.saturating_add(DEATHS_A_PIECE).min(high.death);
-            let mut outliving = false;
+            let (mut outliving, mut before) = (false, Some(before));
             if let Some((checkpoints, _)) = self.strips {
                 let strip = checkpoints.strip_of_death(at);
                 end = end.min(checkpoints.at(strip + 1).1.death);
-                outliving = before.0 <= checkpoints.at(strip).0;
+                let start = checkpoints.at(strip);
+                outliving = before.is_some_and(|before| before.0 <= start.0);
+                // What outlives a strip was born before the next one starts.
+                before = before.filter(|&before| !outliving || before != start);
             }
             self.pieces.push(WalkPiece { events: EdgeEvents::Deaths(at..end, before), outliving, column, takes });
             at = end;
@@ -272,17 +279,21 @@ impl WalkPiece {
             EdgeEvents::Births(range, until) => {
                 let chunk = rows.chunk(range.start as usize / CHUNK);
                 let (first, sites) = (chunk.first().0, chunk.sites());
-                let lasts = |at: usize| until.is_none_or(|until| chunk.death(at) >= until);
                 let all_in_order = !chunk.has_out_of_order();
-                let counts = |at: usize| lasts(at) && (all_in_order || !chunk.is_out_of_order(at));
+                let mut put_at = |at: usize| {
+                    if all_in_order || !chunk.is_out_of_order(at) {
+                        put(sites[at], chunk.size(at));
+                    }
+                };
                 let places = (range.start - first) as usize..(range.end - first) as usize;
-                match outliving {
-                    Some(outliving) => outliving.births(&chunk, places, |at| {
-                        if counts(at) {
-                            put(sites[at], chunk.size(at));
+                match (outliving, until) {
+                    (Some(outliving), &Some(until)) => outliving.births(&chunk, places, |at| {
+                        if chunk.death(at) >= until {
+                            put_at(at);
                         }
                     }),
-                    None => places.filter(|&at| counts(at)).for_each(|at| put(sites[at], chunk.size(at))),
+                    (None, &Some(until)) => chunk.each_lasting(places, until, put_at),
+                    (_, None) => places.for_each(put_at),
                 }
             }
             EdgeEvents::Late(range, until) => {
@@ -290,19 +301,14 @@ impl WalkPiece {
                 let lasting = ids.filter(|&id| until.is_none_or(|until| rows.death(id) >= until));
                 lasting.for_each(|id| put(rows.site(id), rows.size(id)));
             }
-            EdgeEvents::Deaths(range, before) => {
-                let mut ids: Vec<RowId> = match outliving {
-                    Some(outliving) => outliving.deaths(range.clone(), rows.by_death()),
-                    None => rows.by_death().range(range.clone()).collect(),
-                };
-                if rows.out_of_order().is_empty() {
-                    ids.retain(|id| id.0 < before.1.birth);
-                } else {
-                    ids.retain(|&id| is_born_before(rows, id, *before));
+            EdgeEvents::Deaths(range, before) => match outliving {
+                Some(outliving) => outliving.deaths(rows, range.clone(), *before, put),
+                None => {
+                    let mut ids = rows.by_death().range(range.clone()).collect();
+                    keep_born_before(rows, &mut ids, *before);
+                    each_in_row_order(rows, &ids, put);
                 }
-                let near = in_row_order(ids.iter().copied());
-                near.into_iter().for_each(|(id, _)| put(rows.site(id), rows.size(id)));
-            }
+            },
         }
     }
 }

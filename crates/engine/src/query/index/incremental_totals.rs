@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use rayon::prelude::*;
 
 use super::checkpoints::Moment;
-use super::edges::{ChangeColumns, EdgeWalk, SumChanges};
+use super::edges::{ChangeColumns, EdgeWalk, Known, SumChanges};
 use super::lock::lock;
 use super::order::EventOrder;
 use super::table::{GRAIN, classes};
@@ -191,7 +191,8 @@ impl Sums {
     fn to(&self, trace: &Trace, order: &EventOrder, interval: Interval) -> EdgeWalk<'static> {
         let moment = |t: Ticks| -> Moment { (t, order.place(&trace.rows, t)) };
         let (from, to) = (moment(self.interval.from), moment(self.interval.to));
-        EdgeWalk::new(None, [from, to], (from, to), moment(interval.from), moment(interval.to))
+        let known = Known { born: [from, to], alive: [from, to], through: (from, to) };
+        EdgeWalk::new(None, known, moment(interval.from), moment(interval.to))
     }
 }
 

@@ -12,9 +12,11 @@
 
 mod blocks;
 mod checkpoints;
+mod climb;
 mod cut;
 mod draft;
 mod drawn;
+mod edge_rows;
 mod edges;
 mod feed;
 mod groups;
@@ -47,6 +49,7 @@ use incremental_totals::IncrementalTotals;
 pub(super) use lines::Line;
 use lock::lock;
 pub use options::IndexOptions;
+pub(super) use options::Surveys;
 use order::EventOrder;
 pub(super) use site_parts::SiteParts;
 pub(super) use spare::SpareSums;
@@ -76,10 +79,12 @@ struct Prepared {
     parts: Option<Arc<SiteParts>>,
     /// Only for a growing trace.
     incremental: Option<IncrementalTotals>,
+    surveys: Surveys,
 }
 
 /// The prepared data for selected rows: none.
-static NOTHING: Prepared = Prepared { ordered: None, drawn: None, summed: None, parts: None, incremental: None };
+static NOTHING: Prepared =
+    Prepared { ordered: None, drawn: None, summed: None, parts: None, incremental: None, surveys: Surveys::Never };
 
 /// Data that is quickly prepared if sums cannot overflow.
 #[derive(Debug)]
@@ -150,6 +155,7 @@ impl Index {
             if options.parts.unwrap_or(trace.rows.len() >= LARGE) {
                 prepared.parts = Some(Arc::new(SiteParts::of(&trace, by_site, cancel)?));
             }
+            prepared.surveys = Surveys::of(options.surveys);
         }
         Ok(Self::new(trace, prepared))
     }
@@ -243,7 +249,7 @@ impl Index {
 
     /// Returns the bytes of what is kept for each site (sums at checkpoints, parts of the rows), and of everything else.
     pub fn heap_bytes(&self) -> (usize, usize) {
-        let Prepared { ordered, drawn, summed, parts, incremental } = &*self.prepared;
+        let Prepared { ordered, drawn, summed, parts, incremental, .. } = &*self.prepared;
         let ordered = ordered.as_ref().map_or(0, Ordered::heap_bytes);
         let drawn = drawn.as_ref().map_or(0, Drawn::heap_bytes);
         let incremental = incremental.as_ref().map_or(0, IncrementalTotals::heap_bytes);
@@ -266,7 +272,7 @@ impl Index {
         let Some(Summed { table, scratch, spare }) = &self.prepared().summed else { return Ok(None) };
         let moment = |t| (t, order.place(&self.trace.rows, t));
         let (from, to) = (moment(interval.from), moment(interval.to));
-        let base = table.nearest(from.1, to.1);
+        let base = table.base(from, to);
         let no_changes = || {
             let kept = lock(scratch).pop();
             kept.unwrap_or_else(|| table.no_changes())
@@ -286,6 +292,11 @@ impl Index {
     /// Returns the parts of the rows in which each site occurs, if they are known.
     pub(super) fn site_parts(&self) -> Option<&Arc<SiteParts>> {
         self.prepared.parts.as_ref()
+    }
+
+    /// Returns count and size of all rows of each site, if they are known.
+    pub(super) fn by_site(&self) -> Option<&[Bucket]> {
+        self.ordered()?.by_site.as_deref()
     }
 
     /// Returns the numbers of births and deaths inside an interval, and of rows alive at its left edge, from positions
@@ -326,6 +337,11 @@ impl Index {
     pub fn is_slow(&self, interval: Interval, of: &SeriesOf) -> bool {
         let Some(drawn) = &self.prepared.drawn else { return false };
         drawn.is_slow(&self.trace, interval, of, self.chosen.as_ref())
+    }
+
+    /// Returns whether peaks of whole heaps are searched by bins of time.
+    pub(super) fn surveys(&self) -> Surveys {
+        self.prepared().surveys
     }
 
     /// Returns whether every series is one whole heap and the prepared data applies.

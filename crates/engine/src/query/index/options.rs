@@ -20,6 +20,8 @@ pub struct IndexOptions {
     pub block_bytes_a_row: usize,
     /// Number of events above which summing up for a graph counts as slow.
     pub slow: u64,
+    /// Whether peaks of whole heaps are searched by bins of time; by default where that pays.
+    pub surveys: Option<bool>,
 }
 
 impl Default for IndexOptions {
@@ -32,6 +34,27 @@ impl Default for IndexOptions {
             stretch: None,
             block_bytes_a_row: BLOCKS_A_ROW,
             slow: 1 << 22,
+            surveys: None,
+        }
+    }
+}
+
+/// Whether peaks of whole heaps are searched by bins of time.
+#[derive(Clone, Copy, Default, Debug)]
+pub(in crate::query) enum Surveys {
+    #[default]
+    Never,
+    IfTheyPay,
+    Always,
+}
+
+impl Surveys {
+    /// Converts an option.
+    pub(super) fn of(option: Option<bool>) -> Self {
+        match option {
+            None => Self::IfTheyPay,
+            Some(false) => Self::Never,
+            Some(true) => Self::Always,
         }
     }
 }

@@ -1,14 +1,19 @@
 //! The rows that outlive the strip between two checkpoints in which they were born. They are few, and if a walk only needs rows
 //! that last longer than the strip, it looks at no others.
 //!
-//! Cost: a bit for each birth and one for each death. To build it takes a parallel pass over both.
+//! Rows lie in memory in the order of births, so the dead ones of a strip are scattered. Site and size of those that outlived
+//! their strip are therefore kept in the order of deaths, unless there are very many.
+//!
+//! Cost: a bit for each birth and one for each death, and 8 bytes for each death that is kept: at most 2 bytes a row. To build it
+//! takes a parallel pass over both.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::checkpoints::{Checkpoints, Moment};
-use crate::model::{CHUNK, Chunk, RowId, RowList, Rows};
+use super::order::in_row_order;
+use crate::model::{CHUNK, Chunk, OUTLIVING_A_ROW, RowId, Rows, SiteId};
 use crate::query::row_set::each_bit;
 use crate::query::{Cancel, Cancelled};
 
@@ -19,7 +24,21 @@ pub(super) struct Outliving {
     births: Vec<u64>,
     /// A bit for each death in order: alive at the checkpoint before it.
     deaths: Vec<u64>,
+    /// Site and size of the rows of these deaths, in the same order; `None` if they would take too much memory.
+    dead: Option<Dead>,
 }
+
+/// Site and size of the rows of some deaths, in order.
+#[derive(Debug)]
+struct Dead {
+    /// The size in 32 bits, or [`LARGE`].
+    rows: Vec<(SiteId, u32)>,
+    /// Number of rows before each [`WORDS`] words of bits.
+    starts: Vec<u32>,
+}
+
+/// Stands for sizes from this one on.
+const LARGE: u32 = u32::MAX;
 
 /// Number of words that one worker fills at a time.
 const WORDS: usize = CHUNK / 64;
@@ -56,7 +75,8 @@ impl Outliving {
             });
             Ok(())
         })?;
-        Ok(Self { births, deaths })
+        let dead = Dead::new(rows, &deaths, cancel)?;
+        Ok(Self { births, deaths, dead })
     }
 
     /// Calls `each` with the indices of those rows of a chunk that are in a range and outlive their strips.
@@ -65,23 +85,94 @@ impl Outliving {
         each_bit(&self.births[chunk.first().0 as usize / 64..], places, each);
     }
 
-    /// Returns the rows of those deaths in a range that were born in an earlier strip.
-    pub(super) fn deaths(&self, places: Range<u32>, by_death: &RowList) -> Vec<RowId> {
-        let mut ids = Vec::new();
-        each_bit(&self.deaths, places.start as usize..places.end as usize, |at| ids.push(by_death.get(at as u32)));
-        ids
+    /// Calls `put` with site and size of the rows that died in a range of deaths inside one strip, and outlived the strip in which
+    /// they were born. If `before` is given, only rows born before that moment count.
+    pub(super) fn deaths(&self, rows: &Rows, places: Range<u32>, before: Option<Moment>, mut put: impl FnMut(SiteId, u64)) {
+        let mut id_at = rows.by_death().reader();
+        let places = places.start as usize..places.end as usize;
+        let Some(dead) = &self.dead else {
+            let mut ids = Vec::new();
+            each_bit(&self.deaths, places, |at| ids.push(id_at(at as u32)));
+            keep_born_before(rows, &mut ids, before);
+            return each_in_row_order(rows, &ids, put);
+        };
+        let mut kept = dead.from(&self.deaths, places.start);
+        each_bit(&self.deaths, places, |at| {
+            let Some(&(site, size)) = kept.next() else { return };
+            if before.is_none_or(|before| is_born_before(rows, id_at(at as u32), before)) {
+                let size = if size == LARGE { rows.size(id_at(at as u32)) } else { size.into() };
+                put(site, size);
+            }
+        });
     }
 
     /// Returns the bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
-        (self.births.capacity() + self.deaths.capacity()) * 8
+        let dead = self.dead.as_ref().map_or(0, |dead| dead.rows.capacity() * 8 + dead.starts.capacity() * 4);
+        (self.births.capacity() + self.deaths.capacity()) * 8 + dead
     }
+}
+
+impl Dead {
+    /// Collects the rows of those deaths whose bit is set; `None` if there are too many.
+    fn new(rows: &Rows, deaths: &[u64], cancel: &Cancel) -> Result<Option<Self>, Cancelled> {
+        let mut count = 0;
+        let mut starts = Vec::with_capacity(deaths.len().div_ceil(WORDS));
+        for words in deaths.chunks(WORDS) {
+            starts.push(count);
+            count += ones(words);
+        }
+        if count as usize * size_of::<(SiteId, u32)>() > rows.len() * OUTLIVING_A_ROW {
+            return Ok(None);
+        }
+        let parts: Result<Vec<Vec<(SiteId, u32)>>, Cancelled> = (deaths.par_chunks(WORDS).enumerate())
+            .map(|(i, words)| {
+                cancel.check()?;
+                let mut id_at = rows.by_death().reader();
+                let mut part = Vec::with_capacity(ones(words) as usize);
+                each_bit(words, 0..CHUNK, |at| {
+                    let id = id_at((i * CHUNK + at) as u32);
+                    part.push((rows.site(id), u32::try_from(rows.size(id)).unwrap_or(LARGE)));
+                });
+                Ok(part)
+            })
+            .collect();
+        Ok(Some(Self { rows: parts?.concat(), starts }))
+    }
+
+    /// Returns the rows of the deaths from a place on.
+    fn from(&self, deaths: &[u64], place: usize) -> std::slice::Iter<'_, (SiteId, u32)> {
+        let (chunk, word) = (place / CHUNK, place / 64);
+        let Some(&start) = self.starts.get(chunk) else { return [].iter() };
+        let in_word = deaths[word] & ((1 << (place % 64)) - 1);
+        let before = start + ones(&deaths[chunk * WORDS..word]) + in_word.count_ones();
+        self.rows[before as usize..].iter()
+    }
+}
+
+/// Returns the number of set bits.
+fn ones(words: &[u64]) -> u32 {
+    words.iter().map(|word| word.count_ones()).sum()
+}
+
+/// Calls `put` with site and size of rows, roughly in the order in which they lie in memory.
+pub(super) fn each_in_row_order(rows: &Rows, ids: &[RowId], mut put: impl FnMut(SiteId, u64)) {
+    in_row_order(ids.iter().copied()).into_iter().for_each(|(id, _)| put(rows.site(id), rows.size(id)));
 }
 
 /// Returns whether a row was born before a moment.
 #[inline]
-pub(super) fn is_born_before(rows: &Rows, id: RowId, (tick, place): Moment) -> bool {
+fn is_born_before(rows: &Rows, id: RowId, (tick, place): Moment) -> bool {
     if rows.is_out_of_order(id) { rows.birth(id) < tick } else { id.0 < place.birth }
+}
+
+/// Removes those rows that were not born before a moment, if it is given.
+pub(super) fn keep_born_before(rows: &Rows, ids: &mut Vec<RowId>, before: Option<Moment>) {
+    match before {
+        None => {}
+        Some((_, place)) if rows.out_of_order().is_empty() => ids.retain(|id| id.0 < place.birth),
+        Some(before) => ids.retain(|&id| is_born_before(rows, id, before)),
+    }
 }
 
 /// Sets the bits of the places, in order, for which `is_set` holds.

@@ -5,23 +5,16 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::feed::{Feed, Item, NOBODY};
+use super::climb::{Climb, Rise};
+use super::feed::{Feed, NOBODY};
 use super::order::{EventOrder, EventPosition};
 use super::{Index, Ordered};
-use crate::model::{Row, RowId, SiteId, Trace};
+use crate::model::{Row, RowId, SiteId};
 use crate::query::line_tree::LineTree;
 use crate::query::peaks::ByClassLines;
-use crate::query::series_of::SeriesOf;
 use crate::query::summary::{Sketch, Summary};
 use crate::query::{Cancel, Cancelled, LifetimeClass, RowSet};
-use crate::units::{Interval, Ticks};
-
-/// The effect of a stretch on a node: its change, and its highest rise above the start of the stretch.
-struct Rise {
-    node: u32,
-    sum: i64,
-    high: i64,
-}
+use crate::units::Interval;
 
 impl Index {
     /// Returns the highest rise of each node inside `interval`. A row counts for its node, which `nodes_of` has by
@@ -40,7 +33,7 @@ impl Index {
             Some(chosen) => Some(Arc::clone(chosen)),
             None => self.wanted(by_site, from, to, nodes_of, cancel)?.map(Arc::new),
         };
-        let pick = picker(&self.trace, interval, from, nodes_of);
+        let pick = self.picker(interval, nodes_of);
         self.sweep(order, (from, to), &pick, wanted.as_deref(), line_tree, cancel).map(Some)
     }
 
@@ -57,24 +50,45 @@ impl Index {
         self.sweep(order, self.edges(order, interval), &pick, self.chosen.as_deref(), line_tree, cancel).map(Some)
     }
 
-    /// Summarizes one series in each of several parts of time, event by event. Returns an empty list if there is no
-    /// event order because sums could overflow.
+    /// Summarizes the rows for which `pick` returns a number in each of several parts of time, event by event. `pick` gets a row,
+    /// its site, and whether it is born. Returns an empty list if there is no event order because sums could overflow.
     pub(in crate::query) fn walk(
         &self,
         parts: &[Interval],
-        of: &SeriesOf,
-        series: u32,
+        pick: &(impl Fn(RowId, SiteId, bool) -> u32 + Sync),
         cancel: &Cancel,
     ) -> Result<Vec<Summary<i64>>, Cancelled> {
         let Some(Ordered { order, .. }) = &self.prepared.ordered else { return Ok(Vec::new()) };
-        let pick = |_: RowId, site: SiteId, _: bool| if of.site[site.0 as usize] == Some(series) { 0 } else { NOBODY };
         let walk = |part: &Interval| {
             let mut sketch = Sketch::default();
-            let mut feed = Feed::new(&self.trace.rows, &pick, self.chosen.as_deref());
+            let mut feed = Feed::new(&self.trace.rows, pick, self.chosen.as_deref());
             feed.run(self.edges(order, *part), cancel, |item| sketch.change(item.at, item.delta))?;
             Ok(sketch.take())
         };
         parts.par_iter().map(walk).collect()
+    }
+
+    /// Returns the function that picks the node of a birth or death inside the interval. It looks up whether the row's
+    /// other end is inside only if that makes a difference.
+    pub(in crate::query) fn picker<'a>(
+        &'a self,
+        interval: Interval,
+        nodes_of: &'a [ByClassLines],
+    ) -> impl Fn(RowId, SiteId, bool) -> u32 + Sync + 'a {
+        use LifetimeClass::{Aifi, Aifo, Aofi};
+        let rows = &self.trace.rows;
+        let first = self.prepared.ordered.as_ref().map_or(0, |ordered| ordered.order.place(rows, interval.from).birth);
+        move |row, site, is_birth| {
+            let nodes = nodes_of[site.0 as usize];
+            let both_inside = nodes[Aifi as usize];
+            let other = nodes[if is_birth { Aifo } else { Aofi } as usize];
+            let is_inside = || match is_birth {
+                true => rows.death(row) < interval.to,
+                false if rows.is_out_of_order(row) => rows.birth(row) >= interval.from,
+                false => row.0 >= first,
+            };
+            if both_inside == other || is_inside() { both_inside } else { other }
+        }
     }
 
     fn edges(&self, order: &EventOrder, interval: Interval) -> (EventPosition, EventPosition) {
@@ -99,13 +113,13 @@ impl Index {
             .par_windows(2)
             .map(|part| {
                 let mut climb = Climb::new(line_tree);
-                Feed::new(rows, pick, wanted).run((part[0], part[1]), cancel, |item| climb.add(item))?;
+                Feed::new(rows, pick, wanted).run((part[0], part[1]), cancel, |item| climb.add(item.at, item.of, item.delta))?;
                 Ok(climb.finish())
             })
             .collect();
         let (mut now, mut rises) = (vec![0; line_tree.len()], vec![0; line_tree.len()]);
-        for Rise { node, sum, high } in stretches?.into_iter().flatten() {
-            let (now, rise): (&mut i128, &mut i128) = (&mut now[node as usize], &mut rises[node as usize]);
+        for Rise { line, sum, high } in stretches?.into_iter().flatten() {
+            let (now, rise): (&mut i128, &mut i128) = (&mut now[line as usize], &mut rises[line as usize]);
             *rise = (*rise).max(*now + i128::from(high));
             *now += i128::from(sum);
         }
@@ -129,85 +143,5 @@ impl Index {
         let count: u64 = by_site.iter().zip(&wants).filter(|(_, wants)| **wants).map(|(sum, _)| sum.count).sum();
         let is_few = count < rows.len() as u64 / 2;
         is_few.then(|| RowSet::filled(rows, cancel, |chunk, at| wants[chunk.sites()[at].0 as usize])).transpose()
-    }
-}
-
-/// Returns the function that picks the node of a birth or death inside the interval. It looks up whether the row's
-/// other end is inside only if that makes a difference.
-fn picker<'a>(
-    trace: &'a Trace,
-    interval: Interval,
-    from: EventPosition,
-    nodes_of: &'a [ByClassLines],
-) -> impl Fn(RowId, SiteId, bool) -> u32 + Sync + 'a {
-    use LifetimeClass::{Aifi, Aifo, Aofi};
-    move |row, site, is_birth| {
-        let nodes = nodes_of[site.0 as usize];
-        let both_inside = nodes[Aifi as usize];
-        let other = nodes[if is_birth { Aifo } else { Aofi } as usize];
-        let is_inside = || match is_birth {
-            true => trace.rows.death(row) < interval.to,
-            false if trace.rows.is_out_of_order(row) => trace.rows.birth(row) >= interval.from,
-            false => row.0 >= from.birth,
-        };
-        if both_inside == other || is_inside() { both_inside } else { other }
-    }
-}
-
-/// State of the nodes while events are processed in time order.
-struct Climb<'a> {
-    line_tree: &'a LineTree,
-    now: Vec<i64>,
-    high: Vec<i64>,
-    has: Vec<bool>,
-    touched: Vec<u32>,
-    /// The current tick, and the nodes that changed at it.
-    at: Ticks,
-    tick: Vec<u32>,
-}
-
-impl<'a> Climb<'a> {
-    fn new(line_tree: &'a LineTree) -> Self {
-        let (now, high, has) = (vec![0; line_tree.len()], vec![0; line_tree.len()], vec![false; line_tree.len()]);
-        Self { line_tree, now, high, has, touched: Vec::new(), at: Ticks::BEFORE_TRACE, tick: Vec::new() }
-    }
-
-    #[inline]
-    fn add(&mut self, item: &Item) {
-        if item.at != self.at {
-            self.end_tick();
-            self.at = item.at;
-        }
-        self.change(item.of, item.delta);
-    }
-
-    fn finish(mut self) -> Vec<Rise> {
-        self.end_tick();
-        let Self { now, high, touched, .. } = self;
-        touched.into_iter().map(|node| Rise { node, sum: now[node as usize], high: high[node as usize] }).collect()
-    }
-
-    #[inline]
-    fn change(&mut self, node: u32, delta: i64) {
-        if self.tick.last() != Some(&node) {
-            self.tick.push(node);
-        }
-        for node in self.line_tree.up(node) {
-            let i = node as usize;
-            if !self.has[i] {
-                self.has[i] = true;
-                self.touched.push(node);
-            }
-            self.now[i] += delta;
-        }
-    }
-
-    /// Updates the maxima; only at the end of a tick are its changes complete.
-    #[inline]
-    fn end_tick(&mut self) {
-        for node in self.tick.drain(..).flat_map(|node| self.line_tree.up(node)) {
-            let i = node as usize;
-            self.high[i] = self.high[i].max(self.now[i]);
-        }
     }
 }

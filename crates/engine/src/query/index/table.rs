@@ -17,8 +17,8 @@ use rayon::prelude::*;
 
 use super::checkpoints::{Checkpoints, Moment};
 use super::draft::Draft;
-use super::edges::{ChangeColumns, EdgeWalk, SumChanges};
-use super::order::{EventOrder, EventPosition};
+use super::edges::{ChangeColumns, EdgeWalk, Known, SumChanges};
+use super::order::EventOrder;
 use super::outliving::Outliving;
 use super::words::{Full, SumLayers, Word, WordKind};
 use crate::model::{CHUNK, Rows, Trace};
@@ -45,9 +45,12 @@ pub(super) const GRAIN: usize = 1 << 12;
 /// The checkpoints that a query starts from.
 pub(super) struct Base {
     /// The checkpoints nearest to the two edges.
-    pub(super) edges: [usize; 2],
-    /// The coarse checkpoints nearest to the two edges.
-    pub(super) pair: (usize, usize),
+    born: [usize; 2],
+    /// The last checkpoints at or before the two edges. From there on, a walk reads all rows in the order in which they lie in
+    /// memory.
+    alive: [usize; 2],
+    /// The coarse checkpoints nearest to the two edges, or the last checkpoint at or before both.
+    through: (usize, usize),
 }
 
 impl SumTable {
@@ -78,17 +81,21 @@ impl SumTable {
 
     /// Plans the walk from the checkpoints in `base` to an interval.
     pub(super) fn walk(&self, base: &Base, from: Moment, to: Moment) -> EdgeWalk<'_> {
-        let (i, j) = base.pair;
         let at = |k: usize| self.checkpoints.at(k);
-        EdgeWalk::new(Some((&self.checkpoints, &self.outliving)), base.edges.map(at), (at(i), at(j)), from, to)
+        let known =
+            Known { born: base.born.map(at), alive: base.alive.map(at), through: (at(base.through.0), at(base.through.1)) };
+        EdgeWalk::new(Some((&self.checkpoints, &self.outliving)), known, from, to)
     }
 
-    /// Returns the checkpoints nearest to the edges of an interval.
-    pub(super) fn nearest(&self, from: EventPosition, to: EventPosition) -> Base {
+    /// Returns the checkpoints from which an interval is quickly reached.
+    pub(super) fn base(&self, from: Moment, to: Moment) -> Base {
         let checkpoints = &self.checkpoints;
-        let first = checkpoints.nearest_coarse(from, 0);
-        let pair = (first, checkpoints.nearest_coarse(to, first));
-        Base { edges: [checkpoints.nearest(from), checkpoints.nearest(to)], pair }
+        let born = [from, to].map(|edge| checkpoints.nearest(edge.1));
+        let alive = [from, to].map(|edge| checkpoints.before(edge.0, 0));
+        let first = checkpoints.nearest_coarse(from.1, 0);
+        let is_narrow = alive[0] == alive[1];
+        let through = if is_narrow { (alive[0], alive[0]) } else { (first, checkpoints.nearest_coarse(to.1, first)) };
+        Base { born, alive, through }
     }
 
     /// Returns changes that are 0 for all sites.
@@ -117,11 +124,10 @@ impl SumTable {
 
     /// Computes the sums by lifetime class for one grain of sites.
     fn fill<W: Word>(&self, base: &Base, changes: &[&ChangeColumns<W>], grain: usize, out: &mut [ByClass]) {
-        let [a, b] = base.edges;
-        let (i, j) = base.pair;
         let c = &self.checkpoints;
-        let born = [c.born(a), c.born(b)];
-        let lasting = [c.lasting(a, a), c.lasting(b, b), c.lasting(i, j)];
+        let born = base.born.map(|k| c.born(k));
+        let [from, to] = base.alive.map(|k| c.lasting(k, k));
+        let lasting = [from, to, c.lasting(base.through.0, base.through.1)];
         let [mut narrow, mut wide, mut full] = self.starts[grain];
         let first = grain * GRAIN;
         for (site, out) in (first..).zip(out) {

@@ -1,0 +1,279 @@
+//! Peaks of lines that contain all rows of some heaps, or all that are born and die in the interval: for example a process, a heap,
+//! or its transient allocations. The graph's data says how the bytes of a heap rise and fall. What such a line lacks of its heaps
+//! are rows that an edge of the interval cuts, of which there are few: only they are read one by one.
+//!
+//! Both are combined by bin of time, and bins that could hold the peak are walked event by event ([`Search`]). A line for which this
+//! would be many is left to a pass over all events.
+
+use rayon::prelude::*;
+
+use super::{ByClassLines, climb};
+use crate::model::{RowId, SiteId, Trace};
+use crate::query::bins::Bins;
+use crate::query::changes::Change;
+use crate::query::index::Surveys;
+use crate::query::line_tree::{LineTree, NOBODY};
+use crate::query::sum_peaks::Search;
+use crate::query::summary::{Sketch, Summary};
+use crate::query::{Cancel, Cancelled, Index, LifetimeClass, SeriesOf};
+use crate::tables::KeyedMap;
+use crate::units::{Interval, Ticks};
+
+/// Most bins of a search, and most bins of all heaps together.
+const BINS: usize = 1 << 12;
+const BINS_OF_ALL: usize = 1 << 18;
+
+/// Most nodes that are searched.
+const NODES: usize = 1 << 8;
+
+/// Number of events from which on it pays.
+const MANY: u64 = 1 << 20;
+
+/// A search pays if at most one in this many bins has to be walked.
+const WALKED: usize = 16;
+
+/// The rows cut by the edges are few if there are at most one in this many events.
+const FEW: u64 = 8;
+
+/// A node that contains whole heaps.
+struct Whole {
+    node: u32,
+    /// The heaps, ascending.
+    heaps: Vec<u32>,
+}
+
+/// Returns the highest rise of each node inside `interval`, see [`Index::node_rises`]; `None` if no node contains whole heaps, or
+/// if it does not pay.
+pub(super) fn rises(
+    index: &Index,
+    interval: Interval,
+    nodes_of: &[ByClassLines],
+    line_tree: &LineTree,
+    cancel: &Cancel,
+) -> Result<Option<Vec<i128>>, Cancelled> {
+    let must_pay = match index.surveys() {
+        Surveys::Never => return Ok(None),
+        Surveys::IfTheyPay => true,
+        Surveys::Always => false,
+    };
+    if must_pay && !pays(index, interval) {
+        return Ok(None);
+    }
+    let trace = index.trace();
+    let whole = whole_nodes(trace, nodes_of, line_tree);
+    if whole.is_empty() || whole.len() > NODES || must_pay && !many_are_whole(index, nodes_of, line_tree, &whole) {
+        return Ok(None);
+    }
+    let bins = index.bins(interval, (BINS_OF_ALL / trace.heaps.len().max(1)).clamp(1, BINS));
+    let Some(heaps) = heap_lines(index, interval, &whole, &bins, cancel)? else { return Ok(None) };
+    let cut = CutRows::new(trace, nodes_of, line_tree, &whole);
+    let Some(changes) = index.edge_changes(interval, &cut.kinds_of, cancel)? else { return Ok(None) };
+    let rests = cut.lines(&changes, &bins, whole.len());
+    let pick = index.picker(interval, nodes_of);
+    let found: Result<Vec<Option<i128>>, Cancelled> = (whole.par_iter().zip(&rests))
+        .map(|(whole, rest)| {
+            let of_heaps = whole.heaps.iter().filter_map(|&heap| heaps.get(heap as usize));
+            let mut search = Search::new(0, &bins, of_heaps.chain([rest]));
+            if must_pay && search.open() * WALKED > bins.count() {
+                return Ok(None);
+            }
+            let has = line_tree.below(whole.node);
+            let pick = |row: RowId, site: SiteId, is_birth: bool| {
+                let node = pick(row, site, is_birth);
+                if node != NOBODY && has[node as usize] { 0 } else { NOBODY }
+            };
+            search.finish(|parts| index.walk(parts, &pick, cancel))?;
+            Ok(Some(search.best()))
+        })
+        .collect();
+    let found: Vec<(u32, i128)> = whole.iter().zip(found?).filter_map(|(whole, rise)| Some((whole.node, rise?))).collect();
+    let is_found = Found::new(line_tree, found.iter().map(|(node, _)| *node));
+    let mut rises = others(index, interval, nodes_of, (line_tree, &is_found), (&cut, changes), cancel)?;
+    found.into_iter().for_each(|(node, rise)| {
+        if let Some(rises) = &mut rises {
+            rises[node as usize] = rise;
+        }
+    });
+    Ok(rises)
+}
+
+/// Returns whether there are many events, and few rows that an edge cuts.
+fn pays(index: &Index, interval: Interval) -> bool {
+    let Some((births, deaths, alive)) = index.counts(interval) else { return false };
+    let alive_at_end = (alive + births).saturating_sub(deaths);
+    births + deaths >= MANY && (alive + alive_at_end) * FEW <= births + deaths
+}
+
+/// Returns whether a quarter of the rows are in nodes that contain nothing but whole heaps. If not, nearly all events are visited
+/// for the others.
+fn many_are_whole(index: &Index, nodes_of: &[ByClassLines], line_tree: &LineTree, whole: &[Whole]) -> bool {
+    let is_whole = Found::new(line_tree, whole.iter().map(|whole| whole.node));
+    let (mut rows, mut others) = (0, 0);
+    for (sum, nodes) in index.by_site().into_iter().flatten().zip(nodes_of) {
+        let node = nodes[LifetimeClass::Aifi as usize];
+        rows += if node != NOBODY { sum.count } else { 0 };
+        others += if is_whole.all_above(node) { 0 } else { sum.count };
+    }
+    others * 4 <= rows * 3
+}
+
+/// Nodes whose rises were found.
+struct Found {
+    is_found: Vec<bool>,
+    /// Whether a node and all above it were found, by node.
+    all_above: Vec<bool>,
+}
+
+impl Found {
+    fn new(line_tree: &LineTree, nodes: impl Iterator<Item = u32>) -> Self {
+        let mut is_found = vec![false; line_tree.len()];
+        nodes.for_each(|node| is_found[node as usize] = true);
+        let all = |node| line_tree.up(node).all(|node| is_found[node as usize]);
+        Self { all_above: (0..line_tree.nodes() as u32).map(all).collect(), is_found }
+    }
+
+    fn all_above(&self, node: u32) -> bool {
+        node == NOBODY || self.all_above[node as usize]
+    }
+}
+
+/// Returns the rises of the nodes that were not `found`; those of the others have no meaning.
+fn others(
+    index: &Index,
+    interval: Interval,
+    nodes_of: &[ByClassLines],
+    (line_tree, found): (&LineTree, &Found),
+    (cut, mut changes): (&CutRows, Vec<Change>),
+    cancel: &Cancel,
+) -> Result<Option<Vec<i128>>, Cancelled> {
+    let mut left = nodes_of.to_vec();
+    // Nodes that are left and contain rows that are born and die in the interval.
+    let mut is_left = vec![false; line_tree.len()];
+    for nodes in &mut left {
+        let transient = &mut nodes[LifetimeClass::Aifi as usize];
+        if found.all_above(*transient) {
+            *transient = NOBODY;
+        } else if !is_left[line_tree.line(*transient) as usize] {
+            line_tree.up(*transient).for_each(|node| is_left[node as usize] |= !found.is_found[node as usize]);
+        }
+    }
+    let has_left = is_left.contains(&true);
+    if has_left && cut.kinds.iter().any(|kind| line_tree.up(kind.node).any(|node| is_left[node as usize])) {
+        return index.node_rises(interval, &left, line_tree, cancel);
+    }
+    changes.iter_mut().for_each(|change| change.of = cut.kinds[change.of as usize].node);
+    changes.retain(|change| change.of != NOBODY);
+    let mut rises = climb(&changes, line_tree);
+    if has_left {
+        let transient = LifetimeClass::Aifi;
+        let only = left
+            .iter()
+            .map(|nodes| LifetimeClass::ALL.map(|class| if class == transient { nodes[class as usize] } else { NOBODY }));
+        let Some(swept) = index.node_rises(interval, &only.collect::<Vec<_>>(), line_tree, cancel)? else { return Ok(None) };
+        rises.iter_mut().zip(swept).zip(is_left).filter(|(_, is_left)| *is_left).for_each(|((rise, swept), _)| *rise = swept);
+    }
+    Ok(Some(rises))
+}
+
+/// Returns the nodes that contain, of each heap of which they contain a row that is born and dies in the interval, all such rows.
+fn whole_nodes(trace: &Trace, nodes_of: &[ByClassLines], line_tree: &LineTree) -> Vec<Whole> {
+    let mut sites = vec![0u32; trace.heaps.len()];
+    let mut own: KeyedMap<(u32, u32), u32> = KeyedMap::default();
+    for (site, nodes) in trace.sites.iter().zip(nodes_of) {
+        sites[site.heap.0 as usize] += 1;
+        *own.entry((nodes[LifetimeClass::Aifi as usize], site.heap.0)).or_default() += 1;
+    }
+    let mut contained: KeyedMap<(u32, u32), u32> = KeyedMap::default();
+    for (&(node, heap), count) in &own {
+        line_tree.up(node).for_each(|node| *contained.entry((node, heap)).or_default() += count);
+    }
+    let mut contained: Vec<((u32, u32), u32)> = contained.into_iter().collect();
+    contained.sort_unstable();
+    let nodes = contained.chunk_by(|((a, _), _), ((b, _), _)| a == b);
+    let whole = nodes.filter(|heaps| heaps.iter().all(|((_, heap), count)| *count == sites[*heap as usize]));
+    whole.map(|heaps| Whole { node: heaps[0].0.0, heaps: heaps.iter().map(|((_, heap), _)| *heap).collect() }).collect()
+}
+
+/// Returns the line of each heap that a node contains; `None` if they are not known by block.
+fn heap_lines(
+    index: &Index,
+    interval: Interval,
+    whole: &[Whole],
+    bins: &Bins,
+    cancel: &Cancel,
+) -> Result<Option<Vec<Vec<Summary<i64>>>>, Cancelled> {
+    let trace = index.trace();
+    let mut wanted = vec![false; trace.heaps.len()];
+    whole.iter().flat_map(|whole| &whole.heaps).for_each(|&heap| wanted[heap as usize] = true);
+    let heap = |site| Some(trace.site(site).heap.0).filter(|&heap| wanted[heap as usize]);
+    let of = SeriesOf::new(trace, trace.heaps.len(), heap);
+    if !index.knows(&of) || index.is_slow(interval, &of) {
+        return Ok(None);
+    }
+    index.lines(interval, &of, bins, cancel)
+}
+
+/// How rows that an edge of the interval cuts count for the whole nodes: those that are in a node but not in its heaps are added,
+/// those that are in its heaps but not in the node are subtracted.
+struct CutRows {
+    /// The kind of the rows of each site, by class.
+    kinds_of: Vec<ByClassLines>,
+    kinds: Vec<Kind>,
+}
+
+/// Rows that count alike.
+struct Kind {
+    /// The node of the rows, or [`NOBODY`].
+    node: u32,
+    /// The whole nodes for which they count, and whether they are subtracted.
+    effects: Vec<(u32, bool)>,
+}
+
+impl CutRows {
+    fn new(trace: &Trace, nodes_of: &[ByClassLines], line_tree: &LineTree, whole: &[Whole]) -> Self {
+        let mut numbers: KeyedMap<(u32, u32), u32> = KeyedMap::default();
+        let mut kinds = Vec::new();
+        let mut kind = |node: u32, heap: u32| {
+            *numbers.entry((node, heap)).or_insert_with(|| {
+                let mut effects = Vec::new();
+                for (i, whole) in (0..).zip(whole) {
+                    let is_in_node = line_tree.up(node).any(|node| node == whole.node);
+                    let is_in_heaps = whole.heaps.binary_search(&heap).is_ok();
+                    if is_in_node != is_in_heaps {
+                        effects.push((i, is_in_heaps));
+                    }
+                }
+                let is_counted = node != NOBODY || !effects.is_empty();
+                kinds.push(Kind { node, effects });
+                if is_counted { kinds.len() as u32 - 1 } else { NOBODY }
+            })
+        };
+        let kinds_of =
+            (trace.sites.iter().zip(nodes_of)).map(|(site, nodes)| nodes.map(|node| kind(node, site.heap.0))).collect();
+        Self { kinds_of, kinds }
+    }
+
+    /// Returns what each whole node has in addition to its heaps, by bin.
+    fn lines(&self, changes: &[Change], bins: &Bins, count: usize) -> Vec<Vec<Summary<i64>>> {
+        let mut sketches = vec![Sketch::<i64>::default(); count];
+        let mut lines = vec![Vec::new(); count];
+        let mut end = Ticks::BEFORE_TRACE;
+        let end_bin = |sketches: &mut [Sketch<i64>], lines: &mut [Vec<Summary<i64>>]| {
+            for (sketch, line) in sketches.iter_mut().zip(lines) {
+                line.extend(Some(sketch.take()).filter(|steps| steps.steps > 0));
+            }
+        };
+        for change in changes {
+            if change.at >= end {
+                end_bin(&mut sketches, &mut lines);
+                end = bins.end(change.at);
+            }
+            let delta = change.delta() as i64; // sums of an index do not overflow
+            for &(whole, is_subtracted) in &self.kinds[change.of as usize].effects {
+                sketches[whole as usize].change(change.at, if is_subtracted { -delta } else { delta });
+            }
+        }
+        end_bin(&mut sketches, &mut lines);
+        lines
+    }
+}
