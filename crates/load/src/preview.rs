@@ -70,7 +70,7 @@ impl Preview {
         let stop = Arc::new(AtomicBool::new(false));
         let watch = Silent { stop: Arc::clone(&stop), watch };
         let plan = Plan { budget: plan.budget.min(BUDGET), when_full: WhenFull::Cut, ..plan };
-        let look = move || panics::catch(|| look(&source, name, bytes, &plan, watch)).ok().flatten();
+        let look = move || panics::catch(|| look(&source, &name, bytes, &plan, watch)).ok().flatten();
         let thread = thread::Builder::new().name("preview".into()).spawn(look).ok()?;
         Some(Self { stop, thread: Some(thread) })
     }
@@ -118,7 +118,7 @@ impl<W: Watch> Watch for Silent<W> {
 
 /// Publishes the beginning of a file; returns the raw time up to which it did. `None` if it was stopped, or if the beginning
 /// cannot be shown.
-fn look<W: Watch>(source: &Source, name: String, bytes: u64, plan: &Plan, mut watch: Silent<W>) -> Option<i64> {
+fn look<W: Watch>(source: &Source, name: &str, bytes: u64, plan: &Plan, mut watch: Silent<W>) -> Option<i64> {
     while !watch.watch.wants_trace() {
         watch.goes_on()?;
         playback::nap();
@@ -132,8 +132,8 @@ fn look<W: Watch>(source: &Source, name: String, bytes: u64, plan: &Plan, mut wa
 }
 
 /// The file with the buffers of its beginning. The other ones are not "missing": it is read as a file that still grows.
-fn beginning(source: &Source, name: String, bytes: u64, watch: &mut Silent<impl Watch>) -> Option<TraceFile> {
-    let first = |bytes| Growth::begin(source.part(0, bytes), name.clone()).ok()?;
+fn beginning(source: &Source, name: &str, bytes: u64, watch: &mut Silent<impl Watch>) -> Option<TraceFile> {
+    let first = |bytes| Growth::begin(source.part(0, bytes), name.to_owned()).ok()?;
     let (mut file, mut growth) = first(bytes)?;
     let mut length = bytes;
     if file.header.is_compressed() {

@@ -1,6 +1,6 @@
 //! A preview is equal to an unfinished load at the same moment; and the cases in which there is none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -60,7 +60,7 @@ impl Watch for Kept {
 fn previewed(path: &Path, bytes: u64) -> Option<(i64, Trace)> {
     let kept = Kept::default();
     let watch = Silent { stop: Arc::default(), watch: kept.clone() };
-    let until = look(&Source::open_file(path).unwrap(), "a.etl".into(), bytes, &Plan::default(), watch);
+    let until = look(&Source::open_file(path).unwrap(), "a.etl", bytes, &Plan::default(), watch);
     let trace = kept.take().pop();
     assert_eq!(until.is_some(), trace.is_some());
     until.zip(trace)
@@ -70,7 +70,7 @@ fn previewed(path: &Path, bytes: u64) -> Option<(i64, Trace)> {
 fn has_all_processors(path: &Path, bytes: u64) -> bool {
     let source = Source::open_file(path).unwrap();
     let mut watch = Silent { stop: Arc::default(), watch: Kept::default() };
-    let beginning = beginning(&source, String::new(), bytes, &mut watch).unwrap();
+    let beginning = beginning(&source, "a.etl", bytes, &mut watch).unwrap();
     let processors = |file: &TraceFile| -> BTreeSet<u16> {
         let with_events = file.buffers.iter().filter(|buffer| buffer.kind == BufferKind::Events);
         with_events.map(|buffer| buffer.processor).collect()
@@ -165,6 +165,45 @@ proptest! {
         let (until, preview) = previewed(file.path(), read).expect("each processor has a buffer");
         prop_assert!(!preview.complete && !preview.rows.is_empty());
         prop_assert_eq!(difference(&told(&preview), &told(&standing(file.path(), until))), None, "up to {}", until);
+    }
+}
+
+/// The rows that were born before a moment, with their frames: those that are known to be dead then with their deaths.
+fn rows_before(trace: &Trace, end: Ticks) -> BTreeMap<String, Vec<u64>> {
+    let row = |row: Row| {
+        let site = trace.site(row.site);
+        let death = if row.death < end { row.death } else { Ticks::NEVER };
+        let row = format!("{:?} {death:?} {:#x} {} {:?} {:?}", row.birth, row.address, row.size, row.thread, site.heap);
+        (row, trace.stacks.chain(site.stack).map(|node| trace.stacks.address(node)).collect())
+    };
+    let rows = trace.rows.chunks().flat_map(|chunk| chunk.rows().map(|(_, it)| it).collect::<Vec<_>>());
+    rows.filter(|it| it.birth < end).map(row).collect()
+}
+
+#[test]
+fn the_complete_trace_adds_only_stacks_that_come_later() {
+    for (seed, algorithm) in Algorithm::ALL.into_iter().flat_map(|algorithm| [(1, algorithm), (2, algorithm)]) {
+        let file = generated(&Options {
+            scenario: Scenario::Commit,
+            seed,
+            compressed: Some(algorithm),
+            events: 20_000,
+            processors: 2,
+            distinct_stacks: 200,
+            live: 2_000,
+            ..Options::default()
+        });
+        let length = file.as_file().metadata().unwrap().len();
+        let (until, preview) = previewed(file.path(), length / 2 * COMPRESSED_SHARE).unwrap();
+        assert_eq!(difference(&told(&preview), &told(&standing(file.path(), until))), None);
+        let capture = Capture::open(&[Input::File(file.path().to_owned())]).unwrap();
+        let complete = load_planned(&capture, &Plan::default(), &mut Kept::default()).unwrap();
+        // Later events can be of the last tick, too.
+        let end = Ticks(preview.span.to.0 - 1_000);
+        let (early, late) = (rows_before(&preview, end), rows_before(&complete, end));
+        assert!(early.keys().eq(late.keys()), "{seed} {algorithm:?}");
+        let differ: Vec<_> = early.iter().filter(|(row, frames)| late[*row] != **frames).collect();
+        assert!(differ.iter().all(|(_, frames)| frames.is_empty()), "{seed} {algorithm:?}: {differ:x?}");
     }
 }
 
@@ -295,7 +334,7 @@ fn dropping_a_preview_ends_its_thread() {
 fn a_preview_stops_when_its_load_does() {
     let file = of_processors(SessionHeader::default(), &mostly_first(&[]));
     let kept = Kept { wants_none: true, stop_after: Some(0), ..Kept::default() };
-    let preview = Preview::of_first(1, &[Input::File(file.path().to_owned())], Plan::default(), kept.clone()).unwrap();
+    let preview = Preview::of_first(1, &[Input::File(file.path().to_owned())], Plan::default(), kept).unwrap();
     assert_eq!(finished(preview), None);
 }
 
