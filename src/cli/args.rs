@@ -275,6 +275,14 @@ pub(super) struct MeasureArgs {
     /// Folder in which the trace is kept; if it is there already, it is opened from there
     #[arg(long, value_name = "FOLDER")]
     pub(super) prepared: Option<PathBuf>,
+
+    /// Measure only how soon the first trace is there, loading as the window does
+    #[arg(long)]
+    pub(super) first: bool,
+
+    /// Make no preview
+    #[arg(long, requires = "first")]
+    pub(super) no_preview: bool,
 }
 
 #[derive(Args, Debug)]

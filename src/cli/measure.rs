@@ -5,6 +5,7 @@
 //! graph, and a tree with some sixty lines open.
 
 mod asking;
+mod first;
 mod views;
 
 use std::collections::BTreeMap;
@@ -41,6 +42,9 @@ struct Figures {
     all_events: u64,
     open_s: f64,
     load_s: f64,
+    /// With `--first`: until the first trace is there, and whether that is a preview.
+    first_s: f64,
+    has_preview: bool,
     heap_events_per_s: f64,
     bytes_per_s: f64,
     rows: usize,
@@ -74,6 +78,10 @@ impl Figures {
 pub(super) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     let mut figures = Figures::default();
     let inputs = args.files.inputs();
+    if args.first {
+        first::measure(&inputs, !args.no_preview, &mut figures)?;
+        return output::json(&figures);
+    }
     let start = Instant::now();
     let place = args.prepared.as_deref().map(|folder| place(&inputs, folder)).transpose()?;
     if let Some(trace) = place.as_ref().and_then(|place| place.open(u64::MAX, &mut Unwatched).ok()?) {

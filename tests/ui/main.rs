@@ -46,6 +46,7 @@ mod pictures;
 mod pins;
 mod player;
 mod prepared;
+mod preview;
 mod processors;
 mod providers;
 mod resumed;

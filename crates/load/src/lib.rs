@@ -7,7 +7,7 @@
 
 #![deny(unreachable_pub)]
 
-use highwater_engine::{events, format, model, open_error, problem, stored, tables, units, utc};
+use highwater_engine::{events, format, model, open_error, panics, problem, stored, tables, units, utc};
 use highwater_etl as etl;
 use highwater_files::{paths, platform};
 
@@ -27,6 +27,7 @@ mod marks;
 mod plan;
 mod playback;
 pub mod prepared;
+mod preview;
 mod replay;
 mod sample;
 mod watch;
@@ -42,6 +43,7 @@ pub use input::{DEMO_NAME, DEMO_TRACE, INVESTIGATION, Input, is_investigation, r
 pub use marks::MarksFound;
 pub use plan::{Plan, default_budget, describe_scope};
 pub use prepared::{PreparedPlace, PreparedTraces};
+pub use preview::Preview;
 pub use replay::no_memory_events;
 pub use watch::{Stopped, Unwatched, Watch};
 pub use whole::{inspect, load, load_planned};

@@ -163,7 +163,7 @@ impl Replay {
         now: Instant,
     ) -> i64 {
         if !is_held && self.stand.is_none() && watch.wants_trace() && now >= self.next {
-            self.stand = Some(self.builder.reached());
+            self.stand = Some(self.builder.reached()).filter(|&stand| stand > watch.shown_to());
         }
         match self.stand.map(|stand| stand.min(limit)) {
             Some(stand) if !is_held => return stand,
@@ -180,20 +180,26 @@ impl Replay {
     /// Publishes the trace, which reaches up to `limit`, if it is due. A trace that has not advanced is not published again.
     pub(super) fn show(&mut self, about: &About<'_>, totals: &Totals, watch: &mut impl Watch, limit: i64, now: Instant) -> bool {
         let has_begun = totals.times.is_none_or(|(first, _)| first <= limit);
-        let is_due = has_begun && watch.wants_trace() && now >= self.next && self.shown != Some(limit);
+        let is_new = self.shown != Some(limit) && limit > watch.shown_to();
+        let is_due = has_begun && watch.wants_trace() && now >= self.next && is_new;
         if is_due {
             if self.is_followed {
                 self.builder.pass(limit);
             }
-            let mut state = about.state(totals, &self.builder, false);
-            // Records that are decoded but not applied have not happened yet.
-            state.times = state.times.map(|(first, last)| (first, last.min(limit)));
-            watch.publish(self.builder.publish(state));
+            watch.publish(self.unfinished(about, totals, limit));
             self.shown = Some(limit);
             let share = if self.is_followed || watch.speed().is_some() { PUBLISH_SHARE_LIVE } else { PUBLISH_SHARE };
             self.next = now + (now.elapsed() * share).max(Duration::from_millis(60));
         }
         is_due
+    }
+
+    /// Returns the trace so far, which reaches up to `limit`.
+    pub(super) fn unfinished(&mut self, about: &About<'_>, totals: &Totals, limit: i64) -> Trace {
+        let mut state = about.state(totals, &self.builder, false);
+        // Records that are decoded but not applied have not happened yet.
+        state.times = state.times.map(|(first, last)| (first, last.min(limit)));
+        self.builder.publish(state)
     }
 
     /// Returns the complete trace.

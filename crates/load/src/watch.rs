@@ -17,6 +17,11 @@ pub trait Watch {
         true
     }
 
+    /// The raw time up to which a trace of these files is shown already: none that reaches less far is published.
+    fn shown_to(&self) -> i64 {
+        i64::MIN
+    }
+
     /// The speed of playing the capture as if it were being recorded, in seconds of the capture per second; 0 pauses,
     /// `None` loads at full speed. Asked again and again.
     fn speed(&self) -> Option<f64> {

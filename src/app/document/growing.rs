@@ -58,7 +58,10 @@ impl Document {
             self.source_choice.closed = closed.filter_map(|(process, layer)| Some((map.process(process)?, layer))).collect();
             self.overlays.renumber();
             self.counters.renumber(|counter| map.counter(counter));
-            drop_aside(std::mem::take(&mut self.answers));
+            // A preview is followed by a load that numbers sources alike: the graph stays until the next one is there.
+            if !map.keeps_sources() {
+                drop_aside(std::mem::take(&mut self.answers));
+            }
         }
         Some(map)
     }

@@ -14,8 +14,8 @@ use crate::app::base::message::Message;
 use crate::app::state::provider_choice::ProviderChoice;
 use crate::load::prepared::Providers;
 use crate::load::{
-    self, Capture, Estimate, Input, MarkProviders, Plan, PreparedPlace, PreparedTraces, Scope, Stopped, Watch, WhenFull,
-    load_planned, reading,
+    self, Capture, Estimate, Input, MarkProviders, Opened, Plan, PreparedPlace, PreparedTraces, Preview, Scope, Stopped, Watch,
+    WhenFull, load_planned, reading,
 };
 use crate::model::Trace;
 use crate::open_error::OpenError;
@@ -72,6 +72,8 @@ struct Progress {
     ends: AtomicBool,
     /// Whether the window has shown the last publication and wants the next one.
     wants_trace: AtomicBool,
+    /// Whether the load itself has published a trace.
+    has_begun: AtomicBool,
 }
 
 impl LoadJob {
@@ -114,7 +116,7 @@ impl LoadJob {
         std::thread::spawn(move || {
             read.look();
             drop(read);
-            let watch = Watcher { second_half: false, shared, speed, send: send.clone(), ctx: ctx.clone() };
+            let watch = Watcher::new(shared, speed, send.clone(), ctx.clone());
             let is_at_once = pace == Pace::AtOnce;
             let place =
                 prepared.filter(|_| is_at_once && !is_followed).and_then(|prepared| place(&prepared, &inputs, &providers));
@@ -186,6 +188,11 @@ impl LoadJob {
     /// Whether the capture is still being recorded, as far as is known.
     pub fn is_followed(&self) -> bool {
         self.is_followed
+    }
+
+    /// Whether the load itself has published a trace. What came before is a preview, which is not kept if the load fails.
+    pub fn has_begun(&self) -> bool {
+        self.shared.has_begun.load(Ordering::Relaxed)
     }
 
     /// Stops following a capture, and keeps what has been read.
@@ -261,18 +268,7 @@ fn run_load(
         }
     }
     let began = Instant::now();
-    // If archives are expanded, that counts as the first half of the work.
-    let mut expanded = false;
-    let opened = Capture::open_all(inputs, &mut |done, total| {
-        expanded = true;
-        watch.progress(done, total.saturating_mul(2))
-    });
-    watch.second_half = expanded;
-    let mut captures = match opened {
-        Ok(captures) => captures,
-        Err(OpenError::Stopped) => return Ok(None),
-        Err(e) => return Err(e.to_string()),
-    };
+    let Some(mut captures) = open(inputs, (budget, providers), &mut watch)? else { return Ok(None) };
     panics::reach("load");
     if captures.len() > 1 {
         let _ = watch.send.send(LoadEvent::Apart(parts(inputs, &captures)));
@@ -287,6 +283,32 @@ fn run_load(
     let place = place.filter(|place| place.wants(&trace, began.elapsed()));
     let names = || capture.files.iter().map(|file| file.name.clone()).collect();
     Ok(Some(Loaded { trace: Arc::new(trace), keep: place.map(|place| (place, names())) }))
+}
+
+/// Opens the files. While the headers of their buffers are read, the beginning of a large file is shown.
+fn open(
+    inputs: &[Input],
+    (budget, providers): (u64, &ProviderChoice),
+    watch: &mut Watcher,
+) -> Result<Option<Vec<Opened>>, String> {
+    let preview = || {
+        let (marks, trackers) = (MarkProviders::new(&providers.marks), providers.trackers.clone());
+        Preview::start(inputs, Plan { budget, marks, trackers, ..Plan::default() }, watch.of_preview())
+    };
+    let preview = if watch.speed.is_none() { preview() } else { None };
+    // If archives are expanded, that counts as the first half of the work.
+    let mut expanded = false;
+    let opened = Capture::open_all(inputs, &mut |done, total| {
+        expanded = true;
+        watch.progress(done, total.saturating_mul(2))
+    });
+    watch.second_half = expanded;
+    watch.shown_to = preview.and_then(Preview::end).unwrap_or(watch.shown_to);
+    match opened {
+        Ok(captures) => Ok(Some(captures)),
+        Err(OpenError::Stopped) => Ok(None),
+        Err(e) => Err(e.to_string()),
+    }
 }
 
 fn run_follow(
@@ -327,6 +349,21 @@ struct Watcher {
     speed: Option<SharedSpeed>,
     send: Sender<LoadEvent>,
     ctx: egui::Context,
+    is_of_preview: bool,
+    /// The raw time up to which a preview is shown.
+    shown_to: i64,
+}
+
+impl Watcher {
+    fn new(shared: Arc<Progress>, speed: Option<SharedSpeed>, send: Sender<LoadEvent>, ctx: egui::Context) -> Self {
+        Self { second_half: false, shared, speed, send, ctx, is_of_preview: false, shown_to: i64::MIN }
+    }
+
+    /// The observer of this load's preview.
+    fn of_preview(&self) -> Self {
+        let (shared, send, ctx) = (Arc::clone(&self.shared), self.send.clone(), self.ctx.clone());
+        Self { is_of_preview: true, ..Self::new(shared, None, send, ctx) }
+    }
 }
 
 impl Watch for Watcher {
@@ -341,6 +378,10 @@ impl Watch for Watcher {
         self.shared.wants_trace.load(Ordering::Relaxed)
     }
 
+    fn shown_to(&self) -> i64 {
+        self.shown_to
+    }
+
     fn speed(&self) -> Option<f64> {
         self.speed.as_ref().and_then(SharedSpeed::get)
     }
@@ -351,7 +392,11 @@ impl Watch for Watcher {
 
     fn publish(&mut self, trace: Trace) {
         self.shared.wants_trace.store(false, Ordering::Relaxed);
+        self.shared.has_begun.store(!self.is_of_preview, Ordering::Relaxed);
         let _ = self.send.send(LoadEvent::Trace(Arc::new(trace)));
         self.ctx.request_repaint();
     }
 }
+
+#[cfg(test)]
+mod tests;

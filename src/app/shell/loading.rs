@@ -11,7 +11,7 @@ use crate::app::commands::DocCommand;
 use crate::app::document::Document;
 use crate::app::jobs::load_scope::ScopeChoice;
 use crate::app::jobs::player::Pace;
-use crate::app::jobs::{LoadEvent, LoadJob};
+use crate::app::jobs::{LoadEvent, LoadJob, drop_aside};
 use crate::app::services::investigation::Investigation;
 use crate::app::services::recent::Picture;
 use crate::app::state::ids::{Tab, ViewId};
@@ -110,6 +110,14 @@ impl HighwaterApp {
         }
         let (mut finished, mut is_new, mut apart) = (false, false, None);
         for event in job.drain() {
+            let is_over = !matches!(event, LoadEvent::Trace(_)) && !job.has_begun();
+            if let Some(previewed) = workspace.take_if(|open| is_over && open.document.job == job.id) {
+                let trace = Arc::clone(&previewed.document.trace);
+                queries.cancel();
+                drop(previewed);
+                drop_aside(trace);
+                is_new = true;
+            }
             match event {
                 LoadEvent::Trace(trace) => {
                     finished |= trace.complete;
@@ -122,6 +130,8 @@ impl HighwaterApp {
                             open.document.providers_read.clone_from(&job.providers);
                             open.update(trace);
                         }
+                        // A preview takes the place of no other trace: the load may fail.
+                        Some(_) if !trace.complete && !job.has_begun() => {}
                         _ => {
                             queries.cancel();
                             is_new = true;

@@ -71,7 +71,7 @@ pub use provider_names::{guid_of_name, known_guid};
 pub use raw_queue::{RawItem, RawMet, RawQueue, RawReading, RawRun};
 pub use repeated::{AtOnce, repeated};
 pub use survey::{survey, survey_with_providers};
-pub use times::latest_time;
+pub use times::{complete_to, latest_time};
 pub use trackers::{TrackerProvider, TrackerProviders, is_made_handle, shared_handle};
 
 use crate::etl::{EventId, Guid, RawEvent};

@@ -24,6 +24,8 @@ pub struct KeyMap {
 
 #[derive(Debug)]
 struct Numbers {
+    /// Whether all processes, heaps and counters have the numbers that they had.
+    keeps_sources: bool,
     processes: KeyedMap<ProcessId, ProcessId>,
     heaps: KeyedMap<HeapId, HeapId>,
     counters: KeyedMap<CounterId, CounterId>,
@@ -59,10 +61,20 @@ impl KeyMap {
         self.other.as_ref().map_or(Some(heap), |numbers| numbers.heaps.get(&heap).copied())
     }
 
+    /// Whether processes, heaps and counters keep their numbers.
+    pub fn keeps_sources(&self) -> bool {
+        self.other.as_ref().is_none_or(|numbers| numbers.keeps_sources)
+    }
+
     /// Maps a counter; `None` if the new trace lacks it.
     pub fn counter(&self, counter: CounterId) -> Option<CounterId> {
         self.other.as_ref().map_or(Some(counter), |numbers| numbers.counters.get(&counter).copied())
     }
+}
+
+/// Whether all `count` things are found again, with their numbers.
+fn keeps<I: PartialEq>(map: &KeyedMap<I, I>, count: usize) -> bool {
+    map.len() == count && map.iter().all(|(old, new)| old == new)
 }
 
 impl Numbers {
@@ -82,7 +94,9 @@ impl Numbers {
         let counters = found_again(counters(old, &to_new), counters(new, &same), CounterId);
         let nodes = paths.into_iter().flat_map(|path| path.iter()).filter_map(|key| Some(key.frame()?.0));
         let nodes = frames_found_again(old, new, nodes);
-        Self { processes, heaps, counters, nodes }
+        let keeps_sources =
+            keeps(&processes, old.processes.len()) && keeps(&heaps, old.heaps.len()) && keeps(&counters, old.counters.len());
+        Self { keeps_sources, processes, heaps, counters, nodes }
     }
 
     fn key(&self, key: Key) -> Option<Key> {
