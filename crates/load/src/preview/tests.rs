@@ -1,6 +1,6 @@
 //! A preview is equal to an unfinished load at the same moment; and the cases in which there is none.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -165,45 +165,6 @@ proptest! {
         let (until, preview) = previewed(file.path(), read).expect("each processor has a buffer");
         prop_assert!(!preview.complete && !preview.rows.is_empty());
         prop_assert_eq!(difference(&told(&preview), &told(&standing(file.path(), until))), None, "up to {}", until);
-    }
-}
-
-/// The rows that were born before a moment, with their frames: those that are known to be dead then with their deaths.
-fn rows_before(trace: &Trace, end: Ticks) -> BTreeMap<String, Vec<u64>> {
-    let row = |row: Row| {
-        let site = trace.site(row.site);
-        let death = if row.death < end { row.death } else { Ticks::NEVER };
-        let row = format!("{:?} {death:?} {:#x} {} {:?} {:?}", row.birth, row.address, row.size, row.thread, site.heap);
-        (row, trace.stacks.chain(site.stack).map(|node| trace.stacks.address(node)).collect())
-    };
-    let rows = trace.rows.chunks().flat_map(|chunk| chunk.rows().map(|(_, it)| it).collect::<Vec<_>>());
-    rows.filter(|it| it.birth < end).map(row).collect()
-}
-
-#[test]
-fn the_complete_trace_adds_only_stacks_that_come_later() {
-    for (seed, algorithm) in Algorithm::ALL.into_iter().flat_map(|algorithm| [(1, algorithm), (2, algorithm)]) {
-        let file = generated(&Options {
-            scenario: Scenario::Commit,
-            seed,
-            compressed: Some(algorithm),
-            events: 20_000,
-            processors: 2,
-            distinct_stacks: 200,
-            live: 2_000,
-            ..Options::default()
-        });
-        let length = file.as_file().metadata().unwrap().len();
-        let (until, preview) = previewed(file.path(), length / 2 * COMPRESSED_SHARE).unwrap();
-        assert_eq!(difference(&told(&preview), &told(&standing(file.path(), until))), None);
-        let capture = Capture::open(&[Input::File(file.path().to_owned())]).unwrap();
-        let complete = load_planned(&capture, &Plan::default(), &mut Kept::default()).unwrap();
-        // Later events can be of the last tick, too.
-        let end = Ticks(preview.span.to.0 - 1_000);
-        let (early, late) = (rows_before(&preview, end), rows_before(&complete, end));
-        assert!(early.keys().eq(late.keys()), "{seed} {algorithm:?}");
-        let differ: Vec<_> = early.iter().filter(|(row, frames)| late[*row] != **frames).collect();
-        assert!(differ.iter().all(|(_, frames)| frames.is_empty()), "{seed} {algorithm:?}: {differ:x?}");
     }
 }
 
