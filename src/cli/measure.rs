@@ -22,7 +22,7 @@ use crate::load::prepared::Providers;
 use crate::load::{Input, PreparedPlace, PreparedTraces, Unwatched, load};
 use crate::model::{HeapId, SiteId, Trace};
 use crate::query::{
-    Cancel, Cancelled, Filter, Fold, Index, IndexOptions, Key, SeriesOf, TreeRequest, Trimmed, peaks, series, totals, tree,
+    Cancel, Cancelled, Filter, Fold, Index, IndexOptions, Key, SeriesOf, Tree, TreeRequest, Trimmed, peaks, series, totals, tree,
 };
 use crate::random::Random;
 use crate::units::Interval;
@@ -60,7 +60,8 @@ struct Figures {
     questions: BTreeMap<&'static str, Vec<[f64; 3]>>,
     /// Milliseconds of questions that are answered by scans of the rows.
     scans: Vec<[f64; 3]>,
-    /// Milliseconds for the peaks of the open table's lines; `peak_lines` has the number of lines.
+    /// Milliseconds for the peaks of the table's lines, as it opens and with more lines open, and the numbers of lines.
+    peaks_at_first: Vec<(f64, usize)>,
     peaks_ms: Vec<f64>,
     peak_lines: Vec<usize>,
     /// Figures of the views.
@@ -145,10 +146,15 @@ fn ask(trace: &Arc<Trace>, questions: usize, figures: &mut Figures) -> Result<()
         if n % 33 == 0 {
             figures.scans.push(question(&scan, interval, &request, &cancel)?);
             let sums = totals(&index, interval, &cancel)?;
+            let time_of = |table: &Tree| {
+                let start = Instant::now();
+                peaks(&index, interval, table, &cancel)?;
+                Ok(milliseconds(start))
+            };
+            let table = tree(trace, &sums, &request, &cancel)?;
+            figures.peaks_at_first.push((time_of(&table)?, table.len()));
             let table = tree(trace, &sums, &opened(&index, interval, &request, &cancel)?, &cancel)?;
-            let start = Instant::now();
-            peaks(&index, interval, &table, &cancel)?;
-            figures.peaks_ms.push(milliseconds(start));
+            figures.peaks_ms.push(time_of(&table)?);
             figures.peak_lines.push(table.len());
         }
     }

@@ -264,8 +264,13 @@ fn many_rows_are_answered_as_scans_do() {
     let of = any_series(&trace, &series_of);
     let stacked = of.clone().stacked();
     assert!(trace.sites.len() > 10 && trace.rows.len() > 25_000);
-    for (checkpoints, block) in [(0, 4096), (1, 64), (13, 500), (37, 7)] {
-        let options = IndexOptions { checkpoints: Some(checkpoints), block: Some(block), ..IndexOptions::default() };
+    for (checkpoints, block, surveys) in [(0, 4096, false), (1, 64, true), (13, 500, true), (37, 7, true)] {
+        let options = IndexOptions {
+            checkpoints: Some(checkpoints),
+            block: Some(block),
+            surveys: Some(surveys),
+            ..IndexOptions::default()
+        };
         let prepared = Index::build(Arc::clone(&trace), &options, &never).unwrap();
         for (from, to) in [(0, 1000), (3, 997), (250, 260), (499, 500), (120, 800), (600, 999), (700, 700)] {
             let interval = Interval { from: Ticks(from), to: Ticks(to) };
@@ -275,9 +280,15 @@ fn many_rows_are_answered_as_scans_do() {
             for (bins, of) in [(50, &of), (400, &of), (100, &stacked)] {
                 assert_drawn(&trace, interval, of, bins, &series(&prepared, &expected, of, bins, &never).unwrap());
             }
-            let table = tree(&trace, &expected, &TreeRequest::default(), &never).unwrap();
-            let [tops, known] = [&prepared, &scan].map(|index| peaks(index, interval, &table, &never).unwrap());
-            assert_eq!(tops, known, "{from} to {to}");
+            let mut request = TreeRequest::default();
+            for _ in 0..5 {
+                let table = tree(&trace, &expected, &request, &never).unwrap();
+                let [tops, known] = [&prepared, &scan].map(|index| peaks(index, interval, &table, &never).unwrap());
+                assert_eq!(tops, known, "{from} to {to}");
+                let closed = table.rows(&trace).filter(|row| row.has_children && !row.is_open);
+                let closed: Vec<_> = closed.map(|row| (row.path, true)).collect();
+                Arc::make_mut(&mut request.toggled).extend(closed);
+            }
         }
     }
 }

@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn the_estimate_follows_the_choice() {
         // A row, and the data prepared for it.
-        const ROW: u64 = 24 + 3 + 4 + 2;
+        const ROW: u64 = 24 + 3 + 4 + 2 + 2;
         // Half of what is kept of a reservation, for each event of commit.
         const COMMIT_EVENT: u64 = 20;
         let mut offer = offer();

@@ -2,7 +2,8 @@
 //!
 //! Changes are collected in blocks. In a block each node is visited once: with the sum of the changes below it, and with a bound on
 //! what it can reach, as if all rises came before all falls. Only lines whose bound exceeds the highest value so far are followed
-//! change by change; in a large trace these are few. Where nodes have few others above them, all lines are followed.
+//! change by change; of many changes these are few. Where there are few changes a node, or few nodes above another, all lines are
+//! followed.
 
 use crate::query::line_tree::{LineTree, NOBODY};
 use crate::units::Ticks;
@@ -10,8 +11,9 @@ use crate::units::Ticks;
 /// Number of changes in a block: enough that nodes are visited rarely, and few enough that bounds are close.
 const BLOCK: usize = 512;
 
-/// Mean number of nodes on the way up from which on blocks pay.
+/// Mean number of nodes on the way up, and changes a node, from which on blocks pay.
 const DEEP: usize = 6;
+const MANY: u64 = 1 << 10;
 
 /// Number of changes at one tick from which on those of a node are added up.
 const LONG_TICK: usize = 1 << 16;
@@ -40,7 +42,8 @@ impl Sum {
 /// State of the lines while changes are processed.
 pub(super) struct Climb<'a> {
     line_tree: &'a LineTree,
-    is_deep: bool,
+    /// Whether bounds decide which lines are followed.
+    is_bounded: bool,
     /// By line: the value after all previous blocks, the highest value after a tick, and whether it ever changed.
     now: Vec<i64>,
     high: Vec<i64>,
@@ -59,11 +62,12 @@ pub(super) struct Climb<'a> {
 }
 
 impl<'a> Climb<'a> {
-    pub(super) fn new(line_tree: &'a LineTree) -> Self {
+    /// Starts with values of 0, for about so many changes.
+    pub(super) fn new(line_tree: &'a LineTree, changes: u64) -> Self {
         let (lines, nodes) = (line_tree.len(), line_tree.nodes());
         Self {
             line_tree,
-            is_deep: line_tree.mean_depth() >= DEEP,
+            is_bounded: changes >= MANY * nodes as u64 && line_tree.mean_depth() >= DEEP,
             now: vec![0; lines],
             high: vec![0; lines],
             has: vec![false; lines],
@@ -114,7 +118,7 @@ impl<'a> Climb<'a> {
 
     /// Passes on the first changes of the block, up to the end of a tick.
     fn end_block(&mut self, count: usize) {
-        if !self.is_deep {
+        if !self.is_bounded {
             self.follow_all(count);
             return self.forget(count);
         }
@@ -314,8 +318,8 @@ mod tests {
                 at += i64::from(random.index(4) > 0) * gap;
                 (at, random.index(above.len()) as u32, random.index(200) as i64 - 99)
             }).collect();
-            for is_deep in [false, true] {
-                let mut climb = Climb { is_deep, ..Climb::new(&line_tree) };
+            for is_bounded in [false, true] {
+                let mut climb = Climb { is_bounded, ..Climb::new(&line_tree, 0) };
                 changes.iter().for_each(|&(at, node, delta)| climb.add(Ticks(at), node, delta));
                 let mut found = vec![(0, 0); line_tree.len()];
                 climb.finish().into_iter().for_each(|rise| found[rise.line as usize] = (rise.sum, rise.high));
@@ -327,7 +331,7 @@ mod tests {
     #[test]
     fn a_tick_of_any_length_takes_bounded_memory() {
         let line_tree = LineTree::shared(2, vec![NOBODY, 0], vec![0, 1]);
-        let mut climb = Climb::new(&line_tree);
+        let mut climb = Climb::new(&line_tree, 0);
         climb.add(Ticks(1), 1, 5);
         for i in 0..3 * LONG_TICK as i64 {
             climb.add(Ticks(2), (i % 2) as u32, if i % 4 < 2 { 3 } else { -2 });

@@ -121,6 +121,7 @@ pub(super) struct EdgeWalk<'a> {
 }
 
 /// The moments whose sums are known, from which a walk starts towards the two edges of an interval.
+#[derive(Clone, Copy)]
 pub(super) struct Known {
     /// Moments whose rows born before them are known.
     pub(super) born: [Moment; 2],

@@ -112,7 +112,7 @@ impl Index {
         let stretches: Result<Vec<Vec<Rise>>, Cancelled> = places
             .par_windows(2)
             .map(|part| {
-                let mut climb = Climb::new(line_tree);
+                let mut climb = Climb::new(line_tree, part[0].distance(part[1]));
                 Feed::new(rows, pick, wanted).run((part[0], part[1]), cancel, |item| climb.add(item.at, item.of, item.delta))?;
                 Ok(climb.finish())
             })

@@ -5,6 +5,8 @@
 //! Both are combined by bin of time, and bins that could hold the peak are walked event by event ([`Search`]). A line for which this
 //! would be many is left to a pass over all events.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 
 use super::{ByClassLines, climb};
@@ -104,17 +106,19 @@ fn pays(index: &Index, interval: Interval) -> bool {
     births + deaths >= MANY && (alive + alive_at_end) * FEW <= births + deaths
 }
 
-/// Returns whether a quarter of the rows are in nodes that contain nothing but whole heaps. If not, nearly all events are visited
-/// for the others.
+/// Returns whether a quarter of the rows are of heaps whose rows are in nodes with nothing but whole heaps. If not, nearly all events
+/// are visited for the others.
 fn many_are_whole(index: &Index, nodes_of: &[ByClassLines], line_tree: &LineTree, whole: &[Whole]) -> bool {
     let is_whole = Found::new(line_tree, whole.iter().map(|whole| whole.node));
-    let (mut rows, mut others) = (0, 0);
-    for (sum, nodes) in index.by_site().into_iter().flatten().zip(nodes_of) {
-        let node = nodes[LifetimeClass::Aifi as usize];
-        rows += if node != NOBODY { sum.count } else { 0 };
-        others += if is_whole.all_above(node) { 0 } else { sum.count };
+    let trace = index.trace();
+    let (mut rows, mut is_parted) = (vec![0; trace.heaps.len()], vec![false; trace.heaps.len()]);
+    for ((site, nodes), sum) in trace.sites.iter().zip(nodes_of).zip(index.by_site().into_iter().flatten()) {
+        let (heap, node) = (site.heap.0 as usize, nodes[LifetimeClass::Aifi as usize]);
+        rows[heap] += if node != NOBODY { sum.count } else { 0 };
+        is_parted[heap] |= !is_whole.all_above(node);
     }
-    others * 4 <= rows * 3
+    let parted: u64 = rows.iter().zip(is_parted).filter(|(_, is_parted)| *is_parted).map(|(rows, _)| rows).sum();
+    parted * 4 <= rows.iter().sum::<u64>() * 3
 }
 
 /// Nodes whose rises were found.
@@ -178,17 +182,27 @@ fn others(
 /// Returns the nodes that contain, of each heap of which they contain a row that is born and dies in the interval, all such rows.
 fn whole_nodes(trace: &Trace, nodes_of: &[ByClassLines], line_tree: &LineTree) -> Vec<Whole> {
     let mut sites = vec![0u32; trace.heaps.len()];
-    let mut own: KeyedMap<(u32, u32), u32> = KeyedMap::default();
+    let mut own: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    // Node and number of the latest sites of each heap: most have the same.
+    let mut latest = vec![(NOBODY, 0); trace.heaps.len()];
     for (site, nodes) in trace.sites.iter().zip(nodes_of) {
-        sites[site.heap.0 as usize] += 1;
-        *own.entry((nodes[LifetimeClass::Aifi as usize], site.heap.0)).or_default() += 1;
+        let (heap, node) = (site.heap.0, nodes[LifetimeClass::Aifi as usize]);
+        sites[heap as usize] += 1;
+        let (of, count) = &mut latest[heap as usize];
+        if *of != node {
+            *own.entry((*of, heap)).or_default() += std::mem::take(count);
+            *of = node;
+        }
+        *count += 1;
     }
-    let mut contained: KeyedMap<(u32, u32), u32> = KeyedMap::default();
+    for (heap, (node, count)) in (0..).zip(latest) {
+        *own.entry((node, heap)).or_default() += count;
+    }
+    let mut contained: BTreeMap<(u32, u32), u32> = BTreeMap::new();
     for (&(node, heap), count) in &own {
         line_tree.up(node).for_each(|node| *contained.entry((node, heap)).or_default() += count);
     }
-    let mut contained: Vec<((u32, u32), u32)> = contained.into_iter().collect();
-    contained.sort_unstable();
+    let contained: Vec<((u32, u32), u32)> = contained.into_iter().collect();
     let nodes = contained.chunk_by(|((a, _), _), ((b, _), _)| a == b);
     let whole = nodes.filter(|heaps| heaps.iter().all(|((_, heap), count)| *count == sites[*heap as usize]));
     whole.map(|heaps| Whole { node: heaps[0].0.0, heaps: heaps.iter().map(|((_, heap), _)| *heap).collect() }).collect()
