@@ -6,6 +6,7 @@
 //! followed.
 
 use crate::query::line_tree::{LineTree, NOBODY};
+use crate::query::row_set::each_bit;
 use crate::units::Ticks;
 
 /// Number of changes in a block: enough that nodes are visited rarely, and few enough that bounds are close.
@@ -133,11 +134,7 @@ impl<'a> Climb<'a> {
         for line in self.lines.drain(..) {
             (self.line_sums[line as usize], self.is_followed[line as usize]) = (Sum::default(), false);
         }
-        let sums = &mut self.sums;
-        self.visited.each(|node| {
-            sums[node as usize] = Sum::default();
-            None
-        });
+        each_bit(&self.visited.0, 0..self.sums.len(), |node| self.sums[node] = Sum::default());
         self.visited.0.fill(0);
         self.forget(count);
     }
@@ -184,10 +181,10 @@ impl<'a> Climb<'a> {
     /// Follows lines change by change.
     fn follow(&mut self, count: usize) {
         let Self { line_tree, followed, is_followed, now, high, .. } = self;
-        self.visited.each_upwards(|node| {
-            let above = line_tree.above(node);
-            followed[node as usize] = match is_followed[line_tree.line(node) as usize] {
-                true => node,
+        each_bit(&self.visited.0, 0..line_tree.nodes(), |node| {
+            let (above, line) = (line_tree.above(node as u32), line_tree.line(node as u32));
+            followed[node] = match is_followed[line as usize] {
+                true => node as u32,
                 false if above == NOBODY => NOBODY,
                 false => followed[above as usize],
             };
@@ -259,17 +256,6 @@ impl BitsFromTop {
                 if let Some(node) = each(word as u32 * 64 + bit) {
                     self.insert(node);
                 }
-            }
-        }
-    }
-
-    /// Calls `each` with the nodes in ascending order.
-    fn each_upwards(&self, mut each: impl FnMut(u32)) {
-        for (word, &bits) in (0..).zip(&self.0) {
-            let mut bits = bits;
-            while bits != 0 {
-                each(word * 64 + bits.trailing_zeros());
-                bits &= bits - 1;
             }
         }
     }

@@ -89,7 +89,7 @@ pub(super) fn rises(
         })
         .collect();
     let found: Vec<(u32, i128)> = whole.iter().zip(found?).filter_map(|(whole, rise)| Some((whole.node, rise?))).collect();
-    let is_found = Found::new(line_tree, found.iter().map(|(node, _)| *node));
+    let is_found = all_above(line_tree, found.iter().map(|(node, _)| *node));
     let mut rises = others(index, interval, nodes_of, (line_tree, &is_found), (&cut, changes), cancel)?;
     found.into_iter().for_each(|(node, rise)| {
         if let Some(rises) = &mut rises {
@@ -109,74 +109,50 @@ fn pays(index: &Index, interval: Interval) -> bool {
 /// Returns whether a quarter of the rows are of heaps whose rows are in nodes with nothing but whole heaps. If not, nearly all events
 /// are visited for the others.
 fn many_are_whole(index: &Index, nodes_of: &[ByClassLines], line_tree: &LineTree, whole: &[Whole]) -> bool {
-    let is_whole = Found::new(line_tree, whole.iter().map(|whole| whole.node));
+    let is_whole = all_above(line_tree, whole.iter().map(|whole| whole.node));
     let trace = index.trace();
     let (mut rows, mut is_parted) = (vec![0; trace.heaps.len()], vec![false; trace.heaps.len()]);
     for ((site, nodes), sum) in trace.sites.iter().zip(nodes_of).zip(index.by_site().into_iter().flatten()) {
         let (heap, node) = (site.heap.0 as usize, nodes[LifetimeClass::Aifi as usize]);
         rows[heap] += if node != NOBODY { sum.count } else { 0 };
-        is_parted[heap] |= !is_whole.all_above(node);
+        is_parted[heap] |= node != NOBODY && !is_whole[node as usize];
     }
     let parted: u64 = rows.iter().zip(is_parted).filter(|(_, is_parted)| *is_parted).map(|(rows, _)| rows).sum();
     parted * 4 <= rows.iter().sum::<u64>() * 3
 }
 
-/// Nodes whose rises were found.
-struct Found {
-    is_found: Vec<bool>,
-    /// Whether a node and all above it were found, by node.
-    all_above: Vec<bool>,
+/// Returns by node whether it and all nodes above it are among these.
+fn all_above(line_tree: &LineTree, nodes: impl Iterator<Item = u32>) -> Vec<bool> {
+    let mut is_one = vec![false; line_tree.len()];
+    nodes.for_each(|node| is_one[node as usize] = true);
+    (0..line_tree.nodes() as u32).map(|node| line_tree.up(node).all(|node| is_one[node as usize])).collect()
 }
 
-impl Found {
-    fn new(line_tree: &LineTree, nodes: impl Iterator<Item = u32>) -> Self {
-        let mut is_found = vec![false; line_tree.len()];
-        nodes.for_each(|node| is_found[node as usize] = true);
-        let all = |node| line_tree.up(node).all(|node| is_found[node as usize]);
-        Self { all_above: (0..line_tree.nodes() as u32).map(all).collect(), is_found }
-    }
-
-    fn all_above(&self, node: u32) -> bool {
-        node == NOBODY || self.all_above[node as usize]
-    }
-}
-
-/// Returns the rises of the nodes that were not `found`; those of the others have no meaning.
+/// Returns the rises of the nodes that were not found; those of the others have no meaning. `is_found` says by node whether it and
+/// all nodes above it were.
 fn others(
     index: &Index,
     interval: Interval,
     nodes_of: &[ByClassLines],
-    (line_tree, found): (&LineTree, &Found),
+    (line_tree, is_found): (&LineTree, &[bool]),
     (cut, mut changes): (&CutRows, Vec<Change>),
     cancel: &Cancel,
 ) -> Result<Option<Vec<i128>>, Cancelled> {
     let mut left = nodes_of.to_vec();
-    // Nodes that are left and contain rows that are born and die in the interval.
-    let mut is_left = vec![false; line_tree.len()];
+    let mut is_left = false;
     for nodes in &mut left {
         let transient = &mut nodes[LifetimeClass::Aifi as usize];
-        if found.all_above(*transient) {
+        if *transient != NOBODY && is_found[*transient as usize] {
             *transient = NOBODY;
-        } else if !is_left[line_tree.line(*transient) as usize] {
-            line_tree.up(*transient).for_each(|node| is_left[node as usize] |= !found.is_found[node as usize]);
         }
+        is_left |= *transient != NOBODY;
     }
-    let has_left = is_left.contains(&true);
-    if has_left && cut.kinds.iter().any(|kind| line_tree.up(kind.node).any(|node| is_left[node as usize])) {
+    if is_left {
         return index.node_rises(interval, &left, line_tree, cancel);
     }
     changes.iter_mut().for_each(|change| change.of = cut.kinds[change.of as usize].node);
     changes.retain(|change| change.of != NOBODY);
-    let mut rises = climb(&changes, line_tree);
-    if has_left {
-        let transient = LifetimeClass::Aifi;
-        let only = left
-            .iter()
-            .map(|nodes| LifetimeClass::ALL.map(|class| if class == transient { nodes[class as usize] } else { NOBODY }));
-        let Some(swept) = index.node_rises(interval, &only.collect::<Vec<_>>(), line_tree, cancel)? else { return Ok(None) };
-        rises.iter_mut().zip(swept).zip(is_left).filter(|(_, is_left)| *is_left).for_each(|((rise, swept), _)| *rise = swept);
-    }
-    Ok(Some(rises))
+    Ok(Some(climb(&changes, line_tree)))
 }
 
 /// Returns the nodes that contain, of each heap of which they contain a row that is born and dies in the interval, all such rows.
@@ -230,7 +206,7 @@ fn heap_lines(
 /// How rows that an edge of the interval cuts count for the whole nodes: those that are in a node but not in its heaps are added,
 /// those that are in its heaps but not in the node are subtracted.
 struct CutRows {
-    /// The kind of the rows of each site, by class.
+    /// The kind of the rows of each site, by class; only of the two classes that an edge cuts.
     kinds_of: Vec<ByClassLines>,
     kinds: Vec<Kind>,
 }
@@ -262,9 +238,14 @@ impl CutRows {
                 if is_counted { kinds.len() as u32 - 1 } else { NOBODY }
             })
         };
-        let kinds_of =
-            (trace.sites.iter().zip(nodes_of)).map(|(site, nodes)| nodes.map(|node| kind(node, site.heap.0))).collect();
-        Self { kinds_of, kinds }
+        let kinds_of = trace.sites.iter().zip(nodes_of).map(|(site, nodes)| {
+            let mut kinds = [NOBODY; 4];
+            for class in [LifetimeClass::Aifo as usize, LifetimeClass::Aofi as usize] {
+                kinds[class] = kind(nodes[class], site.heap.0);
+            }
+            kinds
+        });
+        Self { kinds_of: kinds_of.collect(), kinds }
     }
 
     /// Returns what each whole node has in addition to its heaps, by bin.
