@@ -28,6 +28,21 @@ impl Change {
         Self { at, of, born: false, size }
     }
 
+    /// Returns whether it is a birth.
+    pub(super) fn is_birth(&self) -> bool {
+        self.born
+    }
+
+    /// Returns the change with another number.
+    pub(super) fn counted_for(self, of: u32) -> Self {
+        Self { of, ..self }
+    }
+
+    /// Returns the change that undoes it.
+    pub(super) fn undone(self) -> Self {
+        Self { born: !self.born, ..self }
+    }
+
     /// Returns the bytes allocated, or freed as a negative number.
     pub(super) fn delta(&self) -> i128 {
         let size = i128::from(self.size);

@@ -47,6 +47,16 @@ pub(super) fn line_tree_peaks(
     finish(index, interval, swept, now, of, line_tree, cancel)
 }
 
+/// Returns whether the rows of a class of a site have another node than those that are born and die in the interval.
+pub(super) fn has_own_node(nodes: &ByClassLines, class: LifetimeClass) -> bool {
+    nodes[class as usize] != nodes[LifetimeClass::Aifi as usize]
+}
+
+/// Returns the class of a row that an edge of the interval cuts, from its change inside.
+pub(super) fn class_of(change: &Change) -> LifetimeClass {
+    if change.is_birth() { LifetimeClass::Aifo } else { LifetimeClass::Aofi }
+}
+
 /// Returns the peaks of groups of rows that are not groups of sites.
 pub(super) fn row_peaks(
     index: &Index,

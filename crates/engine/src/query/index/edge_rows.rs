@@ -8,10 +8,8 @@ use rayon::prelude::*;
 use super::order::{EventPosition, by_chunk, in_row_order};
 use super::outliving::keep_born_before;
 use super::{Index, Ordered};
-use crate::model::{CHUNK, SiteId};
+use crate::model::{CHUNK, RowId, SiteId};
 use crate::query::changes::Change;
-use crate::query::line_tree::NOBODY;
-use crate::query::peaks::ByClassLines;
 use crate::query::{Cancel, Cancelled, LifetimeClass};
 use crate::units::Interval;
 
@@ -19,18 +17,21 @@ use crate::units::Interval;
 const DEATHS: u32 = 1 << 16;
 
 impl Index {
-    /// Returns the changes in time order, of the rows for whose site and class `numbers` has one. `None` if sums could overflow.
+    /// Returns the changes in time order, with sites as numbers, of the rows of the sites and classes that `wants` asks for. `None`
+    /// if sums could overflow.
     pub(in crate::query) fn edge_changes(
         &self,
         interval: Interval,
-        numbers: &[ByClassLines],
+        wants: impl Fn(SiteId, LifetimeClass) -> bool + Sync,
         cancel: &Cancel,
     ) -> Result<Option<Vec<Change>>, Cancelled> {
         let Some(Ordered { order, .. }) = self.ordered() else { return Ok(None) };
         let (from, to) = (order.place(&self.trace.rows, interval.from), order.place(&self.trace.rows, interval.to));
-        let number = |site: SiteId, class: LifetimeClass| numbers[site.0 as usize][class as usize];
-        let mut changes = self.births(interval, (from, to), |site| number(site, LifetimeClass::Aifo), cancel)?;
-        changes.extend(self.deaths((from, to), |site| number(site, LifetimeClass::Aofi), interval, cancel)?);
+        let is_chosen = |id: RowId| self.chosen.as_deref().is_none_or(|chosen| chosen.has(id));
+        let is_born = |id: RowId, site: SiteId| is_chosen(id) && wants(site, LifetimeClass::Aifo);
+        let dies = |id: RowId, site: SiteId| is_chosen(id) && wants(site, LifetimeClass::Aofi);
+        let mut changes = self.births(interval, (from, to), is_born, cancel)?;
+        changes.extend(self.deaths((from, to), dies, interval, cancel)?);
         // Both lists are in order, apart from rows that are not.
         changes.sort_by_key(|change| change.at);
         Ok(Some(changes))
@@ -41,7 +42,7 @@ impl Index {
         &self,
         interval: Interval,
         (from, to): (EventPosition, EventPosition),
-        number: impl Fn(SiteId) -> u32 + Sync,
+        wants: impl Fn(RowId, SiteId) -> bool + Sync,
         cancel: &Cancel,
     ) -> Result<Vec<Change>, Cancelled> {
         let rows = &self.trace.rows;
@@ -53,9 +54,9 @@ impl Index {
                 let first = chunk.first().0;
                 let mut births = Vec::new();
                 chunk.each_lasting((range.start - first) as usize..(range.end - first) as usize, interval.to, |at| {
-                    let of = number(chunk.sites()[at]);
-                    if of != NOBODY && !chunk.is_out_of_order(at) {
-                        births.push(Change::birth(chunk.birth(at), of, chunk.size(at)));
+                    let site = chunk.sites()[at];
+                    if wants(chunk.id(at), site) && !chunk.is_out_of_order(at) {
+                        births.push(Change::birth(chunk.birth(at), site.0, chunk.size(at)));
                     }
                 });
                 Ok(births)
@@ -63,8 +64,8 @@ impl Index {
             .collect();
         let mut births = parts?.concat();
         let late = rows.out_of_order().range(from.late..to.late).filter(|&id| rows.death(id) >= interval.to);
-        let change = |id| Change::birth(rows.birth(id), number(rows.site(id)), rows.size(id));
-        births.extend(late.map(change).filter(|change| change.of != NOBODY));
+        let wanted = late.filter(|&id| wants(id, rows.site(id)));
+        births.extend(wanted.map(|id| Change::birth(rows.birth(id), rows.site(id).0, rows.size(id))));
         Ok(births)
     }
 
@@ -72,7 +73,7 @@ impl Index {
     fn deaths(
         &self,
         (from, to): (EventPosition, EventPosition),
-        number: impl Fn(SiteId) -> u32 + Sync,
+        wants: impl Fn(RowId, SiteId) -> bool + Sync,
         interval: Interval,
         cancel: &Cancel,
     ) -> Result<Vec<Change>, Cancelled> {
@@ -81,14 +82,19 @@ impl Index {
         let parts: Result<Vec<Vec<Change>>, Cancelled> = (starts.into_par_iter())
             .map(|start| {
                 cancel.check()?;
-                let mut ids = rows.by_death().range(start..start.saturating_add(DEATHS).min(to.death)).collect();
+                let mut ids = Vec::with_capacity(DEATHS as usize);
+                rows.by_death()
+                    .parts(start..start.saturating_add(DEATHS).min(to.death))
+                    .for_each(|part| ids.extend_from_slice(part));
                 keep_born_before(rows, &mut ids, Some((interval.from, from)));
-                let mut changes = vec![Change::default(); ids.len()];
+                let mut changes = vec![None; ids.len()];
                 for (id, place) in in_row_order(ids.iter().copied()) {
-                    changes[place as usize] = Change::death(rows.death(id), number(rows.site(id)), rows.size(id));
+                    let site = rows.site(id);
+                    if wants(id, site) {
+                        changes[place as usize] = Some(Change::death(rows.death(id), site.0, rows.size(id)));
+                    }
                 }
-                changes.retain(|change| change.of != NOBODY);
-                Ok(changes)
+                Ok(changes.into_iter().flatten().collect())
             })
             .collect();
         Ok(parts?.concat())

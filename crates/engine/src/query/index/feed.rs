@@ -179,23 +179,17 @@ impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
     fn fill_deaths(&mut self) {
         self.deaths.clear();
         let to = self.end.death.min(self.next.death.saturating_add(DEATHS));
-        let dead = self.rows.by_death().range(self.next.death..to).zip(self.next.death..);
-        match self.wanted {
-            Some(wanted) => {
+        self.dead.resize((to - self.next.death) as usize, (RowId(0), 0));
+        let (mut place, mut count) = (self.next.death, 0);
+        for part in self.rows.by_death().parts(self.next.death..to) {
+            for (&id, place) in part.iter().zip(place..) {
                 // Whether a row is wanted is unpredictable, so unwanted rows are skipped without a branch.
-                self.dead.resize((to - self.next.death) as usize, (RowId(0), 0));
-                let mut count = 0;
-                for (id, place) in dead {
-                    self.dead[count] = (id, place);
-                    count += usize::from(wanted.has(id));
-                }
-                self.dead.truncate(count);
+                self.dead[count] = (id, place);
+                count += usize::from(self.wanted.is_none_or(|wanted| wanted.has(id)));
             }
-            None => {
-                self.dead.clear();
-                self.dead.extend(dead);
-            }
+            place += part.len() as u32;
         }
+        self.dead.truncate(count);
         self.deaths.items.resize(self.dead.len(), Item::NOBODY);
         for (id, i) in in_row_order(self.dead.iter().map(|&(id, _)| id)) {
             let of = (self.pick)(id, self.rows.site(id), false);

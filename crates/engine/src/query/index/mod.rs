@@ -339,7 +339,7 @@ impl Index {
         drawn.is_slow(&self.trace, interval, of, self.chosen.as_ref())
     }
 
-    /// Returns whether peaks of whole heaps are searched by bins of time.
+    /// Returns how peaks of many rows are computed.
     pub(super) fn surveys(&self) -> Surveys {
         self.prepared().surveys
     }

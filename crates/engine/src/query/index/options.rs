@@ -39,8 +39,8 @@ impl Default for IndexOptions {
     }
 }
 
-/// Whether peaks of whole heaps are searched by bins of time.
-#[derive(Clone, Copy, Default, Debug)]
+/// Whether rows that an edge of an interval cuts are read apart from the others, and peaks of whole heaps are searched by bins of time.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(in crate::query) enum Surveys {
     #[default]
     Never,

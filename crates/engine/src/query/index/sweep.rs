@@ -8,13 +8,23 @@ use rayon::prelude::*;
 use super::climb::{Climb, Rise};
 use super::feed::{Feed, NOBODY};
 use super::order::{EventOrder, EventPosition};
-use super::{Index, Ordered};
+use super::{Bucket, Index, Ordered, Surveys};
 use crate::model::{Row, RowId, SiteId};
+use crate::query::changes::Change;
 use crate::query::line_tree::LineTree;
-use crate::query::peaks::ByClassLines;
+use crate::query::peaks::{ByClassLines, class_of, has_own_node};
 use crate::query::summary::{Sketch, Summary};
 use crate::query::{Cancel, Cancelled, LifetimeClass, RowSet};
-use crate::units::Interval;
+use crate::units::{Interval, Ticks};
+
+/// No node, in tables of short numbers.
+const NO_NODE: u16 = u16::MAX;
+
+/// Least events in an interval whose rows are read apart if an edge cuts them, least of these events for each such row, and most such
+/// rows: they are kept in memory.
+const MANY: u64 = 1 << 20;
+const FEW: u64 = 8;
+const MOST_CUT: u64 = 1 << 21;
 
 impl Index {
     /// Returns the highest rise of each node inside `interval`. A row counts for its node, which `nodes_of` has by
@@ -28,13 +38,68 @@ impl Index {
         cancel: &Cancel,
     ) -> Result<Option<Vec<i128>>, Cancelled> {
         let Some(Ordered { order, by_site: Some(by_site), .. }) = &self.prepared.ordered else { return Ok(None) };
-        let (from, to) = self.edges(order, interval);
-        let wanted = match &self.chosen {
-            Some(chosen) => Some(Arc::clone(chosen)),
-            None => self.wanted(by_site, from, to, nodes_of, cancel)?.map(Arc::new),
-        };
+        let wants: Vec<bool> = nodes_of.iter().map(|nodes| *nodes != [NOBODY; 4]).collect();
+        let are_few = are_few(by_site, &wants);
+        if self.splits(interval, line_tree) && !(are_few && self.surveys() == Surveys::IfTheyPay) {
+            let wants = |site: SiteId, class| has_own_node(&nodes_of[site.0 as usize], class);
+            let Some(changes) = self.edge_changes(interval, wants, cancel)? else { return Ok(None) };
+            return self.rises_with(interval, nodes_of, &changes, line_tree, cancel);
+        }
+        let edges = self.edges(order, interval);
+        let wanted = self.wanted(edges, &wants, are_few, cancel)?;
         let pick = self.picker(interval, nodes_of);
-        self.sweep(order, (from, to), &pick, wanted.as_deref(), line_tree, cancel).map(Some)
+        self.sweep(order, edges, &pick, wanted.as_deref(), (line_tree, &[]), cancel).map(Some)
+    }
+
+    /// Returns whether the rows that an edge of the interval cuts are read apart from those that are born and die in it: if that is
+    /// possible, and if there are few of them among many events.
+    pub(in crate::query) fn splits(&self, interval: Interval, line_tree: &LineTree) -> bool {
+        let pays = || {
+            let Some((births, deaths, alive)) = self.counts(interval) else { return false };
+            let cut = alive + (alive + births).saturating_sub(deaths);
+            births + deaths >= MANY && cut <= MOST_CUT.min((births + deaths) / FEW)
+        };
+        let is_wanted = match self.surveys() {
+            Surveys::Never => false,
+            Surveys::IfTheyPay => pays(),
+            Surveys::Always => true,
+        };
+        is_wanted && line_tree.nodes() < usize::from(NO_NODE)
+    }
+
+    /// Returns the rises as [`Index::node_rises`] does, if [`Index::splits`] holds. `changes` are those of rows that an edge cuts, with
+    /// their sites as numbers: at least of all whose node is not that of transient rows of their site. So the node of an event
+    /// follows from its site alone.
+    pub(in crate::query) fn rises_with(
+        &self,
+        interval: Interval,
+        nodes_of: &[ByClassLines],
+        changes: &[Change],
+        line_tree: &LineTree,
+        cancel: &Cancel,
+    ) -> Result<Option<Vec<i128>>, Cancelled> {
+        let Some(Ordered { order, by_site: Some(by_site), .. }) = &self.prepared.ordered else { return Ok(None) };
+        let transient = |nodes: &ByClassLines| nodes[LifetimeClass::Aifi as usize];
+        // Events come from all sites in any order, so that the table should be small.
+        let nodes: Vec<u16> = nodes_of.iter().map(|nodes| u16::try_from(transient(nodes)).unwrap_or(NO_NODE)).collect();
+        let others = changes.iter().flat_map(|change| {
+            let nodes = &nodes_of[change.of as usize];
+            let (own, swept) = (nodes[class_of(change) as usize], transient(nodes));
+            let both = [change.undone().counted_for(swept), change.counted_for(own)];
+            both.into_iter().filter(move |change| own != swept && change.of != NOBODY)
+        });
+        let others: Vec<Change> = others.collect();
+        let wants: Vec<bool> = nodes.iter().map(|&node| node != NO_NODE).collect();
+        let mut edges = self.edges(order, interval);
+        if !wants.contains(&true) {
+            edges.0 = edges.1;
+        }
+        let wanted = self.wanted(edges, &wants, are_few(by_site, &wants), cancel)?;
+        let pick = |_: RowId, site: SiteId, _: bool| match nodes[site.0 as usize] {
+            NO_NODE => NOBODY,
+            node => node.into(),
+        };
+        self.sweep(order, edges, &pick, wanted.as_deref(), (line_tree, &others), cancel).map(Some)
     }
 
     /// Returns the highest rise of each group, for arbitrary groups of rows.
@@ -47,7 +112,7 @@ impl Index {
     ) -> Result<Option<Vec<i128>>, Cancelled> {
         let Some(Ordered { order, .. }) = &self.prepared.ordered else { return Ok(None) };
         let pick = |row: RowId, _: SiteId, _: bool| group_of(&self.trace.rows.get(row));
-        self.sweep(order, self.edges(order, interval), &pick, self.chosen.as_deref(), line_tree, cancel).map(Some)
+        self.sweep(order, self.edges(order, interval), &pick, self.chosen.as_deref(), (line_tree, &[]), cancel).map(Some)
     }
 
     /// Summarizes the rows for which `pick` returns a number in each of several parts of time, event by event. `pick` gets a row,
@@ -101,19 +166,28 @@ impl Index {
         (from, to): (EventPosition, EventPosition),
         pick: &(impl Fn(RowId, SiteId, bool) -> u32 + Sync),
         wanted: Option<&RowSet>,
-        line_tree: &LineTree,
+        (line_tree, others): (&LineTree, &[Change]),
         cancel: &Cancel,
     ) -> Result<Vec<i128>, Cancelled> {
         let rows = &self.trace.rows;
-        let mut places = vec![from];
-        let cuts = order.cuts(rows, from, to, 4 * rayon::current_num_threads());
-        places.extend(cuts.into_iter().map(|(_, place)| place));
-        places.push(to);
-        let stretches: Result<Vec<Vec<Rise>>, Cancelled> = places
+        let mut cuts = order.cuts(rows, from, to, 4 * rayon::current_num_threads());
+        cuts.insert(0, (Ticks::BEFORE_TRACE, from));
+        cuts.push((Ticks::NEVER, to));
+        let stretches: Result<Vec<Vec<Rise>>, Cancelled> = cuts
             .par_windows(2)
             .map(|part| {
-                let mut climb = Climb::new(line_tree, part[0].distance(part[1]));
-                Feed::new(rows, pick, wanted).run((part[0], part[1]), cancel, |item| climb.add(item.at, item.of, item.delta))?;
+                let [(from, start), (to, end)] = [part[0], part[1]];
+                let others = &others[others.partition_point(|change| change.at < from)..];
+                let mut others = others[..others.partition_point(|change| change.at < to)].iter().peekable();
+                let mut climb = Climb::new(line_tree, start.distance(end));
+                let add = |climb: &mut Climb<'_>, change: &Change| climb.add(change.at, change.of, change.delta() as i64);
+                Feed::new(rows, pick, wanted).run((start, end), cancel, |item| {
+                    while let Some(change) = others.next_if(|change| change.at <= item.at) {
+                        add(&mut climb, change);
+                    }
+                    climb.add(item.at, item.of, item.delta);
+                })?;
+                others.for_each(|change| add(&mut climb, change));
                 Ok(climb.finish())
             })
             .collect();
@@ -126,22 +200,28 @@ impl Index {
         Ok(rises)
     }
 
-    /// Returns the rows that have a node, if knowing them before reading deaths pays.
+    /// Returns the rows that count, if knowing them before reading deaths pays: those that the user chose, else those of the sites in
+    /// `wants`, if these rows are few.
     fn wanted(
         &self,
-        by_site: &[super::Bucket],
-        from: EventPosition,
-        to: EventPosition,
-        nodes_of: &[ByClassLines],
+        (from, to): (EventPosition, EventPosition),
+        wants: &[bool],
+        are_few: bool,
         cancel: &Cancel,
-    ) -> Result<Option<RowSet>, Cancelled> {
+    ) -> Result<Option<Arc<RowSet>>, Cancelled> {
         let rows = &self.trace.rows;
-        if from.distance(to) < rows.len() as u64 / 2 {
+        if let Some(chosen) = &self.chosen {
+            return Ok(Some(Arc::clone(chosen)));
+        }
+        if !are_few || from.distance(to) < rows.len() as u64 / 2 {
             return Ok(None);
         }
-        let wants: Vec<bool> = nodes_of.iter().map(|nodes| *nodes != [NOBODY; 4]).collect();
-        let count: u64 = by_site.iter().zip(&wants).filter(|(_, wants)| **wants).map(|(sum, _)| sum.count).sum();
-        let is_few = count < rows.len() as u64 / 2;
-        is_few.then(|| RowSet::filled(rows, cancel, |chunk, at| wants[chunk.sites()[at].0 as usize])).transpose()
+        RowSet::filled(rows, cancel, |chunk, at| wants[chunk.sites()[at].0 as usize]).map(|rows| Some(Arc::new(rows)))
     }
+}
+
+/// Returns whether less than half of all rows are of the sites in `wants`.
+fn are_few(by_site: &[Bucket], wants: &[bool]) -> bool {
+    let wanted: u64 = by_site.iter().zip(wants).filter(|(_, wants)| **wants).map(|(sum, _)| sum.count).sum();
+    2 * wanted < by_site.iter().map(|sum| sum.count).sum::<u64>()
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::{ByClassLines, climb};
+use super::{ByClassLines, class_of, has_own_node};
 use crate::model::{RowId, SiteId, Trace};
 use crate::query::bins::Bins;
 use crate::query::changes::Change;
@@ -28,14 +28,8 @@ const BINS_OF_ALL: usize = 1 << 18;
 /// Most nodes that are searched.
 const NODES: usize = 1 << 8;
 
-/// Number of events from which on it pays.
-const MANY: u64 = 1 << 20;
-
 /// A search pays if at most one in this many bins has to be walked.
 const WALKED: usize = 16;
-
-/// The rows cut by the edges are few if there are at most one in this many events.
-const FEW: u64 = 8;
 
 /// A node that contains whole heaps.
 struct Whole {
@@ -53,14 +47,10 @@ pub(super) fn rises(
     line_tree: &LineTree,
     cancel: &Cancel,
 ) -> Result<Option<Vec<i128>>, Cancelled> {
-    let must_pay = match index.surveys() {
-        Surveys::Never => return Ok(None),
-        Surveys::IfTheyPay => true,
-        Surveys::Always => false,
-    };
-    if must_pay && !pays(index, interval) {
+    if !index.splits(interval, line_tree) {
         return Ok(None);
     }
+    let must_pay = index.surveys() != Surveys::Always;
     let trace = index.trace();
     let whole = whole_nodes(trace, nodes_of, line_tree);
     if whole.is_empty() || whole.len() > NODES || must_pay && !many_are_whole(index, nodes_of, line_tree, &whole) {
@@ -69,7 +59,8 @@ pub(super) fn rises(
     let bins = index.bins(interval, (BINS_OF_ALL / trace.heaps.len().max(1)).clamp(1, BINS));
     let Some(heaps) = heap_lines(index, interval, &whole, &bins, cancel)? else { return Ok(None) };
     let cut = CutRows::new(trace, nodes_of, line_tree, &whole);
-    let Some(changes) = index.edge_changes(interval, &cut.kinds_of, cancel)? else { return Ok(None) };
+    let wants = |site: SiteId, class: LifetimeClass| cut.counts(site, class) || has_own_node(&nodes_of[site.0 as usize], class);
+    let Some(changes) = index.edge_changes(interval, wants, cancel)? else { return Ok(None) };
     let rests = cut.lines(&changes, &bins, whole.len());
     let pick = index.picker(interval, nodes_of);
     let found: Result<Vec<Option<i128>>, Cancelled> = (whole.par_iter().zip(&rests))
@@ -90,20 +81,13 @@ pub(super) fn rises(
         .collect();
     let found: Vec<(u32, i128)> = whole.iter().zip(found?).filter_map(|(whole, rise)| Some((whole.node, rise?))).collect();
     let is_found = all_above(line_tree, found.iter().map(|(node, _)| *node));
-    let mut rises = others(index, interval, nodes_of, (line_tree, &is_found), (&cut, changes), cancel)?;
+    let mut rises = others(index, interval, nodes_of, (line_tree, &is_found), &changes, cancel)?;
     found.into_iter().for_each(|(node, rise)| {
         if let Some(rises) = &mut rises {
             rises[node as usize] = rise;
         }
     });
     Ok(rises)
-}
-
-/// Returns whether there are many events, and few rows that an edge cuts.
-fn pays(index: &Index, interval: Interval) -> bool {
-    let Some((births, deaths, alive)) = index.counts(interval) else { return false };
-    let alive_at_end = (alive + births).saturating_sub(deaths);
-    births + deaths >= MANY && (alive + alive_at_end) * FEW <= births + deaths
 }
 
 /// Returns whether a quarter of the rows are of heaps whose rows are in nodes with nothing but whole heaps. If not, nearly all events
@@ -135,24 +119,17 @@ fn others(
     interval: Interval,
     nodes_of: &[ByClassLines],
     (line_tree, is_found): (&LineTree, &[bool]),
-    (cut, mut changes): (&CutRows, Vec<Change>),
+    changes: &[Change],
     cancel: &Cancel,
 ) -> Result<Option<Vec<i128>>, Cancelled> {
     let mut left = nodes_of.to_vec();
-    let mut is_left = false;
     for nodes in &mut left {
         let transient = &mut nodes[LifetimeClass::Aifi as usize];
         if *transient != NOBODY && is_found[*transient as usize] {
             *transient = NOBODY;
         }
-        is_left |= *transient != NOBODY;
     }
-    if is_left {
-        return index.node_rises(interval, &left, line_tree, cancel);
-    }
-    changes.iter_mut().for_each(|change| change.of = cut.kinds[change.of as usize].node);
-    changes.retain(|change| change.of != NOBODY);
-    Ok(Some(climb(&changes, line_tree)))
+    index.rises_with(interval, &left, changes, line_tree, cancel)
 }
 
 /// Returns the nodes that contain, of each heap of which they contain a row that is born and dies in the interval, all such rows.
@@ -206,23 +183,16 @@ fn heap_lines(
 /// How rows that an edge of the interval cuts count for the whole nodes: those that are in a node but not in its heaps are added,
 /// those that are in its heaps but not in the node are subtracted.
 struct CutRows {
-    /// The kind of the rows of each site, by class; only of the two classes that an edge cuts.
+    /// The kind of the rows of each site, by class; only of the two classes that an edge cuts. Rows of one kind count alike.
     kinds_of: Vec<ByClassLines>,
-    kinds: Vec<Kind>,
-}
-
-/// Rows that count alike.
-struct Kind {
-    /// The node of the rows, or [`NOBODY`].
-    node: u32,
-    /// The whole nodes for which they count, and whether they are subtracted.
-    effects: Vec<(u32, bool)>,
+    /// By kind, the whole nodes for which its rows count, and whether they are subtracted.
+    effects: Vec<Vec<(u32, bool)>>,
 }
 
 impl CutRows {
     fn new(trace: &Trace, nodes_of: &[ByClassLines], line_tree: &LineTree, whole: &[Whole]) -> Self {
         let mut numbers: KeyedMap<(u32, u32), u32> = KeyedMap::default();
-        let mut kinds = Vec::new();
+        let mut all_effects = Vec::new();
         let mut kind = |node: u32, heap: u32| {
             *numbers.entry((node, heap)).or_insert_with(|| {
                 let mut effects = Vec::new();
@@ -233,9 +203,11 @@ impl CutRows {
                         effects.push((i, is_in_heaps));
                     }
                 }
-                let is_counted = node != NOBODY || !effects.is_empty();
-                kinds.push(Kind { node, effects });
-                if is_counted { kinds.len() as u32 - 1 } else { NOBODY }
+                if effects.is_empty() {
+                    return NOBODY;
+                }
+                all_effects.push(effects);
+                all_effects.len() as u32 - 1
             })
         };
         let kinds_of = trace.sites.iter().zip(nodes_of).map(|(site, nodes)| {
@@ -245,7 +217,12 @@ impl CutRows {
             }
             kinds
         });
-        Self { kinds_of: kinds_of.collect(), kinds }
+        Self { kinds_of: kinds_of.collect(), effects: all_effects }
+    }
+
+    /// Returns whether rows of a site and class count for any whole node.
+    fn counts(&self, site: SiteId, class: LifetimeClass) -> bool {
+        self.kinds_of[site.0 as usize][class as usize] != NOBODY
     }
 
     /// Returns what each whole node has in addition to its heaps, by bin.
@@ -264,7 +241,8 @@ impl CutRows {
                 end = bins.end(change.at);
             }
             let delta = change.delta() as i64; // sums of an index do not overflow
-            for &(whole, is_subtracted) in &self.kinds[change.of as usize].effects {
+            let kind = self.kinds_of[change.of as usize][class_of(change) as usize];
+            for &(whole, is_subtracted) in self.effects.get(kind as usize).into_iter().flatten() {
                 sketches[whole as usize].change(change.at, if is_subtracted { -delta } else { delta });
             }
         }
