@@ -56,7 +56,7 @@ impl RowList {
         self.parts(places).flatten().copied()
     }
 
-    /// The rows at some places, block by block: loops over blocks take a third of the time of one over [`RowList::range`].
+    /// The rows at some places, block by block: for loops over many rows, which [`RowList::range`] slows down.
     pub fn parts(&self, places: Range<u32>) -> impl Iterator<Item = &[RowId]> {
         let Range { start, end } = places;
         let first = if start < end { self.block_at(start) } else { self.blocks.len() };
