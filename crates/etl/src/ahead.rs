@@ -1,13 +1,15 @@
 //! Buffer headers that are read at several places of a file at once, before the walk comes to them.
 //!
 //! One small read after the other makes a disk wait for each of them: on one SSD 20,000 headers took 3.0 s one by one and 0.4 s
-//! from 32 places. Only where buffers have had one size for a while is it known where the next ones stand, so as many headers are
+//! from 32 places. A file in the system's cache needs no such help, and threads would take longer than its reads; so it begins where a
+//! read was slow. Only where buffers have had one size for a while is it known where the next ones stand, so as many headers are
 //! read ahead as there were buffers of this size in a row. So a file whose chain breaks often costs at most twice the reads.
 //!
 //! What was read ahead is what a read at that place gives: no result depends on it. (Windows carries out one read of a handle after
 //! the other; there it gains little.)
 
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::walk::{Stands, Walker};
 use super::{BUFFER_HEADER, Source};
@@ -18,6 +20,9 @@ const LEAST: usize = 64;
 /// Most headers that are read ahead: 1.4 MiB.
 const MOST: usize = 1 << 14;
 
+/// A read that takes longer than this had to wait for a disk: one from the cache takes some microseconds.
+const SLOW: Duration = Duration::from_micros(50);
+
 /// Places at which is read at once.
 const PLACES: usize = 32;
 
@@ -25,7 +30,7 @@ const PLACES: usize = 32;
 type Head = ([u8; BUFFER_HEADER], usize);
 
 /// Headers that were read ahead.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ahead {
     /// Where the first of `heads` stands, and their distance. Those that no thread could read are missing.
     start: u64,
@@ -34,9 +39,24 @@ pub(super) struct Ahead {
     /// Where the next buffer stands if it follows in the row, and the number of buffers in it so far.
     next: u64,
     row: usize,
+    /// The time from which on a read is slow, and whether the latest one was.
+    slow: Duration,
+    is_slow: bool,
+}
+
+impl Default for Ahead {
+    fn default() -> Self {
+        Self::after(SLOW)
+    }
 }
 
 impl Ahead {
+    /// Reads nothing ahead until a read takes so long.
+    fn after(slow: Duration) -> Self {
+        let (start, size, next, row, is_slow) = Default::default();
+        Self { start, size, heads: Vec::new(), next, row, slow, is_slow }
+    }
+
     /// Looks at a place, where a buffer of this size is due if there is a usual one.
     pub(super) fn look(&mut self, walker: &Walker<'_>, offset: u64, usual: Option<u64>) -> Stands {
         let Some(size) = usual.filter(|_| !matches!(walker.source, Source::Memory(_))) else { return walker.look(offset) };
@@ -45,13 +65,16 @@ impl Ahead {
             self.heads.clear();
         }
         (self.next, self.size) = (offset.saturating_add(size), size);
-        if self.row >= LEAST && self.head(offset).is_none() {
+        if self.row >= LEAST && self.head(offset).is_none() && std::mem::take(&mut self.is_slow) {
             self.read(walker, offset);
         }
-        match self.head(offset) {
-            Some(Some((head, n))) => Walker::stands(&head[..*n], offset),
-            Some(None) | None => walker.look(offset),
+        if let Some(Some((head, n))) = self.head(offset) {
+            return Walker::stands(&head[..*n], offset);
         }
+        let begun = Instant::now();
+        let found = walker.look(offset);
+        self.is_slow = begun.elapsed() >= self.slow;
+        found
     }
 
     fn head(&self, offset: u64) -> Option<&Option<Head>> {
@@ -95,7 +118,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::index::walk;
+    use crate::index::walk_with;
     use crate::{Expandable, Problems, SessionHeader};
 
     /// Bytes of a usual buffer.
@@ -161,14 +184,16 @@ mod tests {
             on_disk.write_all(&bytes).unwrap();
             let length = bytes.len() as u64;
             let first = SessionHeader::default();
-            let found = |source: &Source| {
+            let found = |source: &Source, ahead: Ahead| {
                 let mut problems = Problems::new();
                 let walker = Walker { source, bytes: length, first: &first, expandable: Expandable::PLAIN };
-                let index = walk(walker, "a.etl", &mut problems);
+                let index = walk_with(ahead, walker, "a.etl", &mut problems);
                 (index.buffers, index.met, index.more_lost, format!("{problems:?}"))
             };
-            let in_memory = found(&Source::Memory(bytes.leak()));
-            prop_assert_eq!(found(&Source::File(Arc::new(on_disk))), in_memory);
+            let in_memory = found(&Source::Memory(bytes.leak()), Ahead::default());
+            let on_disk = Source::File(Arc::new(on_disk));
+            prop_assert_eq!(&found(&on_disk, Ahead::default()), &in_memory);
+            prop_assert_eq!(found(&on_disk, Ahead::after(Duration::ZERO)), in_memory);
         }
     }
 }

@@ -37,10 +37,15 @@ pub(super) struct BufferIndex {
 
 /// Walks the chain of buffers of a whole file.
 pub(super) fn walk(walker: Walker<'_>, name: &str, problems: &mut Problems) -> BufferIndex {
+    walk_with(Ahead::default(), walker, name, problems)
+}
+
+/// Walks the chain of buffers as [`walk`] does, with headers that are read ahead in this way.
+pub(super) fn walk_with(mut ahead: Ahead, walker: Walker<'_>, name: &str, problems: &mut Problems) -> BufferIndex {
     let Walker { bytes, first, .. } = walker;
     let mut report = Report { name, problems };
     let mut at = Walked { usual: walker.common_size(), ..Walked::default() };
-    let (mut buffers, mut ahead) = (Vec::new(), Ahead::default());
+    let mut buffers = Vec::new();
     while at.offset < bytes {
         match ahead.look(&walker, at.offset, at.usual) {
             Stands::Buffer(info) => buffers.extend(at.pass(info, &walker, &mut report)),
