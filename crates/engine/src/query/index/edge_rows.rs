@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::order::{EventPosition, by_chunk, in_row_order};
 use super::outliving::keep_born_before;
 use super::{Index, Ordered};
-use crate::model::{CHUNK, RowId, SiteId};
+use crate::model::{CHUNK, SiteId};
 use crate::query::changes::Change;
 use crate::query::{Cancel, Cancelled, LifetimeClass};
 use crate::units::Interval;
@@ -27,11 +27,8 @@ impl Index {
     ) -> Result<Option<Vec<Change>>, Cancelled> {
         let Some(Ordered { order, .. }) = self.ordered() else { return Ok(None) };
         let (from, to) = (order.place(&self.trace.rows, interval.from), order.place(&self.trace.rows, interval.to));
-        let is_chosen = |id: RowId| self.chosen.as_deref().is_none_or(|chosen| chosen.has(id));
-        let is_born = |id: RowId, site: SiteId| is_chosen(id) && wants(site, LifetimeClass::Aifo);
-        let dies = |id: RowId, site: SiteId| is_chosen(id) && wants(site, LifetimeClass::Aofi);
-        let mut changes = self.births(interval, (from, to), is_born, cancel)?;
-        changes.extend(self.deaths((from, to), dies, interval, cancel)?);
+        let mut changes = self.births(interval, (from, to), |site| wants(site, LifetimeClass::Aifo), cancel)?;
+        changes.extend(self.deaths((from, to), |site| wants(site, LifetimeClass::Aofi), interval, cancel)?);
         // Both lists are in order, apart from rows that are not.
         changes.sort_by_key(|change| change.at);
         Ok(Some(changes))
@@ -42,7 +39,7 @@ impl Index {
         &self,
         interval: Interval,
         (from, to): (EventPosition, EventPosition),
-        wants: impl Fn(RowId, SiteId) -> bool + Sync,
+        wants: impl Fn(SiteId) -> bool + Sync,
         cancel: &Cancel,
     ) -> Result<Vec<Change>, Cancelled> {
         let rows = &self.trace.rows;
@@ -55,7 +52,7 @@ impl Index {
                 let mut births = Vec::new();
                 chunk.each_lasting((range.start - first) as usize..(range.end - first) as usize, interval.to, |at| {
                     let site = chunk.sites()[at];
-                    if wants(chunk.id(at), site) && !chunk.is_out_of_order(at) {
+                    if wants(site) && !chunk.is_out_of_order(at) {
                         births.push(Change::birth(chunk.birth(at), site.0, chunk.size(at)));
                     }
                 });
@@ -64,7 +61,7 @@ impl Index {
             .collect();
         let mut births = parts?.concat();
         let late = rows.out_of_order().range(from.late..to.late).filter(|&id| rows.death(id) >= interval.to);
-        let wanted = late.filter(|&id| wants(id, rows.site(id)));
+        let wanted = late.filter(|&id| wants(rows.site(id)));
         births.extend(wanted.map(|id| Change::birth(rows.birth(id), rows.site(id).0, rows.size(id))));
         Ok(births)
     }
@@ -73,7 +70,7 @@ impl Index {
     fn deaths(
         &self,
         (from, to): (EventPosition, EventPosition),
-        wants: impl Fn(RowId, SiteId) -> bool + Sync,
+        wants: impl Fn(SiteId) -> bool + Sync,
         interval: Interval,
         cancel: &Cancel,
     ) -> Result<Vec<Change>, Cancelled> {
@@ -90,7 +87,7 @@ impl Index {
                 let mut changes = vec![None; ids.len()];
                 for (id, place) in in_row_order(ids.iter().copied()) {
                     let site = rows.site(id);
-                    if wants(id, site) {
+                    if wants(site) {
                         changes[place as usize] = Some(Change::death(rows.death(id), site.0, rows.size(id)));
                     }
                 }
