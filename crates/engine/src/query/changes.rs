@@ -8,7 +8,7 @@ use crate::model::Row;
 use crate::units::{Interval, Ticks};
 
 /// An allocation or free.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) at: Ticks,
     /// The number that the caller assigned to the row: a group, a series, a site.
