@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::climb::{Climb, Rise};
 use super::feed::{Feed, NOBODY};
+use super::groups::Groups;
 use super::order::{EventOrder, EventPosition};
 use super::{Bucket, Index, Ordered, Surveys};
 use crate::model::{Row, RowId, SiteId};
@@ -16,9 +17,6 @@ use crate::query::peaks::{ByClassLines, class_of, has_own_node};
 use crate::query::summary::{Sketch, Summary};
 use crate::query::{Cancel, Cancelled, LifetimeClass, RowSet};
 use crate::units::{Interval, Ticks};
-
-/// No node, in tables of short numbers.
-const NO_NODE: u16 = u16::MAX;
 
 /// Least events in an interval whose rows are read apart if an edge cuts them, least of these events for each such row, and most such
 /// rows: they are kept in memory.
@@ -40,7 +38,7 @@ impl Index {
         let Some(Ordered { order, by_site: Some(by_site), .. }) = &self.prepared.ordered else { return Ok(None) };
         let wants: Vec<bool> = nodes_of.iter().map(|nodes| *nodes != [NOBODY; 4]).collect();
         let are_few = are_few(by_site, &wants);
-        if self.splits(interval, line_tree) && !(are_few && self.surveys() == Surveys::IfTheyPay) {
+        if self.splits(interval) && !(are_few && self.surveys() == Surveys::IfTheyPay) {
             let wants = |site: SiteId, class| has_own_node(&nodes_of[site.0 as usize], class);
             let Some(changes) = self.edge_changes(interval, wants, cancel)? else { return Ok(None) };
             return self.rises_with(interval, nodes_of, &changes, line_tree, cancel);
@@ -51,23 +49,22 @@ impl Index {
         self.sweep(order, edges, &pick, wanted.as_deref(), (line_tree, &[]), cancel).map(Some)
     }
 
-    /// Returns whether the rows that an edge of the interval cuts are read apart from those that are born and die in it: if that is
-    /// possible, and if there are few of them among many events.
-    pub(in crate::query) fn splits(&self, interval: Interval, line_tree: &LineTree) -> bool {
+    /// Returns whether the rows that an edge of the interval cuts are read apart from those that are born and die in it: if there are
+    /// few of them among many events.
+    pub(in crate::query) fn splits(&self, interval: Interval) -> bool {
         let pays = || {
             let Some((births, deaths, alive)) = self.counts(interval) else { return false };
             let cut = alive + (alive + births).saturating_sub(deaths);
             births + deaths >= MANY && cut <= MOST_CUT.min((births + deaths) / FEW)
         };
-        let is_wanted = match self.surveys() {
+        match self.surveys() {
             Surveys::Never => false,
             Surveys::IfTheyPay => pays(),
             Surveys::Always => true,
-        };
-        is_wanted && line_tree.nodes() < usize::from(NO_NODE)
+        }
     }
 
-    /// Returns the rises as [`Index::node_rises`] does, if [`Index::splits`] holds. `changes` are those of rows that an edge cuts, with
+    /// Returns the rises as [`Index::node_rises`] does. `changes` are those of rows that an edge cuts, with
     /// their sites as numbers: at least of all whose node is not that of transient rows of their site. So the node of an event
     /// follows from its site alone.
     pub(in crate::query) fn rises_with(
@@ -80,8 +77,8 @@ impl Index {
     ) -> Result<Option<Vec<i128>>, Cancelled> {
         let Some(Ordered { order, by_site: Some(by_site), .. }) = &self.prepared.ordered else { return Ok(None) };
         let transient = |nodes: &ByClassLines| nodes[LifetimeClass::Aifi as usize];
-        // Events come from all sites in any order, so that the table should be small.
-        let nodes: Vec<u16> = nodes_of.iter().map(|nodes| u16::try_from(transient(nodes)).unwrap_or(NO_NODE)).collect();
+        let node = |nodes: &ByClassLines| Some(transient(nodes)).filter(|&node| node != NOBODY);
+        let swept = Groups::new(nodes_of.iter().map(node), line_tree.nodes());
         let others = changes.iter().flat_map(|change| {
             let nodes = &nodes_of[change.of as usize];
             let (own, swept) = (nodes[class_of(change) as usize], transient(nodes));
@@ -89,16 +86,13 @@ impl Index {
             both.into_iter().filter(move |change| own != swept && change.of != NOBODY)
         });
         let others: Vec<Change> = others.collect();
-        let wants: Vec<bool> = nodes.iter().map(|&node| node != NO_NODE).collect();
+        let wants: Vec<bool> = nodes_of.iter().map(|nodes| node(nodes).is_some()).collect();
         let mut edges = self.edges(order, interval);
         if !wants.contains(&true) {
             edges.0 = edges.1;
         }
         let wanted = self.wanted(edges, &wants, are_few(by_site, &wants), cancel)?;
-        let pick = |_: RowId, site: SiteId, _: bool| match nodes[site.0 as usize] {
-            NO_NODE => NOBODY,
-            node => node.into(),
-        };
+        let pick = |_: RowId, site: SiteId, _: bool| swept.of(site);
         self.sweep(order, edges, &pick, wanted.as_deref(), (line_tree, &others), cancel).map(Some)
     }
 

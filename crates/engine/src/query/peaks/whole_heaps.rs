@@ -47,7 +47,7 @@ pub(super) fn rises(
     line_tree: &LineTree,
     cancel: &Cancel,
 ) -> Result<Option<Vec<i128>>, Cancelled> {
-    if !index.splits(interval, line_tree) {
+    if !index.splits(interval) {
         return Ok(None);
     }
     let must_pay = index.surveys() != Surveys::Always;
