@@ -51,6 +51,7 @@ use lock::lock;
 pub use options::IndexOptions;
 pub(super) use options::Surveys;
 use order::EventOrder;
+use site_parts::AwaitedParts;
 pub(super) use site_parts::SiteParts;
 pub(super) use spare::SpareSums;
 use table::SumTable;
@@ -76,7 +77,7 @@ struct Prepared {
     drawn: Option<Drawn>,
     summed: Option<Summed>,
     /// Only in large traces: others are scanned quickly.
-    parts: Option<Arc<SiteParts>>,
+    parts: Option<AwaitedParts>,
     /// Only for a growing trace.
     incremental: Option<IncrementalTotals>,
     surveys: Surveys,
@@ -143,7 +144,8 @@ impl Index {
         Ok(Self::new(trace, prepared))
     }
 
-    /// Prepares everything. Cost: five passes over the rows and two over the deaths, parallel.
+    /// Prepares everything. Cost: four passes over the rows and two over the deaths, parallel; and one over the sites of large traces,
+    /// which goes on afterwards.
     pub fn build(trace: Arc<Trace>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
         let (by_site, size) = table::whole_sites(&trace, cancel)?;
         let mut prepared = Prepared { ordered: Ordered::new(&trace, size, Some(by_site)), ..Prepared::default() };
@@ -152,9 +154,11 @@ impl Index {
             let table = SumTable::build(&trace, order, by_site, budget, options.checkpoints, cancel)?;
             prepared.drawn = Some(Drawn::new(&trace, order, options, None, cancel)?);
             prepared.summed = Some(Summed { table, scratch: Mutex::default(), spare: Arc::default() });
-            if options.parts.unwrap_or(trace.rows.len() >= LARGE) {
-                prepared.parts = Some(Arc::new(SiteParts::of(&trace, by_site, cancel)?));
-            }
+            prepared.parts = match options.parts {
+                Some(true) => Some(AwaitedParts::of(SiteParts::of(&trace, by_site, cancel)?)),
+                None if trace.rows.len() >= LARGE => Some(AwaitedParts::search(&trace, by_site)),
+                Some(false) | None => None,
+            };
             prepared.surveys = Surveys::of(options.surveys);
         }
         Ok(Self::new(trace, prepared))
@@ -253,7 +257,7 @@ impl Index {
         let ordered = ordered.as_ref().map_or(0, Ordered::heap_bytes);
         let drawn = drawn.as_ref().map_or(0, Drawn::heap_bytes);
         let incremental = incremental.as_ref().map_or(0, IncrementalTotals::heap_bytes);
-        let parts = parts.as_ref().map_or(0, |parts| parts.heap_bytes());
+        let parts = parts.as_ref().and_then(AwaitedParts::get).map_or(0, |parts| parts.heap_bytes());
         let Some(Summed { table, scratch, spare }) = summed else { return (0, ordered + drawn + incremental) };
         let scratch = lock(scratch).iter().map(SumChanges::heap_bytes).sum::<usize>();
         (table.heap_bytes() + parts, ordered + drawn + scratch + spare.heap_bytes())
@@ -291,7 +295,7 @@ impl Index {
 
     /// Returns the parts of the rows in which each site occurs, if they are known.
     pub(super) fn site_parts(&self) -> Option<&Arc<SiteParts>> {
-        self.prepared.parts.as_ref()
+        self.prepared.parts.as_ref()?.get()
     }
 
     /// Returns count and size of all rows of each site, if they are known.

@@ -9,7 +9,7 @@ pub struct IndexOptions {
     pub bytes_a_row: usize,
     /// A fixed number of checkpoints, whatever they cost; for tests.
     pub checkpoints: Option<usize>,
-    /// Whether the parts of the rows in which each site occurs are found; by default only in large traces.
+    /// Whether the parts of the rows in which each site occurs are found; by default only in large traces, and after the rest.
     pub parts: Option<bool>,
     /// Events per block; by default enough to keep the entries of all heaps small.
     pub block: Option<usize>,

@@ -51,28 +51,35 @@ impl Outliving {
             cancel.check()?;
             let chunk = rows.chunk(i);
             let first = chunk.first().0;
-            let mut strip = checkpoints.strip_of_birth(first);
-            fill(words, 0..chunk.len(), |at| {
-                while checkpoints.at(strip + 1).1.birth <= first + at as u32 {
-                    strip += 1;
-                }
-                chunk.death(at) >= checkpoints.at(strip + 1).0
-            });
+            let (mut strip, mut at) = (checkpoints.strip_of_birth(first), 0);
+            while at < chunk.len() {
+                let (tick, end) = checkpoints.at(strip + 1);
+                let to = chunk.len().min(end.birth.saturating_sub(first) as usize);
+                fill(words, at, (at..to).map(|at| chunk.death(at) >= tick));
+                (strip, at) = (strip + 1, to.max(at));
+            }
             Ok(())
         })?;
+        let all_in_order = rows.out_of_order().is_empty();
         let mut deaths = vec![0; rows.by_death().len().div_ceil(64)];
         deaths.par_chunks_mut(WORDS).enumerate().try_for_each(|(i, words)| {
             cancel.check()?;
             let first = (i * CHUNK) as u32;
             let end = rows.by_death().len().min((i + 1) * CHUNK) as u32;
-            let mut strip = checkpoints.strip_of_death(first);
-            let mut ids = rows.by_death().range(first..end);
-            fill(words, 0..(end - first) as usize, |at| {
-                while checkpoints.at(strip + 1).1.death <= first + at as u32 {
-                    strip += 1;
+            let (mut strip, mut at) = (checkpoints.strip_of_death(first), 0);
+            for mut ids in rows.by_death().parts(first..end) {
+                while !ids.is_empty() {
+                    let (before, behind) = (checkpoints.at(strip), checkpoints.at(strip + 1).1.death);
+                    let count = ids.len().min((behind.saturating_sub(first) as usize).saturating_sub(at));
+                    let (of_strip, others) = ids.split_at(count);
+                    match all_in_order {
+                        true => fill(words, at, of_strip.iter().map(|id| id.0 < before.1.birth)),
+                        false => fill(words, at, of_strip.iter().map(|&id| is_born_before(rows, id, before))),
+                    }
+                    (at, ids) = (at + count, others);
+                    strip += usize::from(!ids.is_empty());
                 }
-                ids.next().is_some_and(|id| is_born_before(rows, id, checkpoints.at(strip)))
-            });
+            }
             Ok(())
         })?;
         let dead = Dead::new(rows, &deaths, cancel)?;
@@ -175,7 +182,7 @@ pub(super) fn keep_born_before(rows: &Rows, ids: &mut Vec<RowId>, before: Option
     }
 }
 
-/// Sets the bits of the places, in order, for which `is_set` holds.
-fn fill(words: &mut [u64], places: Range<usize>, mut is_set: impl FnMut(usize) -> bool) {
-    places.for_each(|at| words[at / 64] |= u64::from(is_set(at)) << (at % 64));
+/// Sets the bits from a place on that are `true`.
+fn fill(words: &mut [u64], first: usize, bits: impl Iterator<Item = bool>) {
+    (first..).zip(bits).for_each(|(at, is_set)| words[at / 64] |= u64::from(is_set) << (at % 64));
 }

@@ -1,11 +1,11 @@
 //! The parts of a trace's rows in which each site occurs, so that the rows of few sites are found without a scan of all rows.
 //!
-//! Cost: at most 2 bytes per row, and 8 per site. To build it takes a parallel pass over the sites of all rows.
+//! Cost: at most 2 bytes per row, and 8 per site. To build it takes a pass over the sites of all rows, on a thread of its own: until
+//! then, all rows are scanned.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
-
-use rayon::prelude::*;
+use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use crate::model::{CHUNK, SiteId, Trace};
 use crate::query::{Bucket, Cancel, Cancelled};
@@ -28,8 +28,44 @@ pub(in crate::query) struct SiteParts {
     rows: usize,
     /// For each site, the range of its parts in `parts`.
     ranges: Vec<Range<u32>>,
-    /// Numbers of parts, without duplicates in the range of a site, in no order.
+    /// Numbers of parts, without duplicates in the range of a site, in ascending order.
     parts: Vec<u16>,
+}
+
+/// The parts, once they are found.
+#[derive(Debug, Default)]
+pub(super) struct AwaitedParts {
+    found: Arc<OnceLock<Arc<SiteParts>>>,
+    /// Ends the search.
+    cancel: Cancel,
+}
+
+impl AwaitedParts {
+    /// Parts that were found.
+    pub(super) fn of(parts: SiteParts) -> Self {
+        Self { found: Arc::new(OnceLock::from(Arc::new(parts))), cancel: Cancel::default() }
+    }
+
+    /// Has a thread find the parts. `by_site` has the number of rows of each site. If no thread starts, they are never found.
+    pub(super) fn search(trace: &Arc<Trace>, by_site: &[Bucket]) -> Self {
+        let awaited = Self::default();
+        let (trace, by_site) = (Arc::clone(trace), by_site.to_vec());
+        let (found, cancel) = (Arc::clone(&awaited.found), awaited.cancel.clone());
+        let search = move || SiteParts::of(&trace, &by_site, &cancel).map(|parts| found.set(Arc::new(parts)));
+        let _ = thread::Builder::new().name("site parts".to_owned()).spawn(search);
+        awaited
+    }
+
+    /// Returns the parts if they are found.
+    pub(super) fn get(&self) -> Option<&Arc<SiteParts>> {
+        self.found.get()
+    }
+}
+
+impl Drop for AwaitedParts {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
 }
 
 impl SiteParts {
@@ -45,30 +81,24 @@ impl SiteParts {
             starts.push(end);
             end += sum.count.min(count as u64) as u32; // at most the number of rows, which has 32 bits
         }
-        let parts: Vec<AtomicU16> = std::iter::repeat_with(AtomicU16::default).take(end as usize).collect();
-        let ends: Vec<AtomicU32> = starts.iter().map(|&start| AtomicU32::new(start)).collect();
-        let chunks: Vec<usize> = (0..trace.rows.chunks().len()).collect();
-        let per_worker = chunks.len().div_ceil(rayon::current_num_threads()).max(1);
-        chunks.par_chunks(per_worker).try_for_each(|chunks| {
-            // For each site the number of the last part in which it was found, plus 1.
-            let mut found = vec![0u32; by_site.len()];
-            for &i in chunks {
-                cancel.check()?;
-                for (at, sites) in trace.rows.chunk(i).sites().chunks(size).enumerate() {
-                    let part = (i * CHUNK / size + at) as u32;
-                    for site in sites.iter().map(|site| site.0 as usize) {
-                        if found[site] != part + 1 {
-                            found[site] = part + 1;
-                            let place = ends[site].fetch_add(1, Ordering::Relaxed);
-                            parts[place as usize].store(part as u16, Ordering::Relaxed);
-                        }
+        let (mut parts, mut ends) = (vec![0; end as usize], starts.clone());
+        // For each site the number of the last part in which it was found, plus 1.
+        let mut found = vec![0u32; by_site.len()];
+        for (i, chunk) in trace.rows.chunks().enumerate() {
+            cancel.check()?;
+            for (at, sites) in chunk.sites().chunks(size).enumerate() {
+                let part = (i * CHUNK / size + at) as u32;
+                for site in sites.iter().map(|site| site.0 as usize) {
+                    if found[site] != part + 1 {
+                        found[site] = part + 1;
+                        parts[ends[site] as usize] = part as u16;
+                        ends[site] += 1;
                     }
                 }
             }
-            Ok(())
-        })?;
-        let ranges = starts.into_iter().zip(ends).map(|(start, end)| start..end.into_inner()).collect();
-        Ok(Self { size, rows, ranges, parts: parts.into_iter().map(AtomicU16::into_inner).collect() })
+        }
+        let ranges = starts.into_iter().zip(ends).map(|(start, end)| start..end).collect();
+        Ok(Self { size, rows, ranges, parts })
     }
 
     /// Returns the rows in which some sites occur, as ranges in ascending order, each inside one chunk; `None` if these could
@@ -100,9 +130,9 @@ impl SiteParts {
 mod tests {
     use super::*;
 
-    /// Parts of 4 rows, in the order in which workers may have found them.
+    /// Parts of 4 rows.
     fn parts() -> SiteParts {
-        SiteParts { size: 4, rows: 10, ranges: vec![0..3, 3..3, 3..4, 4..5], parts: vec![2, 0, 1, 2, 0] }
+        SiteParts { size: 4, rows: 10, ranges: vec![0..3, 3..3, 3..4, 4..5], parts: vec![0, 1, 2, 2, 0] }
     }
 
     #[test]
