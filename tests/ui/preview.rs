@@ -15,7 +15,7 @@ use crate::first_use::generated;
 
 /// Bytes of a buffer, and of the hole.
 const BUFFER: usize = 64 << 10;
-const HOLE: u64 = 2 << 30;
+const HOLE: u64 = 16 << 30;
 
 /// A trace of three programs that needs some 9 MB, with a hole behind its first sixth.
 fn with_hole(folder: &tempfile::TempDir) -> Vec<Input> {
