@@ -142,7 +142,12 @@ proptest! {
         let trace = scan.trace();
         let of = any_series(trace, &choice);
         let of_heaps = SeriesOf::new(trace, 4, |site| choice[trace.site(site).heap.0 as usize % choice.len()]);
-        let ways_to_draw = [of.clone().stacked(), of, of_heaps];
+        let mut layers: Vec<_> = trace.heaps.iter().map(|heap| (heap.process, heap.layer)).collect();
+        layers.sort_unstable_by(|a, b| b.cmp(a));
+        layers.dedup();
+        let layer_of = |site| { let heap = trace.heap(trace.site(site).heap); layers.iter().position(|layer| *layer == (heap.process, heap.layer)) };
+        let of_layers = SeriesOf::new(trace, layers.len(), |site| layer_of(site).map(|layer| layer as u32));
+        let ways_to_draw = [of.clone().stacked(), of, of_heaps, of_layers];
         for (a, b) in questions {
             let interval = interval(edges(&scenario, a, b));
             let expected = totals(&scan, interval, &never).unwrap();
@@ -263,6 +268,7 @@ fn many_rows_are_answered_as_scans_do() {
     let series_of = [Some(0), None, Some(1), None, Some(2)];
     let of = any_series(&trace, &series_of);
     let stacked = of.clone().stacked();
+    let of_layer = SeriesOf::new(&trace, 1, |_| Some(0));
     assert!(trace.sites.len() > 10 && trace.rows.len() > 25_000);
     for (checkpoints, block, surveys) in [(0, 4096, false), (1, 64, true), (13, 500, true), (37, 7, true)] {
         let options = IndexOptions {
@@ -277,7 +283,7 @@ fn many_rows_are_answered_as_scans_do() {
             let expected = totals(&scan, interval, &never).unwrap();
             let found = totals(&prepared, interval, &never).unwrap();
             assert_eq!(by_site(&trace, &found), by_site(&trace, &expected), "{checkpoints} checkpoints, {from} to {to}");
-            for (bins, of) in [(50, &of), (400, &of), (100, &stacked)] {
+            for (bins, of) in [(50, &of), (400, &of), (100, &stacked), (30, &of_layer), (700, &of_layer)] {
                 assert_drawn(&trace, interval, of, bins, &series(&prepared, &expected, of, bins, &never).unwrap());
             }
             let mut request = TreeRequest::default();
@@ -304,6 +310,9 @@ fn lines_are_slow_until_somebody_asked_for_them() {
     let rows = RowChoice { all: vec![RowCondition::Size(Bounds { from: Some(16), to: None })] }.rows(&trace, &never).unwrap();
     let at = |from, to| Interval { from: Ticks(from), to: Ticks(to) };
     assert!(!whole.is_slow(trace.span, &heaps), "what heaps do is known");
+    let usual = Index::build(Arc::clone(&trace), &IndexOptions { slow: 0, ..IndexOptions::default() }, &never).unwrap();
+    assert!(!usual.is_slow(trace.span, &SeriesOf::new(&trace, 1, |_| Some(0))), "so is what the layer of all heaps does");
+    assert!(usual.is_slow(trace.span, &of), "a series of some of its heaps is not known");
     for (index, of) in [(&whole, &of), (&whole.choosing(rows), &heaps)] {
         assert!(!index.is_slow(at(100, 150), of), "few events");
         assert!(index.is_slow(at(0, 500), of));

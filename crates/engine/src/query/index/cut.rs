@@ -7,8 +7,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::blocks::EventBlocks;
-use super::feed::{Feed, Item, Kind};
+use super::feed::{Feed, Item, Kind, NOBODY};
 use super::groups::Groups;
+use super::layers::Layers;
 use super::order::{EventOrder, EventPosition};
 use super::pyramid::{Pyramid, PyramidWriter};
 use crate::model::{RowId, SiteId, Trace};
@@ -21,6 +22,8 @@ use crate::units::Ticks;
 pub(super) struct Stretch {
     pub(super) blocks: EventBlocks,
     pub(super) heaps: Pyramid,
+    /// The activity of each of the layers, if they were given.
+    pub(super) layers: Option<Pyramid>,
 }
 
 /// Parameters of the division.
@@ -34,13 +37,13 @@ pub(super) struct Cut {
     pub(super) granted: usize,
 }
 
-/// Divides all events and sums them up by heap. `known` are the stretches of an earlier publication of the trace: all
+/// Divides all events and sums them up by heap, and by layer if there are `layers`. `known` are the stretches of an earlier publication of the trace: all
 /// of them are reused except the last, whose last tick may have been incomplete.
 pub(super) fn cut(
     trace: &Trace,
     order: &EventOrder,
     how: Cut,
-    known: &[Arc<Stretch>],
+    (known, layers): (&[Arc<Stretch>], Option<&Layers>),
     cancel: &Cancel,
 ) -> Result<Vec<Arc<Stretch>>, Cancelled> {
     let rows = &trace.rows;
@@ -58,7 +61,7 @@ pub(super) fn cut(
         .par_windows(2)
         .map(|edges| {
             let (from, to) = (edges[0].1, edges[1]);
-            let mut cutter = Cutter::new(how, from, to.1, trace.heaps.len());
+            let mut cutter = Cutter::new(how, from, to.1, trace.heaps.len(), layers);
             Feed::new(rows, &pick, None).run((from, to.1), cancel, |item| cutter.add(item))?;
             Ok(cutter.finish(to))
         })
@@ -68,12 +71,13 @@ pub(super) fn cut(
 }
 
 /// Divides one stretch into blocks.
-struct Cutter {
+struct Cutter<'a> {
     /// Number of events in a block.
     size: usize,
     ticks: Vec<(Ticks, Ticks)>,
     starts: Vec<EventPosition>,
     writer: PyramidWriter,
+    layers: Option<(&'a [u32], PyramidWriter)>,
     /// Number of events in the current block, and of those at its last tick.
     events: usize,
     at_tick: usize,
@@ -82,14 +86,15 @@ struct Cutter {
     next: EventPosition,
 }
 
-impl Cutter {
-    fn new(how: Cut, from: EventPosition, to: EventPosition, groups: usize) -> Self {
+impl<'a> Cutter<'a> {
+    fn new(how: Cut, from: EventPosition, to: EventPosition, groups: usize, layers: Option<&'a Layers>) -> Self {
         let granted = usize::try_from(to.distance(from)).unwrap_or(usize::MAX).saturating_mul(how.granted);
         Self {
             size: how.block,
             ticks: Vec::new(),
             starts: Vec::new(),
             writer: PyramidWriter::new(groups, granted),
+            layers: layers.map(|layers| (layers.of_heap(), PyramidWriter::new(layers.len(), granted))),
             events: 0,
             at_tick: 0,
             tick: from,
@@ -111,7 +116,7 @@ impl Cutter {
                 (self.tick, self.at_tick) = (self.next, 0);
                 if self.events >= self.size || is_far {
                     let first = *first;
-                    self.writer.end_block(first);
+                    self.writers().for_each(|writer| writer.end_block(first));
                     self.begin(item.at);
                 } else {
                     *last = item.at;
@@ -122,11 +127,21 @@ impl Cutter {
         self.events += 1;
         self.at_tick += 1;
         self.writer.add(item.of, item);
+        if let Some((of_heap, writer)) = &mut self.layers {
+            let layer = of_heap[item.of as usize];
+            if layer != NOBODY {
+                writer.add(layer, item);
+            }
+        }
         match item.kind {
             Kind::Birth => self.next.birth = item.place + 1,
             Kind::Late => self.next.late = item.place + 1,
             Kind::Death => self.next.death = item.place + 1,
         }
+    }
+
+    fn writers(&mut self) -> impl Iterator<Item = &mut PyramidWriter> {
+        [&mut self.writer].into_iter().chain(self.layers.as_mut().map(|(_, writer)| writer))
     }
 
     fn begin(&mut self, at: Ticks) {
@@ -139,9 +154,10 @@ impl Cutter {
     #[cold]
     fn end_before_tick(&mut self, at: Ticks) {
         let Some((first, last)) = self.ticks.last_mut() else { return };
-        self.writer.end_block_before(at, *first);
         // The previous last tick is not known any more, but it was before this one.
         *last = Ticks(at.0 - 1);
+        let first = *first;
+        self.writers().for_each(|writer| writer.end_block_before(at, first));
         self.begin(at);
         self.events = self.at_tick;
     }
@@ -149,9 +165,10 @@ impl Cutter {
     /// Returns the stretch; `None` if there were no events.
     fn finish(mut self, end: (Ticks, EventPosition)) -> Option<Stretch> {
         let &(first, _) = self.ticks.last()?;
-        self.writer.end_block(first);
+        self.writers().for_each(|writer| writer.end_block(first));
         self.ticks.shrink_to_fit();
-        Some(Stretch { blocks: EventBlocks::new(self.ticks, &self.starts, end), heaps: self.writer.finish() })
+        let layers = self.layers.map(|(_, writer)| writer.finish());
+        Some(Stretch { blocks: EventBlocks::new(self.ticks, &self.starts, end), heaps: self.writer.finish(), layers })
     }
 }
 

@@ -2,7 +2,7 @@
 //! series that were queried last.
 //!
 //! Cost: a pass over the rows and one over the deaths, parallel; for a trace that grew only over the last stretch and
-//! the new events. Series that are not one whole heap each need another such pass over each stretch, the first time it
+//! the new events. Series that are not one whole heap each, or a whole layer of a process, need another such pass over each stretch, the first time it
 //! is queried; so do single heaps if there are so many that some blocks have no entries.
 
 use std::ops::Range;
@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use super::cut::{Cut, Stretch, cut, regroup};
 use super::feed::NOBODY;
 use super::groups::Groups;
+use super::layers::Layers;
 use super::lines::{Line, Source};
 use super::lock::lock;
 use super::options::IndexOptions;
@@ -50,6 +51,8 @@ pub(super) struct Drawn {
     /// Number of events above which summing up is slow.
     slow: u64,
     stretches: Vec<Arc<Stretch>>,
+    /// The layers whose activity the stretches have.
+    layers: Option<Layers>,
     /// The latest filters of series, the newest first.
     filters: Mutex<Vec<Arc<Filtered>>>,
 }
@@ -81,18 +84,20 @@ struct Filtered {
 enum Means {
     /// The pyramids of the heaps, with the series of each heap.
     Heaps(Vec<u32>),
+    /// The pyramids of the layers, with the series of each layer.
+    Layers(Vec<u32>),
     /// Pyramids for these series, which are not built yet.
     Filter(Filtered),
 }
 
 impl Drawn {
-    /// Builds the data from all events. If the trace [continues](Trace::continues) the one of `known`, everything that
+    /// Builds the data from all events, with that of `layers`. If the trace [continues](Trace::continues) the one of `known`, everything that
     /// is still valid is reused.
     pub(super) fn new(
         trace: &Trace,
         order: &EventOrder,
         options: &IndexOptions,
-        known: Option<&Self>,
+        (known, layers): (Option<&Self>, Option<Layers>),
         cancel: &Cancel,
     ) -> Result<Self, Cancelled> {
         let usual = |a_heap: usize, range: std::ops::RangeInclusive<usize>| {
@@ -103,10 +108,27 @@ impl Drawn {
             stretch: options.stretch.unwrap_or_else(|| usual(STRETCH_A_HEAP, STRETCH)).max(1),
             granted: options.block_bytes_a_row / EVENTS_A_ROW,
         };
-        let stretches = cut(trace, order, how, known.map_or(&[], |known| &known.stretches), cancel)?;
+        let known_stretches = known.map_or(&[][..], |known| &known.stretches);
+        let stretches = cut(trace, order, how, (known_stretches, layers.as_ref()), cancel)?;
         let mut filters = known.map_or_else(Vec::new, |known| lock(&known.filters).clone());
         filters.retain(|filter| matches!(filter.choice, Choice::Heaps(_)) && filter.chosen.is_none());
-        Ok(Self { how, slow: options.slow, stretches, filters: Mutex::new(filters) })
+        let mut drawn = Self { how, slow: options.slow, stretches, layers, filters: Mutex::new(filters) };
+        drawn.limit_layers(trace.rows.len());
+        Ok(drawn)
+    }
+
+    /// Drops the activity of the layers if it has gaps, or takes more memory than is granted to it and the heaps together.
+    fn limit_layers(&mut self, rows: usize) {
+        let is_whole = |stretch: &Arc<Stretch>| stretch.layers.as_ref().is_none_or(Pyramid::is_whole);
+        if self.blocks_bytes() > self.granted(rows) || !self.stretches.iter().all(is_whole) {
+            self.layers = None;
+            self.stretches.iter_mut().filter_map(Arc::get_mut).for_each(|stretch| stretch.layers = None);
+        }
+    }
+
+    /// Returns the bytes that all that is kept may take.
+    fn granted(&self, rows: usize) -> usize {
+        rows.saturating_mul(EVENTS_A_ROW * self.how.granted)
     }
 
     /// Returns the first tick of the block that starts nearest to `t`.
@@ -147,6 +169,10 @@ impl Drawn {
             Means::Heaps(of_heap) => {
                 return lines(&mut self.stretches.iter().map(|stretch| (&**stretch, &stretch.heaps)), &of_heap);
             }
+            Means::Layers(of_layer) => {
+                let mut known = self.stretches.iter().filter_map(|stretch| Some((&**stretch, stretch.layers.as_ref()?)));
+                return lines(&mut known, &of_layer);
+            }
         };
         let asked = self.touched(interval);
         let filtered = self.filtered(trace, filter, (&of_site, of, asked.clone()), cancel)?;
@@ -175,6 +201,10 @@ impl Drawn {
                 return Means::Heaps(of_heap);
             }
             Some(mut of_heap) => {
+                let layers = self.layers.as_ref().filter(|_| chosen.is_none());
+                if let Some(of_layer) = layers.and_then(|layers| layers.series(&of_heap, of.count)) {
+                    return Means::Layers(of_layer);
+                }
                 of_heap.truncate(of_heap.iter().rposition(|series| *series != NOBODY).map_or(0, |last| last + 1));
                 Choice::Heaps(of_heap)
             }
@@ -270,7 +300,7 @@ impl Drawn {
         kept.retain(|kept| !kept.is_of_same(new));
         kept.insert(0, Arc::clone(new));
         kept.truncate(KEPT_FILTERS);
-        let granted = rows.saturating_mul(EVENTS_A_ROW * self.how.granted);
+        let granted = self.granted(rows);
         let mut taken = self.blocks_bytes();
         kept.retain(|filter| {
             taken += filter.heap_bytes();
@@ -279,7 +309,9 @@ impl Drawn {
     }
 
     fn blocks_bytes(&self) -> usize {
-        self.stretches.iter().map(|stretch| stretch.blocks.heap_bytes() + stretch.heaps.heap_bytes()).sum()
+        let layers = |stretch: &Stretch| stretch.layers.as_ref().map_or(0, Pyramid::heap_bytes);
+        let bytes = |stretch: &Arc<Stretch>| stretch.blocks.heap_bytes() + stretch.heaps.heap_bytes() + layers(stretch);
+        self.stretches.iter().map(bytes).sum()
     }
 
     /// Returns the bytes in memory.

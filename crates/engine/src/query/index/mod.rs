@@ -3,8 +3,8 @@
 //!
 //! - [`table`]: sums of all sites at checkpoints and at pairs of them, for totals;
 //! - [`site_parts`]: where the rows of each site are, for lists of single allocations;
-//! - [`drawn`]: the activity of each heap in each block of events, for graphs and peaks, and that of the filters
-//!   queried last.
+//! - [`drawn`]: the activity of each heap in each block of events, and of each layer that has several, for graphs and peaks; and that
+//!   of the filters queried last.
 //!
 //! Both use [`order`], the order of births and deaths. For a growing trace there are the blocks, and instead of the
 //! table the sums that were queried ([`incremental_totals`]), which each publication derives from the previous one. If sizes are
@@ -21,6 +21,7 @@ mod edges;
 mod feed;
 mod groups;
 mod incremental_totals;
+mod layers;
 mod lines;
 mod lock;
 mod options;
@@ -46,6 +47,7 @@ use crate::units::Interval;
 use drawn::Drawn;
 use edges::SumChanges;
 use incremental_totals::IncrementalTotals;
+use layers::Layers;
 pub(super) use lines::Line;
 use lock::lock;
 pub use options::IndexOptions;
@@ -139,7 +141,7 @@ impl Index {
         let (by_site, size) = table::whole_sites(&trace, cancel)?;
         let mut prepared = Prepared { ordered: Ordered::new(&trace, size, Some(by_site)), ..Prepared::default() };
         if let Some(Ordered { order, .. }) = prepared.ordered.as_ref().filter(|_| trace.rows.len() >= LARGE) {
-            prepared.drawn = Some(Drawn::new(&trace, order, &IndexOptions::default(), None, cancel)?);
+            prepared.drawn = Some(Drawn::new(&trace, order, &IndexOptions::default(), (None, None), cancel)?);
         }
         Ok(Self::new(trace, prepared))
     }
@@ -152,7 +154,7 @@ impl Index {
         if let Some(Ordered { order, by_site: Some(by_site), .. }) = &prepared.ordered {
             let budget = trace.rows.len().saturating_mul(options.bytes_a_row).max(LEAST_TABLE);
             let table = SumTable::build(&trace, order, by_site, budget, options.checkpoints, cancel)?;
-            prepared.drawn = Some(Drawn::new(&trace, order, options, None, cancel)?);
+            prepared.drawn = Some(Drawn::new(&trace, order, options, (None, Layers::of(&trace)), cancel)?);
             prepared.summed = Some(Summed { table, scratch: Mutex::default(), spare: Arc::default() });
             prepared.parts = match options.parts {
                 Some(true) => Some(AwaitedParts::of(SiteParts::of(&trace, by_site, cancel)?)),
@@ -174,7 +176,7 @@ impl Index {
             return Ok(Self::scan(trace));
         };
         let drawn = known.and_then(|(earlier, _)| earlier.prepared.drawn.as_ref());
-        let drawn = Drawn::new(&trace, &ordered.order, options, drawn, cancel)?;
+        let drawn = Drawn::new(&trace, &ordered.order, options, (drawn, None), cancel)?;
         let incremental =
             known.and_then(|(earlier, _)| Some(earlier.prepared.incremental.as_ref()?.on(&earlier.trace.rows, &trace)));
         let incremental = Some(incremental.unwrap_or_default());
