@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::blocks::EventBlocks;
-use super::feed::{Feed, Item, Kind, NOBODY};
+use super::feed::{Feed, Item, Kind};
 use super::groups::Groups;
 use super::layers::Layers;
 use super::order::{EventOrder, EventPosition};
@@ -94,7 +94,7 @@ impl<'a> Cutter<'a> {
             ticks: Vec::new(),
             starts: Vec::new(),
             writer: PyramidWriter::new(groups, granted),
-            layers: layers.map(|layers| (layers.of_heap(), PyramidWriter::new(layers.len(), granted))),
+            layers: layers.map(|layers| (layers.of_heap(), PyramidWriter::new(groups, granted))),
             events: 0,
             at_tick: 0,
             tick: from,
@@ -128,10 +128,7 @@ impl<'a> Cutter<'a> {
         self.at_tick += 1;
         self.writer.add(item.of, item);
         if let Some((of_heap, writer)) = &mut self.layers {
-            let layer = of_heap[item.of as usize];
-            if layer != NOBODY {
-                writer.add(layer, item);
-            }
+            writer.add(of_heap[item.of as usize], item);
         }
         match item.kind {
             Kind::Birth => self.next.birth = item.place + 1,

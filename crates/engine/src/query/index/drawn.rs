@@ -119,7 +119,7 @@ impl Drawn {
 
     /// Drops the activity of the layers if it has gaps, or takes more memory than is granted to it and the heaps together.
     fn limit_layers(&mut self, rows: usize) {
-        let is_whole = |stretch: &Arc<Stretch>| stretch.layers.as_ref().is_none_or(Pyramid::is_whole);
+        let is_whole = |stretch: &Arc<Stretch>| stretch.layers.as_ref().is_some_and(Pyramid::is_whole);
         if self.blocks_bytes() > self.granted(rows) || !self.stretches.iter().all(is_whole) {
             self.layers = None;
             self.stretches.iter_mut().filter_map(Arc::get_mut).for_each(|stretch| stretch.layers = None);

@@ -3,8 +3,8 @@
 //!
 //! - [`table`]: sums of all sites at checkpoints and at pairs of them, for totals;
 //! - [`site_parts`]: where the rows of each site are, for lists of single allocations;
-//! - [`drawn`]: the activity of each heap in each block of events, and of each layer that has several, for graphs and peaks; and that
-//!   of the filters queried last.
+//! - [`drawn`]: the activity of each heap in each block of events, and of each layer of a process, for graphs and peaks; and that of
+//!   the filters queried last.
 //!
 //! Both use [`order`], the order of births and deaths. For a growing trace there are the blocks, and instead of the
 //! table the sums that were queried ([`incremental_totals`]), which each publication derives from the previous one. If sizes are
@@ -154,7 +154,13 @@ impl Index {
         if let Some(Ordered { order, by_site: Some(by_site), .. }) = &prepared.ordered {
             let budget = trace.rows.len().saturating_mul(options.bytes_a_row).max(LEAST_TABLE);
             let table = SumTable::build(&trace, order, by_site, budget, options.checkpoints, cancel)?;
-            prepared.drawn = Some(Drawn::new(&trace, order, options, (None, Layers::of(&trace)), cancel)?);
+            prepared.drawn = Some(Drawn::new(
+                &trace,
+                order,
+                options,
+                (None, Some(Layers::of(&trace)).filter(Layers::differ_from_heaps)),
+                cancel,
+            )?);
             prepared.summed = Some(Summed { table, scratch: Mutex::default(), spare: Arc::default() });
             prepared.parts = match options.parts {
                 Some(true) => Some(AwaitedParts::of(SiteParts::of(&trace, by_site, cancel)?)),
@@ -176,7 +182,7 @@ impl Index {
             return Ok(Self::scan(trace));
         };
         let drawn = known.and_then(|(earlier, _)| earlier.prepared.drawn.as_ref());
-        let drawn = Drawn::new(&trace, &ordered.order, options, (drawn, None), cancel)?;
+        let drawn = Drawn::new(&trace, &ordered.order, options, (drawn, Some(Layers::of(&trace))), cancel)?;
         let incremental =
             known.and_then(|(earlier, _)| Some(earlier.prepared.incremental.as_ref()?.on(&earlier.trace.rows, &trace)));
         let incremental = Some(incremental.unwrap_or_default());
