@@ -37,8 +37,8 @@ pub(super) struct Cut {
     pub(super) granted: usize,
 }
 
-/// Divides all events and sums them up by heap, and by layer if there are `layers`. `known` are the stretches of an earlier publication of the trace: all
-/// of them are reused except the last, whose last tick may have been incomplete.
+/// Divides all events and sums them up by heap, and by layer if there are `layers`. `known` are the stretches of an earlier
+/// publication of the trace: all of them are reused except the last, whose last tick may have been incomplete.
 pub(super) fn cut(
     trace: &Trace,
     order: &EventOrder,
@@ -77,6 +77,7 @@ struct Cutter<'a> {
     ticks: Vec<(Ticks, Ticks)>,
     starts: Vec<EventPosition>,
     writer: PyramidWriter,
+    /// The layer of each heap, and the pyramid of the layers.
     layers: Option<(&'a [u32], PyramidWriter)>,
     /// Number of events in the current block, and of those at its last tick.
     events: usize,

@@ -2,8 +2,8 @@
 //! series that were queried last.
 //!
 //! Cost: a pass over the rows and one over the deaths, parallel; for a trace that grew only over the last stretch and
-//! the new events. Series that are not one whole heap each, or a whole layer of a process, need another such pass over each stretch, the first time it
-//! is queried; so do single heaps if there are so many that some blocks have no entries.
+//! the new events. Series that are not one whole heap each, or a whole layer of a process, need another such pass over each stretch,
+//! the first time it is queried; so do single heaps if there are so many that some blocks have no entries.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};

@@ -64,9 +64,8 @@ impl Index {
         }
     }
 
-    /// Returns the rises as [`Index::node_rises`] does. `changes` are those of rows that an edge cuts, with
-    /// their sites as numbers: at least of all whose node is not that of transient rows of their site. So the node of an event
-    /// follows from its site alone.
+    /// Returns the rises as [`Index::node_rises`] does. `changes` are those of rows that an edge cuts, with their sites as numbers: at
+    /// least of all whose node is not that of transient rows of their site. So the node of an event follows from its site alone.
     pub(in crate::query) fn rises_with(
         &self,
         interval: Interval,
