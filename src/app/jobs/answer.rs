@@ -76,7 +76,7 @@ pub(super) fn answer(
     }
     views(asks, false, &mut context)?;
     sources(query, &mut context)?;
-    context.prepare()?;
+    context.prepare_graphs()?;
     pictures(query, &mut context)?;
     if let (Some(interval), Some(to)) = (query.pins, to) {
         let sums = context.totals_of(interval)?;
@@ -89,6 +89,7 @@ pub(super) fn answer(
     if let Some(to) = to {
         to.complete();
     }
+    context.prepare()?;
     band(query, &mut context)?;
     views(asks, true, &mut context)?;
     committed::picture(query, &mut context)

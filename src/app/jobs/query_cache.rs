@@ -300,37 +300,63 @@ impl Drop for Preparing {
     }
 }
 
+/// Rows from which on preparing the index takes longer than a user waits gladly.
+const LARGE: usize = 1 << 18;
+
 /// How often a query that waits for the index checks whether it was cancelled.
 const PATIENCE: Duration = Duration::from_millis(4);
 
 impl QueryCache {
     /// The index that answers queries about `trace`. While the trace grows, it is extended from
-    /// publication to publication.
+    /// publication to publication; once more for the first query about a large trace that is complete.
     pub(super) fn index(&mut self, trace: &Arc<Trace>, growing: bool, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
         self.named.groups.retain(|of| !of.is_closed());
         let known = self.index.take().filter(|index| Arc::ptr_eq(index.shared_trace(), trace));
+        let is_known = known.is_some();
         let index = match known {
             Some(index) => index,
             None => {
                 let grown = self.grown.take().filter(|grown| trace.continues(grown.trace()));
+                let extends = growing || grown.is_some() && trace.rows.len() >= LARGE;
                 *self = Self { grown, ..Self::default() };
-                if growing {
-                    let grown = Index::grown(Arc::clone(trace), self.grown.as_deref(), &IndexOptions::default(), cancel)?;
-                    Arc::clone(self.grown.insert(Arc::new(grown)))
-                } else {
-                    Arc::new(Index::scan(Arc::clone(trace)))
-                }
+                let earlier = self.grown.as_deref();
+                let index = Arc::new(match extends {
+                    true => Index::grown(Arc::clone(trace), earlier, &IndexOptions::default(), cancel)?,
+                    false => Index::scan(Arc::clone(trace)),
+                });
+                self.grown = growing.then(|| Arc::clone(&index));
+                index
             }
         };
-        if !growing && !std::mem::replace(&mut self.was_prepared, true) {
-            self.preparing = Some(Preparing::start(Arc::clone(trace)));
+        // Beside the preparation, the first graph would take twice as long.
+        if !growing && (is_known || !index.is_drawn()) {
+            self.prepare(trace);
         }
         let ready = self.preparing.as_ref().and_then(|preparing| preparing.done.try_recv().ok());
         Ok(self.keep(ready.map_or(index, Arc::new)))
     }
 
-    /// The index, once it is prepared. Waiting for it is faster than sorting all changes of a large trace.
+    /// Begins to prepare the index of a complete trace, once.
+    fn prepare(&mut self, trace: &Arc<Trace>) {
+        if !std::mem::replace(&mut self.was_prepared, true) {
+            self.preparing = Some(Preparing::start(Arc::clone(trace)));
+        }
+    }
+
+    /// The index of a complete trace, once it is prepared.
     pub(super) fn prepared(&mut self, index: Arc<Index>, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
+        self.prepare(index.shared_trace());
+        self.awaited(index, cancel)
+    }
+
+    /// An index for graphs: that of the query if it has their data, else the one that is being prepared. Waiting for it is faster
+    /// than sorting all changes of a large trace.
+    pub(super) fn drawn(&mut self, index: Arc<Index>, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
+        if index.is_drawn() { Ok(index) } else { self.awaited(index, cancel) }
+    }
+
+    /// The index that is being prepared, once it is ready; this one if there is none.
+    fn awaited(&mut self, index: Arc<Index>, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
         while let Some(preparing) = &self.preparing {
             match preparing.done.recv_timeout(PATIENCE) {
                 Ok(ready) => return Ok(self.keep(Arc::new(ready))),
@@ -364,7 +390,7 @@ impl QueryCache {
     pub(super) fn is_about(&self, query: &Query) -> bool {
         let is_trace = self.index.as_ref().is_some_and(|index| Arc::ptr_eq(index.shared_trace(), &query.trace));
         let is_named = self.names.0.as_ref().is_some_and(|names| Arc::ptr_eq(names, &query.names));
-        is_trace && is_named && !query.growing && self.preparing.is_none()
+        is_trace && is_named && !query.growing && self.was_prepared && self.preparing.is_none()
     }
 
     /// Begins another set of requests ahead: the results of earlier ones make room for theirs.

@@ -280,10 +280,15 @@ impl Trace {
         lives.going_on(free.pid, free.time).filter(has_begun).or_else(|| lives.first(free.pid))
     }
 
-    /// Whether this trace continues an earlier publication: the same rows and heaps have the same
-    /// numbers, except that rows may have got other sites in their heap, and may have been split.
+    /// Whether this trace continues an earlier publication: the same rows and heaps have the same numbers and, up to the end of
+    /// that one, the same births and deaths, except that rows may have got other sites in their heap, and may have been split.
     pub fn continues(&self, earlier: &Self) -> bool {
-        self.lineage == earlier.lineage && self.rows.len() >= earlier.rows.len() && !self.complete
+        self.lineage == earlier.lineage && self.rows.len() >= earlier.rows.len()
+    }
+
+    /// Whether it continues an earlier publication, and the same sites have the same numbers. The complete trace numbers them anew.
+    pub fn continues_sites(&self, earlier: &Self) -> bool {
+        self.continues(earlier) && !self.complete
     }
 
     /// The builder that made it. All publications of one builder number processes, heaps, counters and

@@ -172,7 +172,8 @@ impl Index {
         Ok(Self::new(trace, prepared))
     }
 
-    /// Prepares the data for a growing trace, reusing that of `earlier`, a previous publication, which loses its sums.
+    /// Prepares the data for a growing trace, reusing that of `earlier`, a previous publication, which loses its sums. For a complete
+    /// trace, this is sooner ready than [`Index::build`], but later queries take longer.
     /// Cost: a pass over the new events and those of the last stretch.
     pub fn grown(trace: Arc<Trace>, earlier: Option<&Self>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
         let earlier = earlier.filter(|earlier| trace.continues(&earlier.trace));
@@ -183,8 +184,9 @@ impl Index {
         };
         let drawn = known.and_then(|(earlier, _)| earlier.prepared.drawn.as_ref());
         let drawn = Drawn::new(&trace, &ordered.order, options, (drawn, Some(Layers::of(&trace))), cancel)?;
-        let incremental =
-            known.and_then(|(earlier, _)| Some(earlier.prepared.incremental.as_ref()?.on(&earlier.trace.rows, &trace)));
+        let incremental = known
+            .filter(|(earlier, _)| trace.continues_sites(&earlier.trace))
+            .and_then(|(earlier, _)| Some(earlier.prepared.incremental.as_ref()?.on(&earlier.trace.rows, &trace)));
         let incremental = Some(incremental.unwrap_or_default());
         Ok(Self::new(trace, Prepared { ordered: Some(ordered), drawn: Some(drawn), incremental, ..Prepared::default() }))
     }
