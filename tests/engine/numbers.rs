@@ -8,6 +8,7 @@ use crate::oracle::answer::{Edges, outstanding, peak};
 use crate::oracle::question::{FAR, OPS, builder, edges, input, interval, options, place, replay, ways};
 use crate::oracle::scenario::Scenario;
 use crate::oracle::{Replay, Row, strategy};
+use highwater::model::Heap;
 use highwater::query::{
     By, ByClass, Cancel, Cancelled, Filter, Fold, Group, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf,
     UnmatchedGroup, UnmatchedRequest, each_group, report, series, spans, totals, unmatched,
@@ -259,26 +260,27 @@ proptest! {
     }
 
     #[test]
-    fn graphs_and_totals_of_a_growing_trace_say_what_scans_say(
+    fn graphs_and_totals_of_a_trace_that_has_grown_say_what_scans_say(
         ops in strategy::ops(OPS), every in 1..40usize, a in place(), b in place(), options in options(), passes: bool,
     ) {
         let scenario = Scenario::of(&ops);
         let (mut builder, mut earlier) = (builder(), None::<Index>);
         let edges = edges(&scenario, a, b);
         let never = Cancel::default();
-        for sent in scenario.stream.chunks(every) {
+        let growing = scenario.stream.chunks(every).map(|sent| (sent, false));
+        for (sent, complete) in growing.chain([(&[][..], true)]) {
             sent.iter().for_each(|sent| builder.apply(&sent.record, &sent.frames));
-            if passes {
+            if passes && !complete {
                 // As if something were followed that has nothing else up to then.
                 let reached = builder.reached();
                 builder.pass(reached);
             }
-            let trace = Arc::new(builder.publish(input(&scenario, false)));
+            let trace = Arc::new(builder.publish(input(&scenario, complete)));
             let grown = Index::grown(Arc::clone(&trace), earlier.as_ref(), &options, &never).unwrap();
             let scan = Index::scan(Arc::clone(&trace));
             prop_assert!(grown.is_drawn());
             // All so far, what is asked for again and again, and what moves with time.
-            let reached = trace.rows.horizon();
+            let reached = if complete { trace.span.to } else { trace.rows.horizon() };
             let moving = Interval { from: Ticks(reached.0.saturating_sub(10_000)), to: reached };
             for interval in [trace.span, interval(edges), moving, Interval { to: reached.next(), ..moving }, trace.span] {
                 let [ours, theirs] = [&grown, &scan].map(|index| totals(index, interval, &never).unwrap());
@@ -288,7 +290,10 @@ proptest! {
             let by_site = SeriesOf::new(&trace, trace.sites.len(), |site| Some(site.0));
             let one_heap = SeriesOf::new(&trace, 1, |site| (trace.site(site).heap.0 == 0).then_some(0));
             let many_heaps = SeriesOf::new(&trace, 2, |site| Some(trace.site(site).heap.0 % 2));
-            for of in [by_heap, by_site.stacked(), one_heap, many_heaps] {
+            let layer = |heap: &Heap| (heap.process, heap.layer);
+            let first = |heap: &Heap| trace.heaps.iter().position(|first| layer(first) == layer(heap)).map(|first| first as u32);
+            let by_layer = SeriesOf::new(&trace, trace.heaps.len(), |site| first(trace.heap(trace.site(site).heap)));
+            for of in [by_heap, by_site.stacked(), one_heap, many_heaps, by_layer] {
                 // One bin for each tick that counts: all ways choose the same.
                 let draw = |index: &Index| {
                     let totals = totals(index, interval(edges), &never).unwrap();
