@@ -26,6 +26,7 @@ pub mod player;
 mod query;
 pub mod query_cache;
 pub mod query_context;
+mod trace_index;
 pub mod writing;
 
 use std::sync::Arc;

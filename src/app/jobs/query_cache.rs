@@ -1,11 +1,10 @@
 //! Results that one query keeps for the next: the index, totals of intervals, types.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use super::ahead::{Ahead, MOST_BYTES, PartKey, Sent};
 use super::answer::AnswerTo;
+use super::trace_index::TraceIndex;
 use super::{Part, Query, drop_aside};
 use crate::app::state::alignment::Alignment;
 use crate::app::state::answers::{LayerOf, Overview};
@@ -14,10 +13,9 @@ use crate::app::state::graph::{Arrangement, Split};
 use crate::app::state::lanes::Lane;
 use crate::app::state::overlays::{FramesOf, OverlayRequest};
 use crate::model::{HeapId, Trace};
-use crate::panics;
 use crate::query::{
-    By, Cancel, Cancelled, CommonGroups, Fold, Forest, FrameLine, Functions, Index, IndexOptions, Mask, RangeOwners, RowSet,
-    SiteNames, Totals, Trimmed, Types,
+    By, Cancel, Cancelled, CommonGroups, Fold, Forest, FrameLine, Functions, Index, Mask, RangeOwners, RowSet, SiteNames, Totals,
+    Trimmed, Types,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -25,13 +23,7 @@ use crate::units::Interval;
 /// Results that the next query may reuse.
 #[derive(Default)]
 pub struct QueryCache {
-    /// Answers by scanning the rows until the prepared index is ready.
-    index: Option<Arc<Index>>,
-    /// The index of a growing trace, for its next publication.
-    grown: Option<Arc<Index>>,
-    preparing: Option<Preparing>,
-    /// Whether the index was prepared, or preparing it failed.
-    was_prepared: bool,
+    pub(super) index: TraceIndex,
     /// Totals of intervals over the rows that an index chooses; they keep those rows alive.
     pub(super) totals: Kept<(Interval, Option<*const RowSet>), Arc<Totals>, 6>,
     /// Small lines of all rows.
@@ -272,107 +264,14 @@ pub(super) struct FramesKey {
     pub(super) rows: Rows,
 }
 
-/// The index of a complete trace while it is being prepared. Dropping it stops the work.
-struct Preparing {
-    cancel: Cancel,
-    done: Receiver<Index>,
-}
-
-impl Preparing {
-    fn start(trace: Arc<Trace>) -> Self {
-        let (send, done) = channel();
-        let cancel = Cancel::default();
-        let theirs = cancel.clone();
-        std::thread::spawn(move || {
-            match panics::catch(|| Index::build(trace, &IndexOptions::default(), &theirs)) {
-                Ok(Ok(index)) => drop(send.send(index)), // the receiver is gone if the work is no longer needed
-                Ok(Err(Cancelled)) => {}
-                Err(fault) => log::error!("no index, queries go on by scans: {fault}"),
-            }
-        });
-        Self { cancel, done }
-    }
-}
-
-impl Drop for Preparing {
-    fn drop(&mut self) {
-        self.cancel.cancel();
-    }
-}
-
-/// Rows from which on preparing the index takes longer than a user waits gladly.
-const LARGE: usize = 1 << 18;
-
-/// How often a query that waits for the index checks whether it was cancelled.
-const PATIENCE: Duration = Duration::from_millis(4);
-
 impl QueryCache {
-    /// The index that answers queries about `trace`. While the trace grows, it is extended from
-    /// publication to publication; once more for the first query about a large trace that is complete.
+    /// The index of `trace`, without the results about another one.
     pub(super) fn index(&mut self, trace: &Arc<Trace>, growing: bool, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
         self.named.groups.retain(|of| !of.is_closed());
-        let known = self.index.take().filter(|index| Arc::ptr_eq(index.shared_trace(), trace));
-        let is_known = known.is_some();
-        let index = match known {
-            Some(index) => index,
-            None => {
-                let grown = self.grown.take().filter(|grown| trace.continues(grown.trace()));
-                let extends = growing || grown.is_some() && trace.rows.len() >= LARGE;
-                *self = Self { grown, ..Self::default() };
-                let earlier = self.grown.as_deref();
-                let index = Arc::new(match extends {
-                    true => Index::grown(Arc::clone(trace), earlier, &IndexOptions::default(), cancel)?,
-                    false => Index::scan(Arc::clone(trace)),
-                });
-                self.grown = growing.then(|| Arc::clone(&index));
-                index
-            }
-        };
-        // Beside the preparation, the first graph would take twice as long.
-        if !growing && (is_known || !index.is_drawn()) {
-            self.prepare(trace);
+        if !self.index.is_of(trace) {
+            *self = Self { index: self.index.left_for(trace), ..Self::default() };
         }
-        let ready = self.preparing.as_ref().and_then(|preparing| preparing.done.try_recv().ok());
-        Ok(self.keep(ready.map_or(index, Arc::new)))
-    }
-
-    /// Begins to prepare the index of a complete trace, once.
-    fn prepare(&mut self, trace: &Arc<Trace>) {
-        if !std::mem::replace(&mut self.was_prepared, true) {
-            self.preparing = Some(Preparing::start(Arc::clone(trace)));
-        }
-    }
-
-    /// The index of a complete trace, once it is prepared.
-    pub(super) fn prepared(&mut self, index: Arc<Index>, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
-        self.prepare(index.shared_trace());
-        self.awaited(index, cancel)
-    }
-
-    /// An index for graphs: that of the query if it has their data, else the one that is being prepared. Waiting for it is faster
-    /// than sorting all changes of a large trace.
-    pub(super) fn drawn(&mut self, index: Arc<Index>, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
-        if index.is_drawn() { Ok(index) } else { self.awaited(index, cancel) }
-    }
-
-    /// The index that is being prepared, once it is ready; this one if there is none.
-    fn awaited(&mut self, index: Arc<Index>, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
-        while let Some(preparing) = &self.preparing {
-            match preparing.done.recv_timeout(PATIENCE) {
-                Ok(ready) => return Ok(self.keep(Arc::new(ready))),
-                Err(RecvTimeoutError::Timeout) => cancel.check()?,
-                Err(RecvTimeoutError::Disconnected) => self.preparing = None,
-            }
-        }
-        Ok(index)
-    }
-
-    fn keep(&mut self, index: Arc<Index>) -> Arc<Index> {
-        if index.is_prepared() {
-            self.preparing = None;
-        }
-        self.index = Some(Arc::clone(&index));
-        index
+        self.index.get(trace, growing, cancel)
     }
 
     /// Drops the results that follow from other names. To be called first.
@@ -388,9 +287,8 @@ impl QueryCache {
 
     /// Whether a request ahead may use these results, which are about its trace and names, and displace none of them.
     pub(super) fn is_about(&self, query: &Query) -> bool {
-        let is_trace = self.index.as_ref().is_some_and(|index| Arc::ptr_eq(index.shared_trace(), &query.trace));
         let is_named = self.names.0.as_ref().is_some_and(|names| Arc::ptr_eq(names, &query.names));
-        is_trace && is_named && !query.growing && self.was_prepared && self.preparing.is_none()
+        self.index.is_of(&query.trace) && self.index.is_final() && is_named && !query.growing
     }
 
     /// Begins another set of requests ahead: the results of earlier ones make room for theirs.

@@ -81,14 +81,14 @@ impl<'a> QueryContext<'a> {
 
     /// Waits for an index for graphs.
     pub(super) fn prepare_graphs(&mut self) -> Result<(), Cancelled> {
-        self.all = self.cache.drawn(Arc::clone(&self.all), self.cancel)?;
+        self.all = self.cache.index.drawn(Arc::clone(&self.all), self.cancel)?;
         self.choose();
         Ok(())
     }
 
     /// Waits for the index of a complete trace.
     pub(super) fn prepare(&mut self) -> Result<(), Cancelled> {
-        self.all = self.cache.prepared(Arc::clone(&self.all), self.cancel)?;
+        self.all = self.cache.index.prepared(Arc::clone(&self.all), self.cancel)?;
         self.choose();
         Ok(())
     }
