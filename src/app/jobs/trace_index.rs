@@ -48,7 +48,7 @@ impl TraceIndex {
         if !growing && (is_known || !index.is_drawn()) {
             self.prepare(trace);
         }
-        let ready = self.preparing.as_ref().and_then(|preparing| preparing.done.try_recv().ok());
+        let ready = self.preparing.as_ref().and_then(|preparing| preparing.done.try_iter().last());
         Ok(self.keep(ready.map_or(index, Arc::new)))
     }
 
@@ -64,13 +64,13 @@ impl TraceIndex {
     /// An index for graphs: this one if it has their data, else the one that is being prepared. Waiting for it is faster than sorting
     /// all changes of a large trace.
     pub(super) fn drawn(&mut self, index: Arc<Index>, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
-        if index.is_drawn() { Ok(index) } else { self.awaited(index, cancel) }
+        self.awaited(index, Index::is_drawn, cancel)
     }
 
-    /// The index of a complete trace, once it is prepared.
+    /// The index of a complete trace, once all of it is prepared.
     pub(super) fn prepared(&mut self, index: Arc<Index>, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
         self.prepare(index.shared_trace());
-        self.awaited(index, cancel)
+        self.awaited(index, Index::is_prepared, cancel)
     }
 
     /// Whether the index is prepared, or no better one comes.
@@ -84,11 +84,16 @@ impl TraceIndex {
         }
     }
 
-    /// The index that is being prepared, once it is ready; `index` if there is none.
-    fn awaited(&mut self, index: Arc<Index>, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
-        while let Some(preparing) = &self.preparing {
+    /// The index that is being prepared, once it has enough; `index` if it has, or there is none.
+    fn awaited(
+        &mut self,
+        mut index: Arc<Index>,
+        has_enough: impl Fn(&Index) -> bool,
+        cancel: &Cancel,
+    ) -> Result<Arc<Index>, Cancelled> {
+        while let Some(preparing) = self.preparing.as_ref().filter(|_| !has_enough(&index)) {
             match preparing.done.recv_timeout(PATIENCE) {
-                Ok(ready) => return Ok(self.keep(Arc::new(ready))),
+                Ok(ready) => index = self.keep(Arc::new(ready)),
                 Err(RecvTimeoutError::Timeout) => cancel.check()?,
                 Err(RecvTimeoutError::Disconnected) => self.preparing = None,
             }
@@ -109,6 +114,7 @@ impl TraceIndex {
 /// The index of a complete trace while it is being prepared. Dropping it stops the work.
 struct Preparing {
     cancel: Cancel,
+    /// The index with what graphs need, and then with everything.
     done: Receiver<Index>,
 }
 
@@ -117,12 +123,16 @@ impl Preparing {
         let (send, done) = channel();
         let cancel = Cancel::default();
         let theirs = cancel.clone();
-        std::thread::spawn(move || {
-            match panics::catch(|| Index::build(trace, &IndexOptions::default(), &theirs)) {
-                Ok(Ok(index)) => drop(send.send(index)), // the receiver is gone if the work is no longer needed
-                Ok(Err(Cancelled)) => {}
-                Err(fault) => log::error!("no index, queries go on by scans: {fault}"),
-            }
+        let prepare = move || {
+            let options = IndexOptions::default();
+            let begun = Index::begin(trace, &options, &theirs)?;
+            let _ = send.send(begun.clone()); // the receiver is gone if the work is no longer needed
+            let _ = send.send(begun.finish(&options, &theirs)?);
+            Ok(())
+        };
+        std::thread::spawn(move || match panics::catch(prepare) {
+            Ok(Ok(()) | Err(Cancelled)) => {}
+            Err(fault) => log::error!("no index, queries go on by scans: {fault}"),
         });
         Self { cancel, done }
     }
@@ -189,6 +199,9 @@ mod tests {
     fn a_small_trace_is_prepared_at_once() {
         let (mut indexes, first) = first_of_complete(LARGE - 1);
         assert!(indexes.was_prepared);
-        assert!(indexes.drawn(first, &Cancel::default()).unwrap().is_prepared() && indexes.is_final());
+        let never = Cancel::default();
+        let drawn = indexes.drawn(first, &never).unwrap();
+        assert!(drawn.is_drawn());
+        assert!(indexes.prepared(drawn, &never).unwrap().is_prepared() && indexes.is_final());
     }
 }

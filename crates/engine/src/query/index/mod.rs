@@ -75,8 +75,8 @@ pub struct Index {
 
 #[derive(Default, Debug)]
 struct Prepared {
-    ordered: Option<Ordered>,
-    drawn: Option<Drawn>,
+    ordered: Option<Arc<Ordered>>,
+    drawn: Option<Arc<Drawn>>,
     summed: Option<Summed>,
     /// Only in large traces: others are scanned quickly.
     parts: Option<AwaitedParts>,
@@ -101,8 +101,8 @@ struct Ordered {
 
 impl Ordered {
     /// Returns `None` if sums could overflow.
-    fn new(trace: &Trace, size: u128, by_site: Option<Vec<Bucket>>) -> Option<Self> {
-        (size <= i64::MAX as u128).then(|| Self { order: EventOrder::new(&trace.rows), size, by_site })
+    fn new(trace: &Trace, size: u128, by_site: Option<Vec<Bucket>>) -> Option<Arc<Self>> {
+        (size <= i64::MAX as u128).then(|| Arc::new(Self { order: EventOrder::new(&trace.rows), size, by_site }))
     }
 
     fn heap_bytes(&self) -> usize {
@@ -138,38 +138,48 @@ impl Index {
     /// Prepares what pays for a query that draws graphs: in large traces also the activity of heaps by block, since sorting all
     /// events takes longer. Cost: a pass over the sizes, and in large traces one over the rows and one over the deaths.
     pub fn for_graphs(trace: Arc<Trace>, cancel: &Cancel) -> Result<Self, Cancelled> {
-        let (by_site, size) = table::whole_sites(&trace, cancel)?;
-        let mut prepared = Prepared { ordered: Ordered::new(&trace, size, Some(by_site)), ..Prepared::default() };
-        if let Some(Ordered { order, .. }) = prepared.ordered.as_ref().filter(|_| trace.rows.len() >= LARGE) {
-            prepared.drawn = Some(Drawn::new(&trace, order, &IndexOptions::default(), (None, None), cancel)?);
-        }
-        Ok(Self::new(trace, prepared))
+        let index = Self::for_one_question(trace, cancel)?;
+        if index.trace.rows.len() < LARGE { Ok(index) } else { index.with_graphs(&IndexOptions::default(), None, cancel) }
     }
 
-    /// Prepares everything. Cost: four passes over the rows and two over the deaths, parallel; and one over the sites of large traces,
-    /// which goes on afterwards.
+    /// Prepares everything: [`Index::begin`], then [`Index::finish`].
     pub fn build(trace: Arc<Trace>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
-        let (by_site, size) = table::whole_sites(&trace, cancel)?;
-        let mut prepared = Prepared { ordered: Ordered::new(&trace, size, Some(by_site)), ..Prepared::default() };
-        if let Some(Ordered { order, by_site: Some(by_site), .. }) = &prepared.ordered {
+        Self::begin(trace, options, cancel)?.finish(options, cancel)
+    }
+
+    /// Prepares what all graphs of a complete trace need. Cost: a pass over the sizes, one over the rows and one over the deaths,
+    /// parallel.
+    pub fn begin(trace: Arc<Trace>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
+        let layers = Some(Layers::of(&trace)).filter(Layers::differ_from_heaps);
+        Self::for_one_question(trace, cancel)?.with_graphs(options, layers, cancel)
+    }
+
+    /// Adds to what [`Index::begin`] has prepared all that other queries need. Cost: two passes over the rows and one over the deaths,
+    /// parallel; and one over the sites of large traces, which goes on afterwards.
+    pub fn finish(&self, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
+        let Self { trace, prepared, .. } = self;
+        let (ordered, drawn) = (prepared.ordered.clone(), prepared.drawn.clone());
+        let mut prepared = Prepared { drawn, ..Prepared::default() };
+        if let Some(Ordered { order, by_site: Some(by_site), .. }) = ordered.as_deref() {
             let budget = trace.rows.len().saturating_mul(options.bytes_a_row).max(LEAST_TABLE);
-            let table = SumTable::build(&trace, order, by_site, budget, options.checkpoints, cancel)?;
-            prepared.drawn = Some(Drawn::new(
-                &trace,
-                order,
-                options,
-                (None, Some(Layers::of(&trace)).filter(Layers::differ_from_heaps)),
-                cancel,
-            )?);
+            let table = SumTable::build(trace, order, by_site, budget, options.checkpoints, cancel)?;
             prepared.summed = Some(Summed { table, scratch: Mutex::default(), spare: Arc::default() });
             prepared.parts = match options.parts {
-                Some(true) => Some(AwaitedParts::of(SiteParts::of(&trace, by_site, cancel)?)),
-                None if trace.rows.len() >= LARGE => Some(AwaitedParts::search(&trace, by_site)),
+                Some(true) => Some(AwaitedParts::of(SiteParts::of(trace, by_site, cancel)?)),
+                None if trace.rows.len() >= LARGE => Some(AwaitedParts::search(trace, by_site)),
                 Some(false) | None => None,
             };
             prepared.surveys = Surveys::of(options.surveys);
         }
-        Ok(Self::new(trace, prepared))
+        Ok(Self::new(Arc::clone(trace), Prepared { ordered, ..prepared }))
+    }
+
+    /// Adds the activity of heaps by block, and of these layers.
+    fn with_graphs(self, options: &IndexOptions, layers: Option<Layers>, cancel: &Cancel) -> Result<Self, Cancelled> {
+        let ordered = self.prepared.ordered.clone();
+        let drawn = |ordered: &Arc<Ordered>| Drawn::new(&self.trace, &ordered.order, options, (None, layers), cancel);
+        let drawn = ordered.as_ref().map(drawn).transpose()?.map(Arc::new);
+        Ok(Self::new(Arc::clone(&self.trace), Prepared { ordered, drawn, ..Prepared::default() }))
     }
 
     /// Prepares the data for a growing trace, reusing that of `earlier`, a previous publication, which loses its sums. For a complete
@@ -177,18 +187,21 @@ impl Index {
     /// Cost: a pass over the new events and those of the last stretch.
     pub fn grown(trace: Arc<Trace>, earlier: Option<&Self>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
         let earlier = earlier.filter(|earlier| trace.continues(&earlier.trace));
-        let known = earlier.and_then(|earlier| Some((earlier, earlier.prepared.ordered.as_ref()?)));
+        let known = earlier.and_then(|earlier| Some((earlier, earlier.prepared.ordered.as_deref()?)));
         let (first, size) = known.map_or((0, 0), |(earlier, ordered)| (earlier.trace.rows.len(), ordered.size));
         let Some(ordered) = Ordered::new(&trace, size + table::size_from(&trace.rows, first), None) else {
             return Ok(Self::scan(trace));
         };
-        let drawn = known.and_then(|(earlier, _)| earlier.prepared.drawn.as_ref());
+        let drawn = known.and_then(|(earlier, _)| earlier.prepared.drawn.as_deref());
         let drawn = Drawn::new(&trace, &ordered.order, options, (drawn, Some(Layers::of(&trace))), cancel)?;
         let incremental = known
             .filter(|(earlier, _)| trace.continues_sites(&earlier.trace))
             .and_then(|(earlier, _)| Some(earlier.prepared.incremental.as_ref()?.on(&earlier.trace.rows, &trace)));
         let incremental = Some(incremental.unwrap_or_default());
-        Ok(Self::new(trace, Prepared { ordered: Some(ordered), drawn: Some(drawn), incremental, ..Prepared::default() }))
+        Ok(Self::new(
+            trace,
+            Prepared { ordered: Some(ordered), drawn: Some(Arc::new(drawn)), incremental, ..Prepared::default() },
+        ))
     }
 
     /// Returns an index of the same trace whose queries see only these rows: sums come from scans, graphs and peaks
@@ -223,7 +236,7 @@ impl Index {
     }
 
     fn ordered(&self) -> Option<&Ordered> {
-        self.prepared().ordered.as_ref()
+        self.prepared().ordered.as_deref()
     }
 
     /// Returns the trace.
@@ -264,8 +277,8 @@ impl Index {
     /// Returns the bytes of what is kept for each site (sums at checkpoints, parts of the rows), and of everything else.
     pub fn heap_bytes(&self) -> (usize, usize) {
         let Prepared { ordered, drawn, summed, parts, incremental, .. } = &*self.prepared;
-        let ordered = ordered.as_ref().map_or(0, Ordered::heap_bytes);
-        let drawn = drawn.as_ref().map_or(0, Drawn::heap_bytes);
+        let ordered = ordered.as_deref().map_or(0, Ordered::heap_bytes);
+        let drawn = drawn.as_deref().map_or(0, Drawn::heap_bytes);
         let incremental = incremental.as_ref().map_or(0, IncrementalTotals::heap_bytes);
         let parts = parts.as_ref().and_then(AwaitedParts::get).map_or(0, |parts| parts.heap_bytes());
         let Some(Summed { table, scratch, spare }) = summed else { return (0, ordered + drawn + incremental) };
@@ -343,8 +356,8 @@ impl Index {
         bins: &Bins,
         cancel: &Cancel,
     ) -> Result<Option<Vec<Line>>, Cancelled> {
-        let (Some(Ordered { order, .. }), Some(drawn)) = (&self.prepared.ordered, &self.prepared.drawn) else { return Ok(None) };
-        drawn.lines(&self.trace, order, (interval, of, bins), self.chosen.as_ref(), cancel)
+        let Prepared { ordered: Some(ordered), drawn: Some(drawn), .. } = &*self.prepared else { return Ok(None) };
+        drawn.lines(&self.trace, &ordered.order, (interval, of, bins), self.chosen.as_ref(), cancel)
     }
 
     /// Returns whether the lines of a graph take long, because these series of these rows were not queried before.

@@ -35,7 +35,7 @@ impl Index {
         line_tree: &LineTree,
         cancel: &Cancel,
     ) -> Result<Option<Vec<i128>>, Cancelled> {
-        let Some(Ordered { order, by_site: Some(by_site), .. }) = &self.prepared.ordered else { return Ok(None) };
+        let Some(Ordered { order, by_site: Some(by_site), .. }) = self.prepared.ordered.as_deref() else { return Ok(None) };
         let wants: Vec<bool> = nodes_of.iter().map(|nodes| *nodes != [NOBODY; 4]).collect();
         let are_few = are_few(by_site, &wants);
         if self.splits(interval) && !(are_few && self.surveys() == Surveys::IfTheyPay) {
@@ -74,7 +74,7 @@ impl Index {
         line_tree: &LineTree,
         cancel: &Cancel,
     ) -> Result<Option<Vec<i128>>, Cancelled> {
-        let Some(Ordered { order, by_site: Some(by_site), .. }) = &self.prepared.ordered else { return Ok(None) };
+        let Some(Ordered { order, by_site: Some(by_site), .. }) = self.prepared.ordered.as_deref() else { return Ok(None) };
         let transient = |nodes: &ByClassLines| nodes[LifetimeClass::Aifi as usize];
         let node = |nodes: &ByClassLines| Some(transient(nodes)).filter(|&node| node != NOBODY);
         let swept = Groups::new(nodes_of.iter().map(node), line_tree.nodes());
@@ -103,7 +103,7 @@ impl Index {
         line_tree: &LineTree,
         cancel: &Cancel,
     ) -> Result<Option<Vec<i128>>, Cancelled> {
-        let Some(Ordered { order, .. }) = &self.prepared.ordered else { return Ok(None) };
+        let Some(Ordered { order, .. }) = self.prepared.ordered.as_deref() else { return Ok(None) };
         let pick = |row: RowId, _: SiteId, _: bool| group_of(&self.trace.rows.get(row));
         self.sweep(order, self.edges(order, interval), &pick, self.chosen.as_deref(), (line_tree, &[]), cancel).map(Some)
     }
@@ -116,7 +116,7 @@ impl Index {
         pick: &(impl Fn(RowId, SiteId, bool) -> u32 + Sync),
         cancel: &Cancel,
     ) -> Result<Vec<Summary<i64>>, Cancelled> {
-        let Some(Ordered { order, .. }) = &self.prepared.ordered else { return Ok(Vec::new()) };
+        let Some(Ordered { order, .. }) = self.prepared.ordered.as_deref() else { return Ok(Vec::new()) };
         let walk = |part: &Interval| {
             let mut sketch = Sketch::default();
             let mut feed = Feed::new(&self.trace.rows, pick, self.chosen.as_deref());
