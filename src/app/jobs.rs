@@ -4,9 +4,8 @@
 //! waiting one is replaced. Answers arrive in parts (totals and tree at once, peaks and graph when
 //! ready), each with the document it belongs to. Intermediate results are kept for the next query, so
 //! that opening a node does not read the rows again. While a trace grows, the graph is made from that of
-//! the publication before and the new rows, and so is the first one of a large trace that is complete.
-//! Then its index is built in the background; until it is ready, tables come from scans, and the graph of
-//! a trace that has not grown waits.
+//! the publication before and the new rows. As soon as it stops growing, its index is built in the
+//! background, first what graphs need; until it is ready, the table comes from a scan, and the graph waits.
 //!
 //! When nothing has been asked for a moment, the query thread makes the answers to what the window will probably ask next
 //! ([`Queries::foresee`]), each once. Whatever the window asks cancels this.

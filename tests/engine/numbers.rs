@@ -219,8 +219,13 @@ proptest! {
                 early.push((everything(&index), index));
             }
         }
-        let last = prepare(builder.publish(input(&scenario, true)));
+        let last = Arc::new(builder.publish(input(&scenario, true)));
+        let latest = early.last().map(|(_, index)| index);
+        let [last, continued] = [None, latest].map(|earlier| {
+            Index::begin(Arc::clone(&last), earlier, &options, &Cancel::default()).unwrap().finish(&options, &Cancel::default()).unwrap()
+        });
         prop_assert_eq!(everything(&last), everything(&prepare(replay(&scenario))));
+        prop_assert_eq!(everything(&last), everything(&continued), "blocks of a publication are wrong in the complete trace");
         for (answer, index) in early {
             prop_assert_eq!(answer, everything(&index), "a published trace has changed");
         }
@@ -276,7 +281,11 @@ proptest! {
                 builder.pass(reached);
             }
             let trace = Arc::new(builder.publish(input(&scenario, complete)));
-            let grown = Index::grown(Arc::clone(&trace), earlier.as_ref(), &options, &never).unwrap();
+            let (shared, earlier_index) = (Arc::clone(&trace), earlier.as_ref());
+            let grown = match complete {
+                false => Index::grown(shared, earlier_index, &options, &never).unwrap(),
+                true => Index::begin(shared, earlier_index, &options, &never).unwrap().finish(&options, &never).unwrap(),
+            };
             let scan = Index::scan(Arc::clone(&trace));
             prop_assert!(grown.is_drawn());
             // All so far, what is asked for again and again, and what moves with time.

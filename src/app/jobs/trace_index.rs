@@ -1,5 +1,5 @@
-//! The index of the trace that is asked about. While a trace grows, it is extended from publication to publication, and once more for the
-//! first query after a large trace is complete. Then the index of the complete trace is prepared in the background.
+//! The index of the trace that is asked about. While a trace grows, it is extended from publication to publication. That of a complete trace
+//! is prepared in the background: first what graphs need, in a large trace from the last publication and the events since.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -9,7 +9,8 @@ use crate::model::Trace;
 use crate::panics;
 use crate::query::{Cancel, Cancelled, Index, IndexOptions};
 
-/// Rows from which on preparing the index takes longer than a user gladly waits.
+/// Rows from which on the index of the last publication is used. That of smaller traces is soon prepared, and does not depend on when there
+/// was a publication.
 const LARGE: usize = 1 << 18;
 
 /// How often a query that waits for the index checks whether it was cancelled.
@@ -32,33 +33,30 @@ impl TraceIndex {
         self.latest.as_ref().is_some_and(|index| Arc::ptr_eq(index.shared_trace(), trace))
     }
 
-    /// What another trace can use of it.
+    /// The state with which another trace begins: the last index, if the trace continues the one of that.
     pub(super) fn left_for(&mut self, trace: &Trace) -> Self {
         let known = self.latest.take().or(self.earlier.take());
         Self { earlier: known.filter(|known| trace.continues(known.trace())), ..Self::default() }
     }
 
-    /// The index as it is now. It begins to prepare that of a complete trace, but not beside the first query if that can do without:
-    /// both would take twice as long.
+    /// The index as it is now: extended if the trace grows, else one that answers by scanning the rows until the one is ready that it
+    /// begins to prepare.
     pub(super) fn get(&mut self, trace: &Arc<Trace>, growing: bool, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
-        let (index, is_known) = match &self.latest {
-            Some(index) => (Arc::clone(index), true),
-            None => (Arc::new(self.first(trace, growing, cancel)?), false),
+        let index = match &self.latest {
+            Some(index) => Arc::clone(index),
+            None if growing => {
+                let earlier = self.earlier.as_deref();
+                let grown = Index::grown(Arc::clone(trace), earlier, &IndexOptions::default(), cancel)?;
+                self.earlier = None;
+                Arc::new(grown)
+            }
+            None => Arc::new(Index::scan(Arc::clone(trace))),
         };
-        if !growing && (is_known || !index.is_drawn()) {
+        if !growing {
             self.prepare(trace);
         }
         let ready = self.preparing.as_ref().and_then(|preparing| preparing.done.try_iter().last());
         Ok(self.keep(ready.map_or(index, Arc::new)))
-    }
-
-    /// The index for the first query: one that is extended, else one that answers by scanning the rows.
-    fn first(&self, trace: &Arc<Trace>, growing: bool, cancel: &Cancel) -> Result<Index, Cancelled> {
-        let earlier = self.earlier.as_deref();
-        if growing || earlier.is_some() && trace.rows.len() >= LARGE {
-            return Index::grown(Arc::clone(trace), earlier, &IndexOptions::default(), cancel);
-        }
-        Ok(Index::scan(Arc::clone(trace)))
     }
 
     /// An index for graphs: this one if it has their data, else the one that is being prepared. Waiting for it is faster than sorting
@@ -67,9 +65,8 @@ impl TraceIndex {
         self.awaited(index, Index::is_drawn, cancel)
     }
 
-    /// The index of a complete trace, once all of it is prepared.
+    /// The index, once all of it is prepared.
     pub(super) fn prepared(&mut self, index: Arc<Index>, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
-        self.prepare(index.shared_trace());
         self.awaited(index, Index::is_prepared, cancel)
     }
 
@@ -78,9 +75,11 @@ impl TraceIndex {
         self.was_prepared && self.preparing.is_none()
     }
 
+    /// Begins to prepare the index of a trace that does not grow, once.
     fn prepare(&mut self, trace: &Arc<Trace>) {
         if !std::mem::replace(&mut self.was_prepared, true) {
-            self.preparing = Some(Preparing::start(Arc::clone(trace)));
+            let earlier = self.earlier.take().or_else(|| self.latest.clone());
+            self.preparing = Some(Preparing::start(Arc::clone(trace), earlier.filter(|_| trace.rows.len() >= LARGE)));
         }
     }
 
@@ -105,7 +104,6 @@ impl TraceIndex {
         if index.is_prepared() {
             self.preparing = None;
         }
-        self.earlier = None;
         self.latest = Some(Arc::clone(&index));
         index
     }
@@ -119,13 +117,14 @@ struct Preparing {
 }
 
 impl Preparing {
-    fn start(trace: Arc<Trace>) -> Self {
+    fn start(trace: Arc<Trace>, earlier: Option<Arc<Index>>) -> Self {
         let (send, done) = channel();
         let cancel = Cancel::default();
         let theirs = cancel.clone();
         let prepare = move || {
             let options = IndexOptions::default();
-            let begun = Index::begin(trace, &options, &theirs)?;
+            let begun = Index::begin(trace, earlier.as_deref(), &options, &theirs)?;
+            drop(earlier);
             let _ = send.send(begun.clone()); // the receiver is gone if the work is no longer needed
             let _ = send.send(begun.finish(&options, &theirs)?);
             Ok(())
@@ -165,8 +164,8 @@ mod tests {
         [publish(0..rows / 2, false), publish(rows / 2..rows, true)]
     }
 
-    /// The index for the first query about the complete trace, after one while it grew.
-    fn first_of_complete(rows: usize) -> (TraceIndex, Arc<Index>) {
+    /// Asks for the index of the complete trace, after one while it grew; returns whether the one that is prepared begins with that.
+    fn uses_publication(rows: usize) -> bool {
         let (never, [growing, complete]) = (Cancel::default(), publications(rows));
         assert_eq!(complete.rows.len(), rows);
         let mut indexes = TraceIndex::default();
@@ -175,33 +174,16 @@ mod tests {
         indexes = indexes.left_for(&complete);
         let first = indexes.get(&complete, false, &never).unwrap();
         assert!(indexes.is_of(&complete) && indexes.earlier.is_none());
-        (indexes, first)
-    }
-
-    #[test]
-    fn a_large_trace_is_drawn_from_what_it_had_before_it_was_complete_and_prepared_after_that() {
-        let never = Cancel::default();
-        let (mut indexes, first) = first_of_complete(LARGE);
-        assert!(first.is_drawn() && !first.is_prepared() && indexes.preparing.is_none());
-        let drawn = indexes.drawn(Arc::clone(&first), &never).unwrap();
-        assert!(Arc::ptr_eq(&drawn, &first) && !indexes.is_final());
-        assert!(indexes.prepared(first, &never).unwrap().is_prepared() && indexes.is_final());
-    }
-
-    #[test]
-    fn the_next_query_of_a_large_trace_begins_to_prepare_if_the_first_one_was_cancelled() {
-        let (mut indexes, first) = first_of_complete(LARGE);
-        indexes.get(first.shared_trace(), false, &Cancel::default()).unwrap();
-        assert!(indexes.was_prepared);
-    }
-
-    #[test]
-    fn a_small_trace_is_prepared_at_once() {
-        let (mut indexes, first) = first_of_complete(LARGE - 1);
-        assert!(indexes.was_prepared);
-        let never = Cancel::default();
         let drawn = indexes.drawn(first, &never).unwrap();
         assert!(drawn.is_drawn());
-        assert!(indexes.prepared(drawn, &never).unwrap().is_prepared() && indexes.is_final());
+        let prepared = indexes.prepared(drawn, &never).unwrap();
+        assert!(prepared.is_prepared() && indexes.is_final());
+        prepared.shares_blocks(&grown)
+    }
+
+    #[test]
+    fn the_index_of_a_large_trace_begins_with_that_of_its_last_publication() {
+        assert!(uses_publication(LARGE));
+        assert!(!uses_publication(LARGE - 1));
     }
 }

@@ -308,6 +308,11 @@ impl Drawn {
         });
     }
 
+    /// Returns whether both have a stretch in common.
+    pub(super) fn shares_stretches(&self, other: &Self) -> bool {
+        self.stretches.iter().zip(&other.stretches).any(|(ours, theirs)| Arc::ptr_eq(ours, theirs))
+    }
+
     fn blocks_bytes(&self) -> usize {
         let layers = |stretch: &Stretch| stretch.layers.as_ref().map_or(0, Pyramid::heap_bytes);
         let bytes = |stretch: &Arc<Stretch>| stretch.blocks.heap_bytes() + stretch.heaps.heap_bytes() + layers(stretch);

@@ -139,19 +139,21 @@ impl Index {
     /// events takes longer. Cost: a pass over the sizes, and in large traces one over the rows and one over the deaths.
     pub fn for_graphs(trace: Arc<Trace>, cancel: &Cancel) -> Result<Self, Cancelled> {
         let index = Self::for_one_question(trace, cancel)?;
-        if index.trace.rows.len() < LARGE { Ok(index) } else { index.with_graphs(&IndexOptions::default(), None, cancel) }
+        if index.trace.rows.len() < LARGE { Ok(index) } else { index.with_graphs(&IndexOptions::default(), (None, None), cancel) }
     }
 
     /// Prepares everything: [`Index::begin`], then [`Index::finish`].
     pub fn build(trace: Arc<Trace>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
-        Self::begin(trace, options, cancel)?.finish(options, cancel)
+        Self::begin(trace, None, options, cancel)?.finish(options, cancel)
     }
 
-    /// Prepares what all graphs of a complete trace need. Cost: a pass over the sizes, one over the rows and one over the deaths,
-    /// parallel.
-    pub fn begin(trace: Arc<Trace>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
+    /// Prepares what all graphs of a complete trace need, reusing the blocks of `earlier`, a publication. Cost: a pass over the sizes,
+    /// one over the rows and one over the deaths, parallel; the last two only over the events after those blocks.
+    pub fn begin(trace: Arc<Trace>, earlier: Option<&Self>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
+        let earlier = earlier.filter(|earlier| trace.continues(&earlier.trace));
+        let drawn = earlier.and_then(|earlier| earlier.prepared.drawn.as_deref());
         let layers = Some(Layers::of(&trace)).filter(Layers::differ_from_heaps);
-        Self::for_one_question(trace, cancel)?.with_graphs(options, layers, cancel)
+        Self::for_one_question(trace, cancel)?.with_graphs(options, (drawn, layers), cancel)
     }
 
     /// Adds to what [`Index::begin`] has prepared all that other queries need. Cost: two passes over the rows and one over the deaths,
@@ -174,19 +176,23 @@ impl Index {
         Ok(Self::new(Arc::clone(trace), Prepared { ordered, ..prepared }))
     }
 
-    /// Adds the activity of heaps by block, and of these layers.
-    fn with_graphs(self, options: &IndexOptions, layers: Option<Layers>, cancel: &Cancel) -> Result<Self, Cancelled> {
+    /// Adds the activity of heaps by block, and of layers; see [`Drawn::new`].
+    fn with_graphs(
+        self,
+        options: &IndexOptions,
+        known: (Option<&Drawn>, Option<Layers>),
+        cancel: &Cancel,
+    ) -> Result<Self, Cancelled> {
         let ordered = self.prepared.ordered.clone();
-        let drawn = |ordered: &Arc<Ordered>| Drawn::new(&self.trace, &ordered.order, options, (None, layers), cancel);
+        let drawn = |ordered: &Arc<Ordered>| Drawn::new(&self.trace, &ordered.order, options, known, cancel);
         let drawn = ordered.as_ref().map(drawn).transpose()?.map(Arc::new);
         Ok(Self::new(Arc::clone(&self.trace), Prepared { ordered, drawn, ..Prepared::default() }))
     }
 
-    /// Prepares the data for a growing trace, reusing that of `earlier`, a previous publication, which loses its sums. For a complete
-    /// trace, this is sooner ready than [`Index::build`], but later queries take longer.
+    /// Prepares the data for a growing trace, reusing that of `earlier`, a previous publication, which loses its sums.
     /// Cost: a pass over the new events and those of the last stretch.
     pub fn grown(trace: Arc<Trace>, earlier: Option<&Self>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
-        let earlier = earlier.filter(|earlier| trace.continues(&earlier.trace));
+        let earlier = earlier.filter(|earlier| trace.continues_sites(&earlier.trace));
         let known = earlier.and_then(|earlier| Some((earlier, earlier.prepared.ordered.as_deref()?)));
         let (first, size) = known.map_or((0, 0), |(earlier, ordered)| (earlier.trace.rows.len(), ordered.size));
         let Some(ordered) = Ordered::new(&trace, size + table::size_from(&trace.rows, first), None) else {
@@ -194,9 +200,8 @@ impl Index {
         };
         let drawn = known.and_then(|(earlier, _)| earlier.prepared.drawn.as_deref());
         let drawn = Drawn::new(&trace, &ordered.order, options, (drawn, Some(Layers::of(&trace))), cancel)?;
-        let incremental = known
-            .filter(|(earlier, _)| trace.continues_sites(&earlier.trace))
-            .and_then(|(earlier, _)| Some(earlier.prepared.incremental.as_ref()?.on(&earlier.trace.rows, &trace)));
+        let incremental =
+            known.and_then(|(earlier, _)| Some(earlier.prepared.incremental.as_ref()?.on(&earlier.trace.rows, &trace)));
         let incremental = Some(incremental.unwrap_or_default());
         Ok(Self::new(
             trace,
@@ -272,6 +277,12 @@ impl Index {
     /// Returns the number of rows and events visited for the totals of a growing trace.
     pub fn looks(&self) -> u64 {
         self.prepared.incremental.as_ref().map_or(0, IncrementalTotals::looks)
+    }
+
+    /// Returns whether both have some blocks in common, because one was made from the other.
+    pub fn shares_blocks(&self, other: &Self) -> bool {
+        let drawn = |index: &Self| index.prepared.drawn.clone();
+        drawn(self).zip(drawn(other)).is_some_and(|(ours, theirs)| ours.shares_stretches(&theirs))
     }
 
     /// Returns the bytes of what is kept for each site (sums at checkpoints, parts of the rows), and of everything else.
