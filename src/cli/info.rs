@@ -280,7 +280,7 @@ fn describe_providers(info: &Info) -> String {
     }
     let mut text = format!("\n{}\n{}", format::plural(all as u64, "provider"), table.text());
     if all > SHOWN {
-        text += &format!("  and {} more: --json lists them\n", all - SHOWN);
+        text += &format!("  and {} more: --json lists them\n", format::count((all - SHOWN) as u64));
     }
     if info.providers_left_out > 0 {
         text += &format!("  and {} of still others\n", format::plural(info.providers_left_out, "event"));
@@ -299,6 +299,6 @@ fn describe_problems(info: &Info) -> String {
     }
     match info.problem_count.saturating_sub(SHOWN as u64) {
         0 => text,
-        n => text + &format!("  and {n} more: --json lists them\n"),
+        n => text + &format!("  and {} more: --json lists them\n", format::count(n)),
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 pub(super) use crate::format::seconds;
 
 use super::terminal::{self, Style};
-use crate::format::plain;
+use crate::format::{self, plain};
 use crate::model::unknown_label;
 use crate::tables::KeyedSet;
 use crate::units::Pid;
@@ -18,7 +18,7 @@ pub(super) fn doubtful(doubt: &str) -> String {
 
 /// A line about entries that are left out, such as `… and 3 more groups`; nothing if there are none.
 pub(super) fn more(n: usize, rest: &str) -> String {
-    if n == 0 { String::new() } else { format!("… and {n} more{rest}\n") }
+    if n == 0 { String::new() } else { format!("… and {} more{rest}\n", format::count(n as u64)) }
 }
 
 /// Name and id of each line's process. The start of the process is added if another process with the same id is listed.

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use super::player::Pace;
 use crate::app::state::inputs::short_name;
+use crate::format;
 use crate::load::{Input, Opened};
 
 /// The files of one capture among several.
@@ -68,7 +69,7 @@ impl Told {
         let why = self.parts.iter().filter_map(|part| Some(format!("{} {}", names(part), part.why.as_ref()?)));
         let reasons: Vec<String> = why.take(3).collect();
         let more = self.parts.len().saturating_sub(1 + reasons.len());
-        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        let more = if more > 0 { format!("; and {} more", format::count(more as u64)) } else { String::new() };
         let left_out = match self.left_out {
             0 => String::new(),
             1 => " There is no room for one more tab.".to_owned(),

@@ -131,7 +131,7 @@ fn stack(number: usize, group: &Group<Compared>) -> String {
     }
     match frames.len() {
         0 => text += "(no stack recorded)\n",
-        n if n > FRAMES => text += &format!("… and {} more {}\n", n - FRAMES, if n - FRAMES == 1 { "frame" } else { "frames" }),
+        n if n > FRAMES => text += &format!("… and {}\n", format::counted((n - FRAMES) as u64, "more frame", "more frames")),
         _ => {}
     }
     text + "</pre>\n</details>\n"

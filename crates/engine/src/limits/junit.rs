@@ -7,7 +7,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use super::check::{Checked, Outcome};
 use super::source_roots::SourceRoots;
 use super::text::{breach_lines, breaches};
-use crate::format::plain;
+use crate::format::{self, plain};
 
 /// Broken limits listed per rule, at most.
 const SHOWN: usize = 100;
@@ -66,7 +66,7 @@ fn status(checked: &Checked<'_>) -> TestCaseStatus {
             let mut lines: Vec<String> = rest.by_ref().take(SHOWN).collect();
             match rest.count() {
                 0 => {}
-                more => lines.push(format!("… and {more} more")),
+                more => lines.push(format!("… and {} more", format::count(more as u64))),
             }
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
             status.set_type("limit").set_message(lines.first().cloned().unwrap_or_default());

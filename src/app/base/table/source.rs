@@ -12,6 +12,7 @@ use serde_json::{Map, json};
 
 use super::Value;
 use crate::export::{csv_cell, csv_line};
+use crate::format;
 use crate::units::Ticks;
 
 /// A table as it was when the export was requested.
@@ -94,7 +95,7 @@ fn as_text(table_source: &dyn TableSource, out: &mut dyn Write) -> io::Result<()
         write!(out, "\n{}{}", "  ".repeat(depth), texts.join("\t"))?;
     }
     if table_source.len() > MOST_COPIED {
-        write!(out, "\n\u{2026} and {} more lines", table_source.len() - MOST_COPIED)?;
+        write!(out, "\n\u{2026} and {} more lines", format::count((table_source.len() - MOST_COPIED) as u64))?;
     }
     Ok(())
 }

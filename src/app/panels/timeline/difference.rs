@@ -103,6 +103,6 @@ fn difference(ui: &mut Ui, document: &Document, by_heap: &[ByClass]) {
         ui.colored_label(theme::series(color, ui.visuals()), text);
     }
     if more > 0 {
-        ui.weak(format!("and {more} more"));
+        ui.weak(format!("and {} more", format::count(more as u64)));
     }
 }

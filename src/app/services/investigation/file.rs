@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::choices::{SOURCES, SavedCompare};
 use crate::app::state::ids::ViewId;
-use crate::format::plain;
+use crate::format::{self, plain};
 use crate::toml_file::{BadText, parse};
 
 /// The version that is written. Files of later versions are read as far as they are understood.
@@ -185,7 +185,7 @@ fn ignored(version: u32, unknown: &[String]) -> Option<String> {
         known => {
             let names: Vec<String> = known.iter().take(LISTED).map(|key| plain(key).chars().take(60).collect()).collect();
             let more = known.len() - names.len();
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let more = if more > 0 { format!(" and {} more", format::count(more as u64)) } else { String::new() };
             format!("{}{more}", names.join(", "))
         }
     };
