@@ -117,10 +117,9 @@ impl Drawn {
         Ok(drawn)
     }
 
-    /// Drops the activity of the layers if it has gaps, or takes more memory than is granted to it and the heaps together.
+    /// Drops the activity of the layers if it and that of the heaps take more memory than is granted.
     fn limit_layers(&mut self, rows: usize) {
-        let is_whole = |stretch: &Arc<Stretch>| stretch.layers.as_ref().is_some_and(Pyramid::is_whole);
-        if self.blocks_bytes() > self.granted(rows) || !self.stretches.iter().all(is_whole) {
+        if self.blocks_bytes() > self.granted(rows) {
             self.layers = None;
             self.stretches.iter_mut().filter_map(Arc::get_mut).for_each(|stretch| stretch.layers = None);
         }
@@ -196,12 +195,12 @@ impl Drawn {
     fn filter(&self, trace: &Trace, of_site: &Groups, of: &SeriesOf, chosen: Option<&Arc<RowSet>>) -> Means {
         let choice = match series_of_heaps(trace, of_site, of) {
             Some(of_heap)
-                if chosen.is_none() && have_one_heap(&of_heap, of) && (self.knows_blocks() || !self.has_room_for(of)) =>
+                if chosen.is_none() && have_one_heap(&of_heap, of) && (self.knows_heaps() || !self.has_room_for(of)) =>
             {
                 return Means::Heaps(of_heap);
             }
             Some(mut of_heap) => {
-                let layers = self.layers.as_ref().filter(|_| chosen.is_none());
+                let layers = self.layers.as_ref().filter(|_| chosen.is_none() && self.knows_layers());
                 if let Some(of_layer) = layers.and_then(|layers| layers.series(&of_heap, of.count)) {
                     return Means::Layers(of_layer);
                 }
@@ -229,12 +228,22 @@ impl Drawn {
 
     /// Returns whether nearly all blocks have summaries of the heaps. Walking the others costs less than building new
     /// pyramids.
-    fn knows_blocks(&self) -> bool {
+    fn knows_heaps(&self) -> bool {
+        self.knows_blocks(|stretch| stretch.heaps.is_whole())
+    }
+
+    /// Returns whether all stretches have the activity of the layers, and nearly all blocks summaries of it.
+    fn knows_layers(&self) -> bool {
+        let layers = |stretch: &Arc<Stretch>| stretch.layers.is_some();
+        self.stretches.iter().all(layers) && self.knows_blocks(|stretch| stretch.layers.as_ref().is_some_and(Pyramid::is_whole))
+    }
+
+    fn knows_blocks(&self, is_whole: impl Fn(&Stretch) -> bool) -> bool {
         let (mut all, mut unknown) = (0, 0);
         for stretch in &self.stretches {
             let blocks = stretch.blocks.len();
             all += blocks;
-            unknown += if stretch.heaps.is_whole() { 0 } else { blocks };
+            unknown += if is_whole(stretch) { 0 } else { blocks };
         }
         unknown * WALKED <= all
     }
