@@ -202,11 +202,8 @@ impl Index {
         let drawn = Drawn::new(&trace, &ordered.order, options, (drawn, Some(Layers::of(&trace))), cancel)?;
         let incremental =
             known.and_then(|(earlier, _)| Some(earlier.prepared.incremental.as_ref()?.on(&earlier.trace.rows, &trace)));
-        let incremental = Some(incremental.unwrap_or_default());
-        Ok(Self::new(
-            trace,
-            Prepared { ordered: Some(ordered), drawn: Some(Arc::new(drawn)), incremental, ..Prepared::default() },
-        ))
+        let (incremental, drawn) = (Some(incremental.unwrap_or_default()), Some(Arc::new(drawn)));
+        Ok(Self::new(trace, Prepared { ordered: Some(ordered), drawn, incremental, ..Prepared::default() }))
     }
 
     /// Returns an index of the same trace whose queries see only these rows: sums come from scans, graphs and peaks
