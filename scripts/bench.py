@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 WINDOW = (1920, 1080)
+SMALL_WINDOW = (640, 400)
 RUNS = 3
 
 # Samples of the traces with them: a hundredth of the heap events, as many, ten times as many.
@@ -195,9 +196,9 @@ def replace_section(file, section):
 
 
 class Window:
-    """The program's window on a screen of its own, with the times of its frames."""
+    """The program's window on a screen of its own, without traces kept from before, with the times of its frames."""
 
-    def __init__(self, args, n, *more):
+    def __init__(self, args, n, *more, size=WINDOW):
         self.log = Path(args.dir) / "frames.tsv"
         self.dump = Path(args.dir) / "widgets.txt"
         for file in self.log, self.dump:
@@ -210,9 +211,10 @@ class Window:
         display = ":" + self.screen.stdout.readline().decode().strip()
         settings = str(Path(args.dir) / "settings")
         self.env = dict(os.environ, DISPLAY=display, HIGHWATER_FRAME_TIMES=str(self.log), HIGHWATER_SETTINGS_DIR=settings)
-        self.env.update({name: str(self.dump) for name in more})
+        self.cache = tempfile.TemporaryDirectory(dir=args.dir)
+        self.env.update({name: str(self.dump) for name in more}, XDG_CACHE_HOME=self.cache.name)
         self.started = time.time()
-        command = [args.program, f"{args.dir}/{n}.etl", "--size", f"{WINDOW[0]}x{WINDOW[1]}"]
+        command = [args.program, f"{args.dir}/{n}.etl", "--size", f"{size[0]}x{size[1]}"]
         self.program = subprocess.Popen(command, env=self.env, stderr=subprocess.DEVNULL)
 
     def __enter__(self):
@@ -224,6 +226,11 @@ class Window:
         for process in self.program, self.screen:
             process.terminate()
             process.wait()
+        self.cache.cleanup()
+
+    def seconds_to(self, stage):
+        """Seconds from the start of the process to the first frame of a stage (src/app/base/frame_times.rs)."""
+        return next(frame[5] for frame in self.frames() if frame[6] >= stage) - self.started
 
     def act(self, *words):
         subprocess.run(["xdotool", *map(str, words)], env=self.env, check=False)
@@ -277,10 +284,18 @@ def frames(args, n, lanes):
         used = len(window.frames())
         settled = [settling(window, (x, y), button) for button in (4, 4, 4, 4, 5, 5, 5, 5)]
         all_frames = window.frames()[:used]
-    first_graph = next(frame[5] for frame in all_frames if frame[6] >= 1) - window.started
-    complete = next(frame[5] for frame in all_frames if frame[6] >= 2) - window.started
-    times = {"first_graph": first_graph, "complete": complete, "settled": settled, "lanes": len(lanes)}
+    times = {"first_graph": window.seconds_to(1), "complete": window.seconds_to(2), "settled": settled, "lanes": len(lanes)}
     return times | {"frames": all_frames[loaded:], "loading": all_frames[:loaded]}
+
+
+def beside_report(args, n):
+    """Seconds until `report` has answered, and until a small window shows all of the trace, by turns: medians."""
+    report, window = [], []
+    for _ in range(RUNS):
+        report.append(timed([args.program, "report", f"{args.dir}/{n}.etl", "--json"])[1])
+        with Window(args, n, size=SMALL_WINDOW) as small:
+            window.append(small.seconds_to(2))
+    return statistics.median(report), statistics.median(window)
 
 
 def settling(window, place, button):
@@ -301,7 +316,7 @@ def wait_until(condition, seconds):
         time.sleep(0.1)
 
 
-def window(measured):
+def window(measured, loaded):
     yield "\n## The window\n"
     yield f"{WINDOW[0]}×{WINDOW[1]} under Xvfb with software rendering, with eight lanes: one per process and one per heap. *First graph* and"
     yield "*complete* are seconds after the start of the process. *Settled* is seconds from a step of the mouse wheel to the last frame that it"
@@ -318,12 +333,18 @@ def window(measured):
                 f"| {mega(n)} | {times} | {name} | {len(list_)} | {' | '.join(columns)} "
                 f"| {spread(total)}, at most {max(total, default=0):.1f} |"
             )
+    yield "\nSeconds until `report --json` has answered, and until a window of 640×400 is complete, by turns:\n"
+    yield "| heap events | `report` | window | ratio |"
+    yield "|-|-|-|-|"
+    for n, (report, complete) in loaded.items():
+        yield f"| {mega(n)} | {report:.1f} | {complete:.1f} | {complete / report:.2f} |"
 
 
 def windows(args):
     """The section of the window, for the smallest and the largest trace."""
     lanes = places_of_lanes(args, min(args.events))
-    return window({n: frames(args, n, lanes) for n in sorted({min(args.events), max(args.events)})})
+    measured = {n: frames(args, n, lanes) for n in sorted({min(args.events), max(args.events)})}
+    return window(measured, {n: beside_report(args, n) for n in args.events})
 
 
 def recorded(args):
