@@ -9,8 +9,8 @@ use crate::model::{HeapId, RowId};
 use crate::tables::KeyedMap;
 use crate::units::Tid;
 
-const RECENT_BITS: u32 = 8;
-const RECENT: usize = 1 << RECENT_BITS;
+/// Number of threads and heaps that have a place of their own.
+const RECENT: usize = 1 << 8;
 
 /// Bytes of an entry, approximately.
 const ENTRY: u64 = 32;
@@ -72,13 +72,23 @@ impl LatestBlocks {
 
 #[inline(always)]
 fn place_of(heap: HeapId, thread: Tid) -> usize {
-    // Ids of threads are multiples of four.
-    ((heap.0 ^ thread.0 >> 2).wrapping_mul(0x9E37_79B9) >> (u32::BITS - RECENT_BITS)) as usize
+    // Ids of threads are multiples of four, and those of a process near each other: they have places side by side, elsewhere in
+    // each heap.
+    (thread.0 >> 2).wrapping_add(heap.0.wrapping_mul(59)) as usize % RECENT
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    #[test]
+    fn threads_of_one_process_have_places_of_their_own_in_each_of_its_heaps() {
+        let keys = || (0..4).flat_map(|heap| (0..8).map(move |thread| (HeapId(heap), Tid(4_000 + 4 * thread))));
+        let places: BTreeSet<usize> = keys().map(|(heap, thread)| place_of(heap, thread)).collect();
+        assert_eq!(places.len(), keys().count());
+    }
 
     #[test]
     fn the_latest_block_of_each_thread_and_heap_is_known_however_many_there_are() {
