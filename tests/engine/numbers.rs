@@ -221,9 +221,9 @@ proptest! {
         }
         let last = Arc::new(builder.publish(input(&scenario, true)));
         let latest = early.last().map(|(_, index)| index);
-        let [last, continued] = [None, latest].map(|earlier| {
-            Index::begin(Arc::clone(&last), earlier, &options, &Cancel::default()).unwrap().finish(&options, &Cancel::default()).unwrap()
-        });
+        let never = Cancel::default();
+        let begin = |earlier| Index::begin(Arc::clone(&last), earlier, &options, &never).unwrap();
+        let [last, continued] = [None, latest].map(|earlier| begin(earlier).finish(&options, &never).unwrap());
         prop_assert_eq!(everything(&last), everything(&prepare(replay(&scenario))));
         prop_assert_eq!(everything(&last), everything(&continued), "blocks of a publication are wrong in the complete trace");
         for (answer, index) in early {

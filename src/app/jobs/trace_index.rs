@@ -1,5 +1,6 @@
-//! The index of the trace that is asked about. While a trace grows, it is extended from publication to publication. That of a complete trace
-//! is prepared in the background: first what graphs need, in a large trace from the last publication and the events since.
+//! The index of the trace that is asked about. While a trace grows, it is extended from publication to publication. That of a
+//! complete trace is prepared in the background: first what graphs need, in a large trace from the last publication and the
+//! events since.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -9,8 +10,8 @@ use crate::model::Trace;
 use crate::panics;
 use crate::query::{Cancel, Cancelled, Index, IndexOptions};
 
-/// Rows from which on the index of the last publication is used. That of smaller traces is soon prepared, and does not depend on when there
-/// was a publication.
+/// Rows from which on the index of the last publication is used. That of smaller traces is soon prepared, and does not depend on
+/// when there was a publication.
 const LARGE: usize = 1 << 18;
 
 /// How often a query that waits for the index checks whether it was cancelled.
@@ -39,8 +40,8 @@ impl TraceIndex {
         Self { earlier: known.filter(|known| trace.continues(known.trace())), ..Self::default() }
     }
 
-    /// The index as it is now: extended if the trace grows, else one that answers by scanning the rows until the one is ready that it
-    /// begins to prepare.
+    /// The index as it is now: extended if the trace grows, else one that answers by scanning the rows until the one is ready
+    /// that it begins to prepare.
     pub(super) fn get(&mut self, trace: &Arc<Trace>, growing: bool, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
         let index = match &self.latest {
             Some(index) => Arc::clone(index),
@@ -59,8 +60,8 @@ impl TraceIndex {
         Ok(self.keep(ready.map_or(index, Arc::new)))
     }
 
-    /// An index for graphs: this one if it has their data, else the one that is being prepared. Waiting for it is faster than sorting
-    /// all changes of a large trace.
+    /// An index for graphs: this one if it has their data, else the one that is being prepared. Waiting for it is faster than
+    /// sorting all changes of a large trace.
     pub(super) fn drawn(&mut self, index: Arc<Index>, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
         self.awaited(index, Index::is_drawn, cancel)
     }
@@ -164,7 +165,8 @@ mod tests {
         [publish(0..rows / 2, false), publish(rows / 2..rows, true)]
     }
 
-    /// Asks for the index of the complete trace, after one while it grew; returns whether the one that is prepared begins with that.
+    /// Asks for the index of the complete trace, after one while it grew; returns whether the one that is prepared begins with
+    /// that.
     fn uses_publication(rows: usize) -> bool {
         let (never, [growing, complete]) = (Cancel::default(), publications(rows));
         assert_eq!(complete.rows.len(), rows);

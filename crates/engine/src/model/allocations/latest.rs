@@ -9,7 +9,7 @@ use crate::model::{HeapId, RowId};
 use crate::tables::KeyedMap;
 use crate::units::Tid;
 
-/// Number of threads and heaps that have a place of their own.
+/// Number of places, each for one thread in one heap.
 const RECENT: usize = 1 << 8;
 
 /// Bytes of an entry, approximately.

@@ -147,8 +147,8 @@ impl Index {
         Self::begin(trace, None, options, cancel)?.finish(options, cancel)
     }
 
-    /// Prepares what all graphs of a complete trace need, reusing the blocks of `earlier`, a publication. Cost: a pass over the sizes,
-    /// one over the rows and one over the deaths, parallel; the last two only over the events after those blocks.
+    /// Prepares what all graphs of a complete trace need, reusing the blocks of `earlier`, a publication. Cost: a pass over the
+    /// sizes, one over the rows and one over the deaths, parallel; the last two only over the events after those blocks.
     pub fn begin(trace: Arc<Trace>, earlier: Option<&Self>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
         let earlier = earlier.filter(|earlier| trace.continues(&earlier.trace));
         let drawn = earlier.and_then(|earlier| earlier.prepared.drawn.as_deref());
@@ -156,8 +156,8 @@ impl Index {
         Self::for_one_question(trace, cancel)?.with_graphs(options, (drawn, layers), cancel)
     }
 
-    /// Adds to what [`Index::begin`] has prepared all that other queries need. Cost: two passes over the rows and one over the deaths,
-    /// parallel; and one over the sites of large traces, which goes on afterwards.
+    /// Adds to what [`Index::begin`] has prepared all that other queries need. Cost: two passes over the rows and one over the
+    /// deaths, parallel; and one over the sites of large traces, which goes on afterwards.
     pub fn finish(&self, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
         let Self { trace, prepared, .. } = self;
         let (ordered, drawn) = (prepared.ordered.clone(), prepared.drawn.clone());
